@@ -1,0 +1,1 @@
+"""Reading a project: who it is, and what a memory was seen in."""

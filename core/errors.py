@@ -1,0 +1,114 @@
+"""Everything that can go wrong, drawn once.
+
+ReverieError
+├── InvalidInput            an argument is not what the tool takes
+├── SettingError            an environment variable or reverie.toml is wrong
+├── MemoryNotFound          no memory has this id
+├── AmbiguousId             an id prefix fits several memories
+├── MoveRefused             a memory cannot go to that layer
+├── EmbedderError           text could not be turned into a vector
+└── StoreError
+    ├── StoreUnavailable    the data folder cannot be read or written
+    ├── StoreDamaged        a table cannot be read
+    ├── StoreBusy           other processes held the store for too long
+    ├── StoreTooNew         a newer Reverie wrote this store
+    └── WrongEmbedder       the store's vectors come from another model
+
+Each message says what happened and what to try next; facts are kept as attributes.
+"""
+
+from collections.abc import Sequence
+
+
+class ReverieError(Exception):
+    """Base of every error that Reverie raises on purpose."""
+
+
+class InvalidInput(ReverieError):
+    """An argument is not what the tool takes."""
+
+    def __init__(self, argument: str, problem: str, hint: str) -> None:
+        super().__init__(f"{argument}: {problem}. {hint}")
+        self.argument = argument
+
+
+class SettingError(ReverieError):
+    """A setting has a value that it does not take."""
+
+    def __init__(self, name: str, value: str, takes: str) -> None:
+        super().__init__(f"The setting {name} is {value!r}. It takes {takes}.")
+        self.name = name
+        self.value = value
+
+
+class MemoryNotFound(ReverieError):
+    """No memory has the given id."""
+
+    def __init__(self, memory_id: str) -> None:
+        super().__init__(f"No memory has the id {memory_id!r}. Use recall to find the right one.")
+        self.memory_id = memory_id
+
+
+class AmbiguousId(ReverieError):
+    """An id prefix fits more than one memory."""
+
+    def __init__(self, prefix: str, candidates: Sequence[str]) -> None:
+        shown = ", ".join(candidates[:5])
+        super().__init__(f"The id prefix {prefix!r} fits several memories ({shown}). Give more of the id.")
+        self.prefix = prefix
+        self.candidates = tuple(candidates)
+
+
+class MoveRefused(ReverieError):
+    """A memory cannot be moved to the wanted layer."""
+
+
+class EmbedderError(ReverieError):
+    """Text could not be turned into a vector."""
+
+
+class StoreError(ReverieError):
+    """Base of everything that goes wrong with the data folder."""
+
+
+class StoreUnavailable(StoreError):
+    """The data folder cannot be read or written."""
+
+
+class StoreDamaged(StoreError):
+    """A table cannot be read."""
+
+    def __init__(self, table: str, detail: str) -> None:
+        super().__init__(
+            f"The table {table!r} cannot be read ({detail}). Run `reverie doctor` to see what is damaged; "
+            "restore the data folder from a backup or import your last export."
+        )
+        self.table = table
+
+
+class StoreBusy(StoreError):
+    """Other processes held the store for too long."""
+
+
+class StoreTooNew(StoreError):
+    """A newer Reverie wrote this store."""
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(
+            f"This store has schema {found}; this Reverie knows schemas up to {known}. "
+            "Upgrade with `pip install -U reverie-mcp`."
+        )
+        self.found = found
+        self.known = known
+
+
+class WrongEmbedder(StoreError):
+    """The store's vectors come from another model than the one configured."""
+
+    def __init__(self, stored: str, configured: str) -> None:
+        super().__init__(
+            f"The memories of this store were embedded with {stored!r}, but REVERIE_EMBEDDER asks for "
+            f"{configured!r}. Run `reverie reembed` to convert the store, or set REVERIE_EMBEDDER={stored}."
+        )
+        self.stored = stored
+        self.configured = configured

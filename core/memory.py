@@ -1,0 +1,105 @@
+"""A memory and the words it is described in."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, get_args
+
+Layer = Literal["working", "episodic", "semantic", "procedural", "codebase"]
+Kind = Literal[
+    "fact",
+    "decision",
+    "preference",
+    "event",
+    "error_fix",
+    "how_to",
+    "rejected",
+    "code",
+    "peer_card",
+    "bridge",
+    "digest",
+]
+Source = Literal["human", "ai", "interaction", "ingest", "code_scan", "dream", "import"]
+Status = Literal["active", "challenged", "superseded", "expired", "quarantined"]
+Tier = Literal["goldfish", "standard", "elephant", "permanent"]
+Freshness = Literal["verified", "changed", "moved", "missing", "unverifiable", "unanchored"]
+
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+SOURCES: tuple[Source, ...] = get_args(Source)
+STATUSES: tuple[Status, ...] = get_args(Status)
+TIERS: tuple[Tier, ...] = get_args(Tier)
+FRESHNESSES: tuple[Freshness, ...] = get_args(Freshness)
+
+LADDER: tuple[Layer, ...] = ("working", "episodic", "semantic", "procedural")
+"""The layers a memory is promoted and demoted along; codebase stands beside."""
+
+GLOBAL_PROJECT = "global"
+"""The project of memories that belong to no repository; visible from every project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """What a memory was seen in, and whether that still holds."""
+
+    path: str
+    symbol: str | None = None
+    kind: str = "file"
+    digest: str | None = None
+    span: tuple[int, int] | None = None
+    commit: str | None = None
+    freshness: Freshness = "unverifiable"
+    now_at: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One memory, without its vector: what every folder passes around."""
+
+    # identity
+    id: str
+    content: str
+    content_hash: str
+    title: str
+    kind: Kind
+    layer: Layer
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    # scope
+    project: str = GLOBAL_PROJECT
+    branch: str | None = None
+    session: str | None = None
+    # provenance
+    source: Source = "ai"
+    source_ref: str | None = None
+    trust: float
+    confidence: float = 1.0
+    derived_from: tuple[str, ...] = ()
+    # vitals
+    importance: float = 0.5
+    surprise: float | None = None  # None: nothing was there to compare with
+    valence: float = 0.0
+    stability: float
+    confirmations: int = 0
+    confirmed_by: tuple[str, ...] = ()  # the distinct sources behind `confirmations`
+    created_at: datetime
+    happened_at: datetime
+    last_accessed_at: datetime | None = None
+    access_count: int = 0
+    access_times: tuple[datetime, ...] = ()  # the most recent ones, oldest first
+    sessions: tuple[str, ...] = ()
+    core: bool = False
+    pinned: bool = False
+    tier: Tier | None = None
+    forget_after: datetime | None = None
+    # status
+    status: Status = "active"
+    expired_at: datetime | None = None
+    status_reason: str | None = None
+    superseded_by: str | None = None
+    updated_at: datetime
+    # evidence
+    anchors: tuple[Anchor, ...] = ()
+    # vector stamp
+    embedder: str
+    precision: int = 32

@@ -1,0 +1,208 @@
+"""Settings: `REVERIE_*` environment variables, and an optional `reverie.toml` in the data folder.
+
+The environment wins over the file. Nothing is ever read from the working directory.
+"""
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from reverie.errors import SettingError
+
+RetentionMode = Literal["huber", "l2", "elastic", "exponential", "power", "lifespan", "strength"]
+RETENTION_MODES: tuple[RetentionMode, ...] = get_args(RetentionMode)
+
+BUNDLED_EMBEDDER = "bundled"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_OBJECT_STORE = re.compile(r"[a-z0-9+]{2,}://", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the settings table in the README."""
+
+    variable: str
+    takes: str
+    default: str
+    meaning: str
+
+    @property
+    def key(self) -> str:
+        """The name of this setting in reverie.toml."""
+        return self.variable.removeprefix("REVERIE_").lower()
+
+
+HOME = Setting(
+    "REVERIE_HOME",
+    "an absolute path",
+    "the platform's user data folder",
+    "Where memories are kept.",
+)
+DOMAIN = Setting(
+    "REVERIE_DOMAIN",
+    "a name of letters, digits, `.`, `_` and `-`",
+    "default",
+    "A separate decay domain with its own folder and tables; pruning one never touches another.",
+)
+PROJECT = Setting(
+    "REVERIE_PROJECT",
+    "a project name",
+    "the git identity of the folder the server starts in, else `global`",
+    "The project whose memories this session reads and writes.",
+)
+EMBEDDER = Setting(
+    "REVERIE_EMBEDDER",
+    "`bundled` or `openai:MODEL`",
+    BUNDLED_EMBEDDER,
+    "What turns text into vectors. `openai:` uses OPENAI_API_KEY and OPENAI_BASE_URL.",
+)
+RETENTION = Setting(
+    "REVERIE_RETENTION",
+    ", ".join(f"`{mode}`" for mode in RETENTION_MODES),
+    "huber",
+    "The forgetting curve of this domain.",
+)
+MAX_DISTANCE = Setting(
+    "REVERIE_MAX_DISTANCE",
+    "a number from 0 to 2",
+    "1.4",
+    "Vector hits farther away than this (L2 on unit vectors) are not recalled; `filtered` counts them.",
+)
+CLOCK = Setting(
+    "REVERIE_CLOCK",
+    "a shift such as `+90d` or `-2h`, or an ISO moment",
+    "the real time",
+    "Moves the clock, for tests, demos and forecasts.",
+)
+
+TABLE: tuple[Setting, ...] = (HOME, DOMAIN, PROJECT, EMBEDDER, RETENTION, MAX_DISTANCE, CLOCK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a user can set, checked."""
+
+    home: str
+    domain: str = DOMAIN.default
+    project: str | None = None
+    embedder: str = BUNDLED_EMBEDDER
+    retention: RetentionMode = "huber"
+    max_distance: float = 1.4
+    clock: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the data folder is a folder on this machine, not an object store."""
+        return not _OBJECT_STORE.match(self.home)
+
+    @property
+    def domain_uri(self) -> str:
+        """Where the tables of this domain live."""
+        if self.is_local:
+            return str(Path(self.home) / "domains" / self.domain)
+        return f"{self.home.rstrip('/')}/domains/{self.domain}"
+
+
+def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings of this process.
+
+    Raises:
+        SettingError: naming the first setting that is wrong, and what it takes.
+    """
+    environment = os.environ if environment is None else environment
+    home = _home(environment)
+    values = _from_file(home) | {
+        setting: environment[setting.variable].strip()
+        for setting in TABLE
+        if environment.get(setting.variable, "").strip()
+    }
+    return Settings(
+        home=home,
+        domain=_matching(values, DOMAIN),
+        project=values.get(PROJECT),
+        embedder=_embedder(values),
+        retention=_retention(values),
+        max_distance=_distance(values),
+        clock=values.get(CLOCK),
+    )
+
+
+def default_home() -> Path:
+    """Return the platform's folder for data that belongs to the user."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "reverie"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "reverie"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "reverie"
+
+
+def _home(environment: Mapping[str, str]) -> str:
+    given = environment.get(HOME.variable, "").strip()
+    if not given:
+        return str(default_home())
+    if _OBJECT_STORE.match(given):
+        return given
+    path = Path(given).expanduser()
+    if not path.is_absolute():
+        raise SettingError(
+            HOME.variable, given, "an absolute path, so that it never depends on where you start"
+        )
+    return str(path)
+
+
+def _from_file(home: str) -> dict[Setting, str]:
+    if _OBJECT_STORE.match(home):
+        return {}
+    path = Path(home) / "reverie.toml"
+    try:
+        written = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingError(str(path), str(error), "a readable TOML file") from error
+    known = {setting.key: setting for setting in TABLE if setting is not HOME}
+    unknown = sorted(written.keys() - known.keys())
+    if unknown:
+        raise SettingError(
+            f"{unknown[0]} in {path}", str(written[unknown[0]]), f"one of: {', '.join(sorted(known))}"
+        )
+    return {known[key]: str(value).strip() for key, value in written.items()}
+
+
+def _matching(values: Mapping[Setting, str], setting: Setting) -> str:
+    value = values.get(setting, setting.default)
+    if not _NAME.fullmatch(value):
+        raise SettingError(setting.variable, value, setting.takes)
+    return value
+
+
+def _embedder(values: Mapping[Setting, str]) -> str:
+    value = values.get(EMBEDDER, BUNDLED_EMBEDDER)
+    provider, _, model = value.partition(":")
+    if value != BUNDLED_EMBEDDER and not (provider == "openai" and model.strip()):
+        raise SettingError(EMBEDDER.variable, value, EMBEDDER.takes)
+    return value
+
+
+def _retention(values: Mapping[Setting, str]) -> RetentionMode:
+    value = values.get(RETENTION, RETENTION.default)
+    for mode in RETENTION_MODES:
+        if mode == value:
+            return mode
+    raise SettingError(RETENTION.variable, value, RETENTION.takes)
+
+
+def _distance(values: Mapping[Setting, str]) -> float:
+    value = values.get(MAX_DISTANCE, MAX_DISTANCE.default)
+    try:
+        distance = float(value)
+    except ValueError:
+        distance = -1.0
+    if not 0.0 <= distance <= 2.0:
+        raise SettingError(MAX_DISTANCE.variable, value, MAX_DISTANCE.takes)
+    return distance

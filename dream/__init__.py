@@ -1,0 +1,1 @@
+"""The dream cycle. Nothing here yet: its issue builds it."""

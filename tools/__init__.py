@@ -1,0 +1,1 @@
+"""One module per MCP tool: plain functions that know no protocol."""
