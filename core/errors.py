@@ -107,8 +107,8 @@ class WrongEmbedder(StoreError):
 
     def __init__(self, stored: str, configured: str) -> None:
         super().__init__(
-            f"The memories of this store were embedded with {stored!r}, but REVERIE_EMBEDDER asks for "
-            f"{configured!r}. Run `reverie reembed` to convert the store, or set REVERIE_EMBEDDER={stored}."
+            f"The memories of this store were embedded with {stored!r}, but this session is set to "
+            f"{configured!r}. Run `reverie reembed` to convert the store, or set REVERIE_EMBEDDER back."
         )
         self.stored = stored
         self.configured = configured
