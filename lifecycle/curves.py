@@ -1,0 +1,171 @@
+"""Seven forgetting curves with one signature: what is known of a memory in, retention within [0, 1] out.
+
+t is the time since the last recall in half-lives, dt the same in days.
+
+l2           2^−t                                            + reinforcement
+huber        2^−t up to t = 1, then 0.1·(6 − t)              + reinforcement
+elastic      (1 − h)·max(0, 1 − t·ln 2) + h·2^−(t/(1 + 2h))  + reinforcement, h the importance
+exponential  max(floor, e^−(dt/rate)),         rate = S·B·F·β
+power        max(floor, (1 + dt/rate)^−γ),     γ = 1/ln 2
+lifespan     1 − effective age / threshold
+strength     e^−(decay·age) · (1 + ln(1 + accesses))
+
+Each starts at 1, never rises with time, and stays finite for a second as for a million years.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from reverie.lifecycle.elapsed import SECONDS_PER_DAY
+from reverie.lifecycle.scale import clamped
+from reverie.lifecycle.stability import in_bounds
+from reverie.lifecycle.strength import fading, practice
+from reverie.lifecycle.tiers import effective_age, threshold_seconds
+from reverie.lifecycle.trust import half_life_days
+from reverie.memory import Layer, Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What the curves know of a memory at one moment."""
+
+    layer: Layer = "episodic"
+    age_days: float
+    idle_days: float
+    importance: float = 0.5
+    trust: float = 1.0
+    stability: float = 0.25
+    accesses: int = 0
+    core: bool = False
+    lasting: bool = False
+    tier: Tier | None = None
+
+
+Curve = Callable[[Trace], float]
+
+# 002: half-lives
+
+HUBER_KNEE = 1.0
+"""Half-lives up to which huber is l2: a half-life still means a half."""
+
+HUBER_END = 6.0
+"""Half-lives at which huber's line reaches zero; from 5.27 on it stays above l2 to five half-lives."""
+
+REINFORCEMENT_PER_LOG_ACCESS = 0.05
+MAX_REINFORCEMENT = 0.3
+
+
+def l2(trace: Trace) -> float:
+    """Halve with every half-life."""
+    return _reinforced(trace, _halving)
+
+
+def huber(trace: Trace) -> float:
+    """Halve up to the knee, then lose a tenth per half-life: kinder than l2 to a burst gone quiet."""
+    return _reinforced(trace, _huber)
+
+
+def elastic(trace: Trace) -> float:
+    """Let weak memories run out along a straight line and stretch the half-life of important ones."""
+    held = clamped(trace.importance)
+    return _reinforced(
+        trace,
+        lambda t: (
+            (1.0 - held) * max(0.0, 1.0 - t * math.log(2.0)) + held * _halving(t / importance_boost(held))
+        ),
+    )
+
+
+def reinforcement(accesses: int) -> float:
+    """Return what recalls add to a half-life curve."""
+    return min(MAX_REINFORCEMENT, REINFORCEMENT_PER_LOG_ACCESS * math.log1p(max(0, accesses)))
+
+
+def _reinforced(trace: Trace, curve: Callable[[float], float]) -> float:
+    if trace.lasting or trace.layer == "working":  # neither has a half-life
+        return 1.0
+    half_lives = max(0.0, trace.idle_days) / half_life_days(trace.trust)
+    return clamped(curve(half_lives) + reinforcement(trace.accesses))
+
+
+def _halving(half_lives: float) -> float:
+    return float(2.0**-half_lives)
+
+
+def _huber(half_lives: float) -> float:
+    if half_lives <= HUBER_KNEE:
+        return _halving(half_lives)
+    return _halving(HUBER_KNEE) * max(0.0, HUBER_END - half_lives) / (HUBER_END - HUBER_KNEE)
+
+
+# 001: stability
+
+BETA_DAYS: Mapping[Layer, float] = {
+    "working": math.inf,
+    "episodic": 45.0,
+    "semantic": 120.0,
+    "procedural": math.inf,
+    "codebase": math.inf,
+}
+CORE_BETA_DAYS = 120.0
+CORE_FLOOR = 0.60
+FLOOR = 0.02
+BOOST_PER_IMPORTANCE = 2.0
+MAX_BOOST = 3.0
+FREQUENCY_PER_LOG_ACCESS = 0.1
+MAX_FREQUENCY_BOOST = 2.0
+POWER_GAMMA = 1.0 / math.log(2.0)
+
+
+def exponential(trace: Trace) -> float:
+    """Fade at a rate that stability, importance and layer slow down."""
+    return max(floor(trace), math.exp(-max(0.0, trace.idle_days) / rate_days(trace)))
+
+
+def power(trace: Trace) -> float:
+    """Fade fast at first and ever more slowly after, with a long tail."""
+    return max(floor(trace), float((1.0 + max(0.0, trace.idle_days) / rate_days(trace)) ** -POWER_GAMMA))
+
+
+def floor(trace: Trace) -> float:
+    """Return the retention below which these two curves never fall."""
+    return CORE_FLOOR if trace.core else FLOOR
+
+
+def rate_days(trace: Trace) -> float:
+    """Return the time scale S·B·F·β in days."""
+    beta = max(BETA_DAYS[trace.layer], CORE_BETA_DAYS) if trace.core else BETA_DAYS[trace.layer]
+    return (
+        in_bounds(trace.stability)
+        * importance_boost(trace.importance)
+        * frequency_boost(trace.accesses)
+        * beta
+    )
+
+
+def importance_boost(importance: float) -> float:
+    """Return B: 1 for no importance, 3 for the highest."""
+    return min(MAX_BOOST, 1.0 + BOOST_PER_IMPORTANCE * clamped(importance))
+
+
+def frequency_boost(accesses: int) -> float:
+    """Return F, the boost that only one of the seed's two implementations has; without recalls it is 1."""
+    return min(MAX_FREQUENCY_BOOST, 1.0 + FREQUENCY_PER_LOG_ACCESS * math.log1p(max(0, accesses)))
+
+
+# 000 and 004: the whole life
+
+
+def lifespan(trace: Trace) -> float:
+    """Run down evenly to zero at the end of the tier's lifespan, which recalls put off."""
+    threshold = threshold_seconds(trace.tier)
+    if threshold is None or trace.lasting:
+        return 1.0
+    age = max(0.0, trace.age_days) * SECONDS_PER_DAY
+    return clamped(1.0 - effective_age(age, trace.accesses, threshold) / threshold)
+
+
+def strength(trace: Trace) -> float:
+    """Return strength now against strength when fresh: salience and confidence cancel out."""
+    return clamped(fading(trace.layer, trace.age_days) * practice(trace.accesses))
