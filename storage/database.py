@@ -1,0 +1,180 @@
+"""The tables of one domain: found or made, migrated, stamped with their embedder."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+from lancedb import AsyncConnection
+
+from reverie.errors import StoreDamaged, StoreTooNew, WrongEmbedder
+from reverie.memory import LAYERS, Layer
+from reverie.moments import iso
+from reverie.storage.faults import LANCE_ERRORS, retried, translated
+from reverie.storage.generations import Generations
+from reverie.storage.lance import connect
+from reverie.storage.lock import ProcessLock
+from reverie.storage.migrations import MIGRATIONS, NEWEST
+from reverie.storage.schema import TABLES, side_schema
+from reverie.storage.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Which model made the vectors of a store, and how long they are."""
+
+    embedder: str
+    dimensions: int
+
+
+class Database:
+    """An open domain."""
+
+    def __init__(self, generations: Generations, generation: int, stamp: Stamp, tables: Mapping[str, Table]) -> None:
+        self.generations = generations
+        self.generation = generation
+        self.stamp = stamp
+        self._tables = tables
+        locks = generations.folder / "locks"
+        self.write_lock = ProcessLock(locks / "write.lock")
+        self.upkeep_lock = ProcessLock(locks / "upkeep.lock")
+
+    @classmethod
+    async def open(cls, folder: Path, wanted: Stamp, now: datetime) -> Self:
+        """Open a domain's tables, creating or migrating them first if need be.
+
+        Raises:
+            StoreUnavailable: if the folder cannot be read or written.
+            StoreDamaged: if a table cannot be read.
+            StoreTooNew: if a newer Reverie wrote it.
+            WrongEmbedder: if its vectors come from another model than the wanted one.
+        """
+        generations = Generations(folder)
+        generations.prepare()
+        generation = generations.current()
+        connection = await connect_to(generations.path(generation))
+        if await _schema_number(connection) != NEWEST:
+            async with ProcessLock(folder / "locks" / "write.lock").held():
+                await _migrate(connection, wanted, now)
+        stamp = await read_stamp(connection)
+        if stamp != wanted:
+            raise WrongEmbedder(stamp.embedder, wanted.embedder)
+        return cls(generations, generation, stamp, await open_tables(connection))
+
+    def table(self, name: str) -> Table:
+        """Return one table by name."""
+        return self._tables[name]
+
+    @property
+    def layers(self) -> dict[Layer, Table]:
+        """The five layer tables."""
+        return {layer: self._tables[layer] for layer in LAYERS}
+
+    def is_current(self) -> bool:
+        """Whether this generation of tables is still the one in use."""
+        return self.generations.current() == self.generation
+
+    async def read_meta(self) -> dict[str, str]:
+        """Return everything the store notes about itself."""
+        rows = await self.table("meta").rows(["id", "value"])
+        return {row["id"]: row["value"] for row in rows.to_pylist()}
+
+    async def write_meta(self, values: Mapping[str, str]) -> None:
+        """Note something about the store."""
+        await self.table("meta").upsert(meta_rows(values))
+
+
+async def connect_to(path: Path) -> AsyncConnection:
+    """Connect to the tables in a folder.
+
+    Raises:
+        StoreUnavailable: if the folder cannot be opened.
+    """
+    try:
+        return await connect(str(path))
+    except LANCE_ERRORS as error:
+        raise translated(str(path), error) from error
+
+
+async def create_database(path: Path, stamp: Stamp, now: datetime) -> dict[str, Table]:
+    """Make a complete, empty, stamped set of tables in a fresh folder."""
+    connection = await connect_to(path)
+    await _migrate(connection, stamp, now)
+    return await open_tables(connection)
+
+
+async def open_tables(connection: AsyncConnection) -> dict[str, Table]:
+    """Open every table at once.
+
+    Raises:
+        StoreDamaged: naming the first table that cannot be opened.
+    """
+
+    async def one(name: str) -> Table:
+        return Table(name, await retried(name, lambda: connection.open_table(name)))
+
+    return {table.name: table for table in await asyncio.gather(*(one(name) for name in TABLES))}
+
+
+async def read_stamp(connection: AsyncConnection) -> Stamp:
+    """Return what a store was embedded with.
+
+    Raises:
+        StoreDamaged: if the store does not say.
+    """
+    meta = await _read_meta(connection)
+    try:
+        return Stamp(meta["embedder"], int(meta["dimensions"]))
+    except (KeyError, ValueError) as error:
+        raise StoreDamaged("meta", f"no valid {error}") from error
+
+
+async def _schema_number(connection: AsyncConnection) -> int:
+    """Return the schema of a store, 0 for one that is not there or not finished."""
+    try:
+        names = await connection.table_names(limit=100)
+    except LANCE_ERRORS as error:
+        raise translated("the data folder", error) from error
+    if "meta" not in names:
+        return 0
+    number = int((await _read_meta(connection)).get("schema", "0"))
+    if number > NEWEST:
+        raise StoreTooNew(number, NEWEST)
+    return number
+
+
+async def _read_meta(connection: AsyncConnection) -> dict[str, str]:
+    table = Table("meta", await retried("meta", lambda: connection.open_table("meta")))
+    return {row["id"]: row["value"] for row in (await table.rows(["id", "value"])).to_pylist()}
+
+
+async def _migrate(connection: AsyncConnection, stamp: Stamp, now: datetime) -> None:
+    number = await _schema_number(connection)  # again, now that no other process is migrating
+    dimensions = (await read_stamp(connection)).dimensions if number else stamp.dimensions
+    for migration in MIGRATIONS:
+        if migration.number <= number:
+            continue
+        try:
+            await migration.run(connection, dimensions)
+        except LANCE_ERRORS as error:
+            raise translated(f"migration {migration.number}", error) from error
+        values = {"schema": str(migration.number)}
+        if number == 0 and migration.number == 1:
+            values |= {
+                "embedder": stamp.embedder,
+                "dimensions": str(stamp.dimensions),
+                "created_at": iso(now),
+            }
+        meta = Table("meta", await connection.open_table("meta"))
+        await meta.upsert(meta_rows(values))
+
+
+def meta_rows(values: Mapping[str, str]) -> pa.Table:
+    """Lay notes out as rows of the meta table."""
+    schema = side_schema("meta", 1)
+    return pa.Table.from_pylist([{"id": key, "value": value} for key, value in values.items()], schema=schema)
+
+

@@ -1,0 +1,89 @@
+"""Every filter string and SQL literal that reaches LanceDB is built here, and nowhere else."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A piece of a WHERE clause whose values are already quoted."""
+
+    sql: str
+
+    def __and__(self, other: "Condition") -> "Condition":
+        return Condition(f"({self.sql}) AND ({other.sql})")
+
+    def __or__(self, other: "Condition") -> "Condition":
+        return Condition(f"({self.sql}) OR ({other.sql})")
+
+
+def literal(value: Any) -> str:
+    """Write a Python value as a SQL literal.
+
+    Raises:
+        TypeError: if the value is of a kind that no column holds.
+    """
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int() | float():
+            return repr(value)
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case datetime():
+            return f"to_timestamp_micros({_micros(value)})"
+        case list() | tuple():
+            return f"make_array({', '.join(literal(item) for item in value)})"
+        case _:
+            raise TypeError(f"no SQL literal for {type(value).__name__}")
+
+
+def equals(column: str, value: str | bool | int) -> Condition:
+    """Match rows whose column is the value."""
+    return Condition(f"{column} = {literal(value)}")
+
+
+def differs(column: str, value: str) -> Condition:
+    """Match rows whose column is another value."""
+    return Condition(f"{column} <> {literal(value)}")
+
+
+def one_of(column: str, values: Iterable[str]) -> Condition:
+    """Match rows whose column is one of the values; with no values, no row."""
+    listed = ", ".join(literal(value) for value in dict.fromkeys(values))
+    return Condition(f"{column} IN ({listed})") if listed else Condition("FALSE")
+
+
+def has_any(column: str, values: Iterable[str]) -> Condition:
+    """Match rows whose list column holds any of the values."""
+    return Condition(f"array_has_any({column}, {literal(list(values))})")
+
+
+def starts_with(column: str, prefix: str) -> Condition:
+    """Match rows whose column begins with the prefix."""
+    return Condition(f"starts_with({column}, {literal(prefix)})")
+
+
+def since(column: str, moment: datetime) -> Condition:
+    """Match rows whose moment is at or after this one."""
+    return Condition(f"{column} >= {literal(moment)}")
+
+
+def before(column: str, moment: datetime) -> Condition:
+    """Match rows whose moment is earlier than this one."""
+    return Condition(f"{column} < {literal(moment)}")
+
+
+def active_at(moment: datetime) -> Condition:
+    """Match rows that had been written, and not yet let go or replaced, at a moment in the past."""
+    at = literal(moment)
+    return Condition(f"created_at <= {at} AND (expired_at IS NULL OR expired_at > {at})")
+
+
+def _micros(moment: datetime) -> int:
+    elapsed = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds

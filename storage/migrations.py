@@ -1,0 +1,42 @@
+"""The store's history as numbered steps; append only, never edit one that was released."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from lancedb import AsyncConnection
+
+from reverie.memory import LAYERS
+from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
+from reverie.storage.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step from schema `number - 1` to schema `number`."""
+
+    number: int
+    what: str
+    run: Callable[[AsyncConnection, int], Awaitable[None]]
+
+
+async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
+    existing = set(await connection.table_names(limit=100))
+    for layer in LAYERS:
+        if layer not in existing:  # a creation that was killed half way goes on where it stopped
+            lance = await connection.create_table(layer, schema=memory_schema(dimensions))
+            await lance.set_unenforced_primary_key("id")
+        table = Table(layer, await connection.open_table(layer))
+        indexed = await table.indexed_columns()
+        if "search_text" not in indexed:
+            await table.index_text()
+        if "id" not in indexed:
+            await table.index_values("id")
+    for name in SIDE_TABLES:
+        if name not in existing:
+            lance = await connection.create_table(name, schema=side_schema(name, dimensions))
+            await lance.set_unenforced_primary_key("id")
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, "the five layers and the side tables", _create_tables),)
+
+NEWEST = MIGRATIONS[-1].number

@@ -1,0 +1,88 @@
+"""Memories to Arrow rows and back."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from reverie.memory import Anchor, Memory
+from reverie.storage.schema import memory_schema
+from reverie.storage.wording import search_text
+
+Vector = NDArray[np.float32]
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Memory))
+"""The columns of a layer table that make up a Memory: all but the vector and the search text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A memory with its vectors, ready to be written."""
+
+    memory: Memory
+    vector: Vector
+    passages: tuple[Vector, ...] = field(default=())
+
+
+def to_table(items: Sequence[Embedded], dimensions: int) -> pa.Table:
+    """Lay memories out as rows of a layer table."""
+    schema = memory_schema(dimensions)
+    columns: dict[str, Any] = {
+        name: [column_value(name, getattr(item.memory, name)) for item in items] for name in FIELDS
+    }
+    columns["search_text"] = [searched(item.memory) for item in items]
+    columns["vector"] = vector_column([item.vector for item in items], dimensions)
+    return pa.table([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
+
+
+def vector_column(vectors: Sequence[Vector], dimensions: int) -> pa.Array:
+    """Lay vectors out as one fixed-size column."""
+    flat = np.concatenate(vectors) if vectors else np.empty(0, np.float32)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), dimensions)
+
+
+def column_value(name: str, value: Any) -> Any:
+    """Return a Memory's field as its column holds it."""
+    if name == "anchors":
+        return json.dumps([dataclasses.asdict(anchor) for anchor in value], ensure_ascii=False)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def searched(memory: Memory) -> str:
+    """Return the text by which full-text search finds a memory."""
+    title = "" if memory.content.startswith(memory.title.rstrip("…")) else memory.title
+    return search_text(title, memory.content, " ".join(memory.tags))
+
+
+def from_table(rows: pa.Table) -> list[Memory]:
+    """Read the memories in a result."""
+    return [from_row(row) for row in rows.to_pylist()]
+
+
+def from_row(row: Mapping[str, Any]) -> Memory:
+    """Read one memory; columns that are no field of it are passed over."""
+    return Memory(**{name: _field_value(name, row[name]) for name in FIELDS})
+
+
+def _field_value(name: str, value: Any) -> Any:
+    if name == "anchors":
+        return anchors_from(json.loads(value))
+    if isinstance(value, list):
+        return tuple(_utc(item) for item in value)
+    return _utc(value)
+
+
+def anchors_from(items: Iterable[Mapping[str, Any]]) -> tuple[Anchor, ...]:
+    """Read anchors from their JSON form."""
+    return tuple(Anchor(**{**item, "span": tuple(item["span"]) if item.get("span") else None}) for item in items)
+
+
+def _utc(value: Any) -> Any:
+    # Arrow hands out zoneinfo's UTC; one kind of UTC keeps values equal and printable alike.
+    return value.astimezone(UTC) if isinstance(value, datetime) else value

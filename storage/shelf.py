@@ -1,0 +1,162 @@
+"""The vectors of one small table, held in memory and kept in step with its versions.
+
+LanceDB searches a table of ten thousand vectors in about 20 ms, most of it spent reading them again; a
+product with a matrix that is already there takes one. See docs/decisions/0004.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from reverie.storage.filters import one_of
+from reverie.storage.rows import Vector
+from reverie.storage.table import Table
+
+_IDS_PER_READ = 500
+_FIRST_ROOM = 256
+_VECTOR_COLUMNS = ("id", "vector")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory found by vector: its table and the cosine to the question."""
+
+    id: str
+    table: str
+    similarity: float
+
+
+class Shelf:
+    """A matrix of unit vectors with the project and status of each row."""
+
+    def __init__(self, table: Table, dimensions: int, columns: Sequence[str], stamp: str | None = None) -> None:
+        self._table = table
+        self._columns = tuple(columns)  # the label columns, such as project and status
+        self._stamp = stamp  # the column whose change says that a vector may have changed too
+        self._dimensions = dimensions
+        self._version = -1
+        self._ids: list[str] = []
+        self._places: dict[str, int] = {}
+        self._vectors = np.empty((_FIRST_ROOM, dimensions), np.float32)
+        self._labels = np.zeros((_FIRST_ROOM, len(self._columns)), np.int32)
+        self._alive = np.zeros(_FIRST_ROOM, np.bool_)
+        self._stamps = np.zeros(_FIRST_ROOM, np.int64)
+        self._codes: list[dict[str, int]] = [{} for _ in self._columns]
+        self._guard = asyncio.Lock()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    async def refresh(self) -> None:
+        """Take in what any process changed since the last time."""
+        async with self._guard:
+            version = await self._table.version()
+            if version == self._version:
+                return
+            rows = await self._table.rows(["id", *self._columns, *self._stamp_columns()])
+            ids: list[str] = rows.column("id").to_pylist()
+            await self._fetch(self._outdated(ids, self._stamps_of(rows)))
+            places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
+            self._alive[:] = False
+            self._alive[places] = True
+            self._label(places, rows)
+            self._version = version
+
+    def note_added(self, version: int, rows: pa.Table) -> None:
+        """Take in rows that this process has just appended, unless others wrote in between."""
+        if version == self._version + 1:
+            ids = rows.column("id").to_pylist()
+            self._label(self._place(ids, as_matrix(rows.column("vector"), self._dimensions)), rows)
+            self._version = version
+
+    def note_unmoved(self, version: int) -> None:
+        """Follow a version of this process's making that touched neither vectors nor labels."""
+        if version == self._version + 1:
+            self._version = version
+
+    def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[Hit]:
+        """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
+        held = len(self._ids)
+        allowed = self._alive[:held].copy()
+        for number, values in enumerate(wanted):
+            if values is not None:
+                codes = [self._codes[number][value] for value in values if value in self._codes[number]]
+                allowed &= np.isin(self._labels[:held, number], codes)
+        places = np.flatnonzero(allowed)
+        if not len(places):
+            return []
+        similarities = self._vectors[:held] @ vector
+        similarities = similarities[places]
+        best = np.argsort(-similarities, kind="stable")[:limit]
+        return [
+            Hit(self._ids[place], self._table.name, float(similarity))
+            for place, similarity in zip(places[best], similarities[best], strict=True)
+        ]
+
+    def _outdated(self, ids: Sequence[str], stamps: np.ndarray) -> list[str]:
+        known = self._places
+        return [
+            memory_id
+            for memory_id, stamp in zip(ids, stamps, strict=True)
+            if memory_id not in known or self._stamps[known[memory_id]] != stamp
+        ]
+
+    async def _fetch(self, missing: Sequence[str]) -> None:
+        if len(missing) > max(_IDS_PER_READ, len(self._ids)):
+            wanted = set(missing)
+            rows = await self._table.rows(_VECTOR_COLUMNS)
+            mask = pa.array([memory_id in wanted for memory_id in rows.column("id").to_pylist()])
+            self._take_in(rows.filter(mask))
+            return
+        for start in range(0, len(missing), _IDS_PER_READ):
+            part = missing[start : start + _IDS_PER_READ]
+            self._take_in(await self._table.rows(_VECTOR_COLUMNS, one_of("id", part)))
+
+    def _take_in(self, rows: pa.Table) -> None:
+        self._place(rows.column("id").to_pylist(), as_matrix(rows.column("vector"), self._dimensions))
+
+    def _place(self, ids: Sequence[str], vectors: np.ndarray) -> np.ndarray:
+        """Write vectors to the places of their ids, new ones at the end; return the places."""
+        fresh = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in self._places]
+        start, end = len(self._ids), len(self._ids) + len(fresh)
+        if end > len(self._vectors):
+            self._grow(max(end, len(self._vectors) * 3 // 2))
+        self._ids.extend(fresh)
+        self._places.update(zip(fresh, range(start, end), strict=True))
+        places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
+        self._vectors[places] = vectors
+        self._alive[places] = True
+        return places
+
+    def _label(self, places: np.ndarray, rows: pa.Table) -> None:
+        for number, column in enumerate(self._columns):
+            self._labels[places, number] = self._coded(number, rows.column(column))
+        self._stamps[places] = self._stamps_of(rows)
+
+    def _stamp_columns(self) -> tuple[str, ...]:
+        return () if self._stamp is None else (self._stamp,)
+
+    def _stamps_of(self, rows: pa.Table) -> np.ndarray:
+        if self._stamp is None:
+            return np.zeros(len(rows), np.int64)
+        return np.asarray(rows.column(self._stamp).cast(pa.int64()).to_numpy())
+
+    def _grow(self, room: int) -> None:
+        extra = room - len(self._vectors)
+        self._vectors = np.concatenate([self._vectors, np.empty((extra, self._dimensions), np.float32)])
+        self._labels = np.concatenate([self._labels, np.zeros((extra, len(self._columns)), np.int32)])
+        self._alive = np.concatenate([self._alive, np.zeros(extra, np.bool_)])
+        self._stamps = np.concatenate([self._stamps, np.zeros(extra, np.int64)])
+
+    def _coded(self, number: int, column: pa.ChunkedArray) -> np.ndarray:
+        known = self._codes[number]
+        return np.fromiter((known.setdefault(v, len(known)) for v in column.to_pylist()), np.int32, len(column))
+
+
+def as_matrix(column: pa.ChunkedArray, dimensions: int) -> np.ndarray:
+    """Return a vector column as a matrix, one row each."""
+    flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(flat, np.float32).reshape(-1, dimensions)

@@ -1,0 +1,275 @@
+"""The memory store: everything the tools read and write goes through here."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy
+from reverie.identity import SHORTEST_PREFIX, IdMaker
+from reverie.memory import LAYERS, Layer, Memory
+from reverie.storage.database import Database, Stamp
+from reverie.storage.filters import Condition, equals, one_of, starts_with
+from reverie.storage.journal import Event, Journal
+from reverie.storage.rows import FIELDS, Embedded, Vector, column_value, from_table, to_table, vector_column
+from reverie.storage.schema import side_schema
+from reverie.storage.scope import Scope
+from reverie.storage.shelf import Hit
+from reverie.storage.vectors import Vectors
+from reverie.storage.wording import search_text
+
+_EVERYTHING = Condition("TRUE")
+
+
+class MemoryStore:
+    """The memories of one domain, shared with every other process that has it open."""
+
+    def __init__(self, database: Database, session: str, new_id: IdMaker) -> None:
+        self.database = database
+        self.session = session
+        self.new_id = new_id
+        self.journal = Journal(database.table("events"))
+        self.vectors = Vectors(database)
+
+    @classmethod
+    async def open(cls, folder: Path, stamp: Stamp, *, session: str, new_id: IdMaker, now: datetime) -> Self:
+        """Open a domain's folder; see Database.open for what can go wrong."""
+        return cls(await Database.open(folder, stamp, now), session, new_id)
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    async def get(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Return the memories that have these ids, in the order asked for; unknown ids are left out."""
+        found = {memory.id: memory for memory in await self.find(one_of("id", ids))} if ids else {}
+        return {memory_id: found[memory_id] for memory_id in ids if memory_id in found}
+
+    async def resolve(self, given: str) -> Memory:
+        """Return the memory with this id, or the only one whose id begins so.
+
+        Raises:
+            MemoryNotFound: if there is none.
+            AmbiguousId: if a prefix fits several.
+            InvalidInput: if a prefix is too short to be meant.
+        """
+        exact = await self.find(equals("id", given))
+        if exact:
+            return exact[0]
+        if len(given) < SHORTEST_PREFIX:
+            raise InvalidInput(
+                "id", f"{given!r} is no id and too short for a prefix", f"Give at least {SHORTEST_PREFIX} characters."
+            )
+        fitting = await self.find(starts_with("id", given))
+        if not fitting:
+            raise MemoryNotFound(given)
+        if len(fitting) > 1:
+            raise AmbiguousId(given, sorted(memory.id for memory in fitting))
+        return fitting[0]
+
+    async def find(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> list[Memory]:
+        """Return every memory that a condition matches, oldest first."""
+        parts = await asyncio.gather(*(self.database.table(layer).rows(FIELDS, where) for layer in layers))
+        memories = [memory for part in parts for memory in from_table(part)]
+        return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, memory.id))
+
+    async def count(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> int:
+        """Count memories."""
+        counts = await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
+        return sum(counts)
+
+    async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
+        """Return the memories closest to a vector, best first."""
+        return await self.vectors.nearest(vector, scope, limit)
+
+    async def matching(self, text: str, scope: Scope, limit: int) -> list[tuple[Memory, float]]:
+        """Return the memories that share words with a text, with their BM25 scores, best first."""
+        query = search_text(text)
+        where = scope.condition()
+        tables = [self.database.table(layer) for layer in scope.layers]
+        parts = await asyncio.gather(*(table.matching(query, where, FIELDS, limit) for table in tables))
+        scored = [
+            pair
+            for part in parts
+            for pair in zip(from_table(part), part.column("_score").to_pylist(), strict=True)
+        ]
+        return sorted(scored, key=lambda pair: -pair[1])[:limit]
+
+    # -- writing ---------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Keep other processes from changing memories while this block reads, decides and writes."""
+        async with self.database.write_lock.held():
+            yield
+
+    async def add(self, items: Sequence[Embedded], *, actor: str, at: datetime, reason: str | None = None) -> None:
+        """Write new memories: journal first, passages next, the memories themselves last."""
+        await self.journal.write(
+            [self.event("remembered", item.memory, actor=actor, at=at, reason=reason) for item in items]
+        )
+        await self._write_passages(items)
+        for layer, part in _by_layer(items).items():
+            rows = to_table(part, self.database.stamp.dimensions)
+            version = await self.database.table(layer).add(rows)
+            self.vectors.note_added(layer, version, rows)
+        self._check_still_current()
+
+    async def replace(self, items: Sequence[Embedded], *, actor: str, at: datetime) -> None:
+        """Write memories over those that have the same ids. Call it inside `changing()`."""
+        ids = [item.memory.id for item in items]
+        known = await self.get(ids)
+        await self.journal.write(
+            [
+                self.event(
+                    "imported",
+                    item.memory,
+                    actor=actor,
+                    at=at,
+                    before=_as_values(known[item.memory.id]) if item.memory.id in known else {},
+                )
+                for item in items
+            ]
+        )
+        if known:
+            await self.database.table("passages").delete(one_of("memory_id", known))
+        await self._write_passages(items)
+        for layer, part in _by_layer(items).items():
+            await self.database.table(layer).upsert(to_table(part, self.database.stamp.dimensions))
+        for memory in known.values():
+            moved_to = next(item.memory.layer for item in items if item.memory.id == memory.id)
+            if moved_to != memory.layer:
+                await self.database.table(memory.layer).delete(equals("id", memory.id))
+        self._check_still_current()
+
+    async def change(
+        self,
+        memories: Sequence[Memory],
+        values: Mapping[str, Any],
+        *,
+        action: str,
+        actor: str,
+        at: datetime,
+        reason: str | None = None,
+        batch: str | None = None,
+    ) -> list[Memory]:
+        """Set fields of memories to the same new values and record it. Call it inside `changing()`."""
+        if not memories:
+            return []
+        await self.journal.write(
+            [
+                self.event(
+                    action,
+                    memory,
+                    actor=actor,
+                    at=at,
+                    reason=reason,
+                    batch=batch,
+                    before={name: getattr(memory, name) for name in values},
+                    after=values,
+                )
+                for memory in memories
+            ]
+        )
+        columns = {name: column_value(name, value) for name, value in values.items()} | {"updated_at": at}
+        by_layer: dict[Layer, list[str]] = {}
+        for memory in memories:
+            by_layer.setdefault(memory.layer, []).append(memory.id)
+        for layer, ids in by_layer.items():
+            await self.database.table(layer).update(one_of("id", ids), columns)
+        self._check_still_current()
+        return [replace(memory, **values, updated_at=at) for memory in memories]
+
+    async def move(self, memory: Memory, to: Layer, *, actor: str, at: datetime, reason: str | None = None) -> Memory:
+        """Take a memory to another layer. Call it inside `changing()`.
+
+        The new row is written before the old one goes: a crash in between leaves two, and readers take
+        the newer.
+        """
+        event = self.event(
+            "moved", memory, actor=actor, at=at, reason=reason, before={"layer": memory.layer}, after={"layer": to}
+        )
+        await self.journal.write([event])
+        source, target = self.database.table(memory.layer), self.database.table(to)
+        here = equals("id", memory.id)
+        rows = await source.rows([*FIELDS, "search_text", "vector"], here)
+        moved = replace(memory, layer=to, updated_at=at)
+        rows = rows.set_column(*_column(rows, "layer", pa.array([to], pa.string())))
+        rows = rows.set_column(*_column(rows, "updated_at", pa.array([at], rows.schema.field("updated_at").type)))
+        await target.upsert(rows)
+        await source.delete(here)
+        self._check_still_current()
+        return moved
+
+    def event(self, action: str, memory: Memory, *, actor: str, at: datetime, **details: Any) -> Event:
+        """Describe a change of a memory for the journal."""
+        return Event(
+            id=self.new_id(),
+            at=at,
+            action=action,
+            memory_id=memory.id,
+            actor=actor,
+            session=self.session,
+            **details,
+        )
+
+    async def _write_passages(self, items: Sequence[Embedded]) -> None:
+        rows = passage_rows(items, self.database.stamp.dimensions)
+        if len(rows):
+            await self.database.table("passages").add(rows)
+
+    def _check_still_current(self) -> None:
+        """A write that raced with `reverie reembed` may have gone to tables that were just replaced."""
+        if not self.database.is_current():
+            raise StoreBusy(
+                "The store was re-embedded while this was being written. Start the session again and repeat it."
+            )
+
+
+def passage_rows(items: Sequence[Embedded], dimensions: int) -> pa.Table:
+    """Lay the passages of long memories out as rows; their ids change with the text."""
+    schema = side_schema("passages", dimensions)
+    owners = [item for item in items for _ in item.passages]
+    ids = [
+        f"{item.memory.id}#{item.memory.content_hash[:8]}-{number}"
+        for item in items
+        for number in range(len(item.passages))
+    ]
+    return pa.table(
+        [
+            pa.array(ids, pa.string()),
+            pa.array([item.memory.id for item in owners], pa.string()),
+            pa.array([item.memory.project for item in owners], pa.string()),
+            vector_column([vector for item in items for vector in item.passages], dimensions),
+        ],
+        schema=schema,
+    )
+
+
+def _column(rows: pa.Table, name: str, values: pa.Array) -> tuple[int, pa.Field, pa.Array]:
+    number = rows.schema.get_field_index(name)
+    return number, rows.schema.field(number), values
+
+
+def _by_layer(items: Sequence[Embedded]) -> dict[Layer, list[Embedded]]:
+    parts: dict[Layer, list[Embedded]] = {}
+    for item in items:
+        parts.setdefault(item.memory.layer, []).append(item)
+    return parts
+
+
+def _newest_of_each(memories: Sequence[Memory]) -> list[Memory]:
+    """Of two rows with one id, left by a move that was cut short, take the newer."""
+    newest: dict[str, Memory] = {}
+    for memory in memories:
+        other = newest.get(memory.id)
+        if other is None or memory.updated_at > other.updated_at:
+            newest[memory.id] = memory
+    return list(newest.values())
+
+
+def _as_values(memory: Memory) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in FIELDS}

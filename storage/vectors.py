@@ -1,0 +1,96 @@
+"""Finding memories by vector, whatever the size of the store."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from reverie.memory import LAYERS, Layer
+from reverie.storage.database import Database
+from reverie.storage.filters import Condition, one_of
+from reverie.storage.rows import Vector
+from reverie.storage.scope import Scope
+from reverie.storage.shelf import Hit, Shelf
+
+MOST_ON_SHELVES = 20_000
+"""Above this many vectors they are searched on disk, through the index that upkeep builds by then."""
+
+_LABELS = ("project", "status")
+
+
+class Vectors:
+    """Nearest-neighbour search over the layer tables and the passages of long memories."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._on_shelves: bool | None = None
+        self._clear_shelves()
+
+    async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
+        """Return the closest memories in scope, best first."""
+        if scope.is_plain and await self._fits_on_shelves():
+            found = await asyncio.gather(*(self._from_shelf(layer, vector, scope, limit) for layer in scope.layers))
+        else:
+            found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.layers))
+        hits = [hit for part in found for hit in part]
+        return sorted(hits, key=lambda hit: -hit.similarity)[:limit]
+
+    async def nearest_passages(self, vector: Vector, scope: Scope, limit: int) -> dict[str, float]:
+        """Return the memories whose closest passage is nearest, with that similarity.
+
+        Passages know only their project; the caller reads their memories in scope.
+        """
+        if await self._fits_on_shelves():
+            await self._passages.refresh()
+            hits = self._passages.nearest(vector, limit, [scope.projects])
+        else:
+            table = self._database.table("passages")
+            where = Condition("TRUE") if scope.projects is None else one_of("project", scope.projects)
+            hits = _hits(await table.nearest(vector, where, ["id"], limit), "passages")
+        best: dict[str, float] = {}
+        for hit in hits:
+            best.setdefault(hit.id.rpartition("#")[0], hit.similarity)
+        return best
+
+    def note_added(self, layer: Layer, version: int, rows: pa.Table) -> None:
+        """Follow an append of this process without reading it back."""
+        self._shelves[layer].note_added(version, rows)
+
+    def note_unmoved(self, layer: Layer, version: int) -> None:
+        """Follow a change of this process that moved no vector and no label."""
+        self._shelves[layer].note_unmoved(version)
+
+    async def _from_shelf(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
+        shelf = self._shelves[layer]
+        await shelf.refresh()
+        return shelf.nearest(vector, limit, [scope.projects, scope.statuses])
+
+    async def _from_disk(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
+        table = self._database.table(layer)
+        return _hits(await table.nearest(vector, scope.condition(), ["id"], limit), layer)
+
+    async def _fits_on_shelves(self) -> bool:
+        if self._on_shelves is None:
+            tables: Sequence[str] = (*LAYERS, "passages")
+            counts = await asyncio.gather(*(self._database.table(name).count() for name in tables))
+            self._on_shelves = sum(counts) <= MOST_ON_SHELVES
+        elif self._on_shelves and sum(map(len, self._shelves.values())) + len(self._passages) > MOST_ON_SHELVES:
+            self._clear_shelves()
+            self._on_shelves = False
+        return self._on_shelves
+
+    def _clear_shelves(self) -> None:
+        dimensions = self._database.stamp.dimensions
+        self._shelves = {
+            layer: Shelf(self._database.table(layer), dimensions, _LABELS, stamp="updated_at") for layer in LAYERS
+        }
+        self._passages = Shelf(self._database.table("passages"), dimensions, ("project",))
+
+
+def _hits(rows: pa.Table, table: str) -> list[Hit]:
+    return [
+        Hit(memory_id, table, 1.0 - distance)
+        for memory_id, distance in zip(
+            rows.column("id").to_pylist(), rows.column("_distance").to_pylist(), strict=True
+        )
+    ]
