@@ -53,10 +53,10 @@ def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> 
     age = seconds_between(memory.created_at, now)
     if effective_age(age, memory.access_count, threshold) <= threshold:
         return None
-    recalls = f"{memory.access_count} recall{'' if memory.access_count == 1 else 's'}"
+    recalled = f"even with {memory.access_count} recalls" if memory.access_count else "and was never recalled"
     if tier is None:
-        return LetGo("lifespan-expired", f"it outlived three years and the bonus of {recalls}")
-    return LetGo("tier-expired", f"it outlived its tier {tier} and the bonus of {recalls}")
+        return LetGo("lifespan-expired", f"it has outlived its three years {recalled}")
+    return LetGo("tier-expired", f"it has outlived its tier {tier} {recalled}")
 
 
 def expiry_by_tier(memory: Memory, default: Tier | None = None) -> datetime | None:

@@ -1,0 +1,179 @@
+"""Whether two texts say the same thing, told from their tokens (002-surprise, 003-contradiction).
+
+Likeness alone misleads: what contradicts differs in one number or one "not" and is alike in everything else.
+So two texts count as equal only if they have the same tokens in the same order; all else they differ in is
+named, and the callers decide what it weighs. No stems, no synonyms: `user` and `users` are two table names.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reverie.lifecycle.tokens import Token, TokenKind, is_mixed_case, tokens_of
+
+DifferenceKind = Literal[
+    "numbers", "versions", "paths", "names", "negation", "opposites", "words", "more", "order"
+]
+
+CONTRADICTION_SIMILARITY = 0.9
+"""The token similarity above which seed 003 takes the newer of two memories for the older one's successor."""
+
+_PAIRS: Final = (
+    "enabled/disabled enable/disable enables/disables on/off true/false before/after add/remove "
+    "added/removed adds/removes allow/deny allowed/denied allows/denies start/stop open/closed up/down "
+    "include/exclude first/last min/max minimum/maximum sync/async public/private required/optional "
+    "pass/fail passes/fails succeeds/fails more/less above/below </> <=/>= ==/!= in/out from/to must/may"
+)
+OPPOSITES: Final = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
+OPPOSING_PREFIXES: Final = ("un", "in", "im", "ir", "dis", "de", "non-", "non", "no-", "not-")
+
+_PLURALS: Final[dict[TokenKind, DifferenceKind]] = {
+    "number": "numbers",
+    "version": "versions",
+    "path": "paths",
+    "name": "names",
+}
+_SHOWN_EACH = 4
+_FEW_WORDS = 2
+_MOSTLY_ALIKE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which two texts differ: its kind, both sides as spelled, and a reason to show."""
+
+    kind: DifferenceKind
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    reason: str
+
+
+def token_similarity(a: str, b: str) -> float:
+    """Return the share of tokens that two texts have in common, repeated ones counted: |A ∩ B| / |A ∪ B|."""
+    left, right = Counter(_forms(tokens_of(a))), Counter(_forms(tokens_of(b)))
+    union = (left | right).total()
+    if union == 0:
+        return float(a.strip() == b.strip())
+    return (left & right).total() / union
+
+
+def substantive_differences(a: str, b: str) -> tuple[str, ...]:
+    """Return every reason not to take two texts for the same; none means that one restates the other."""
+    return tuple(difference.reason for difference in differences(a, b))
+
+
+def contradictions(a: str, b: str) -> tuple[str, ...]:
+    """Return only the reasons for which two texts about one matter cannot both hold.
+
+    Saying more or in another order is none; another word is one only where all else is alike.
+    """
+    alike = token_similarity(a, b) >= _MOSTLY_ALIKE
+    return tuple(found.reason for found in differences(a, b) if _contradicts(found, alike=alike))
+
+
+def differences(a: str, b: str) -> tuple[Difference, ...]:
+    """Return in what two texts differ, the weightiest kinds first."""
+    left, right = tokens_of(a), tokens_of(b)
+    if _forms(left) == _forms(right):
+        return _unspoken(a, b) if not left else _respelled(left, right)
+    only_left, only_right = _beyond(left, right), _beyond(right, left)
+    if not only_left and not only_right:
+        same = next(at for at, (x, y) in enumerate(zip(left, right, strict=True)) if x.form != y.form)
+        return (_difference("order", left[same:], right[same:], "order differs"),)
+    return _by_kind(only_left, only_right)
+
+
+def _by_kind(left: Sequence[Token], right: Sequence[Token]) -> tuple[Difference, ...]:
+    found = []
+    for kind, plural in _PLURALS.items():
+        ours, theirs = _of(kind, left), _of(kind, right)
+        if ours or theirs:
+            found.append(_difference(plural, ours, theirs, f"{plural} differ"))
+    ours, theirs = _of("negation", left), _of("negation", right)
+    if len(ours) != len(theirs):
+        found.append(Difference("negation", _spelled(ours), _spelled(theirs), "one negates"))
+    elif ours:
+        found.append(_difference("words", ours, theirs, "words differ"))
+    ours, theirs = _of("word", left), _of("word", right)
+    opposed = [(x, y) for x in ours for y in theirs if _are_opposites(x.form, y.form)]
+    if opposed:
+        pair = opposed[0]
+        found.append(_difference("opposites", pair[:1], pair[1:], "opposites"))
+        ours = tuple(token for token in ours if token != pair[0])
+        theirs = tuple(token for token in theirs if token != pair[1])
+    if ours and theirs:
+        found.append(_difference("words", ours, theirs, "words differ"))
+    elif ours or theirs:
+        more = ours or theirs
+        shown = ", ".join(_spelled(more)[:_SHOWN_EACH])
+        found.append(Difference("more", _spelled(ours), _spelled(theirs), f"one says more: {shown}"))
+    return tuple(found)
+
+
+def _contradicts(found: Difference, *, alike: bool) -> bool:
+    if found.kind in ("negation", "opposites"):
+        return True
+    if found.kind in ("more", "order") or not (found.left and found.right):
+        return False
+    few = len(found.left) <= _FEW_WORDS and len(found.right) <= _FEW_WORDS
+    return found.kind != "words" or (alike and few)
+
+
+def _are_opposites(one: str, other: str) -> bool:
+    if frozenset((one, other)) in OPPOSITES:
+        return True
+    short, long = sorted((one, other), key=len)
+    return any(long == prefix + short for prefix in OPPOSING_PREFIXES)
+
+
+def _respelled(left: Sequence[Token], right: Sequence[Token]) -> tuple[Difference, ...]:
+    """Find names that only case tells apart, such as `userId` and `userID`."""
+    pairs = [
+        (x, y)
+        for x, y in zip(left, right, strict=True)
+        if x.shown != y.shown and is_mixed_case(x) and is_mixed_case(y)
+    ]
+    if not pairs:
+        return ()
+    return (_difference("names", [x for x, _ in pairs], [y for _, y in pairs], "names differ"),)
+
+
+def _unspoken(a: str, b: str) -> tuple[Difference, ...]:
+    """Compare two texts without any token, such as a question mark and an exclamation mark, by the letter."""
+    ours, theirs = a.strip(), b.strip()
+    if ours == theirs:
+        return ()
+    return (Difference("words", (ours,), (theirs,), f"words differ: {ours or 'none'} / {theirs or 'none'}"),)
+
+
+def _difference(
+    kind: DifferenceKind, left: Sequence[Token], right: Sequence[Token], label: str
+) -> Difference:
+    sides = _spelled(left), _spelled(right)
+    shown = " / ".join(", ".join(side[:_SHOWN_EACH]) or "none" for side in sides)
+    return Difference(kind, *sides, f"{label}: {shown}")
+
+
+def _beyond(tokens: Sequence[Token], others: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the tokens that the others lack, in order; one said twice and matched once is left once."""
+    matched = Counter(_forms(others))
+    left = []
+    for token in tokens:
+        if matched[token.form] > 0:
+            matched[token.form] -= 1
+        else:
+            left.append(token)
+    return tuple(left)
+
+
+def _of(kind: TokenKind, tokens: Sequence[Token]) -> tuple[Token, ...]:
+    return tuple(token for token in tokens if token.kind == kind)
+
+
+def _forms(tokens: Sequence[Token]) -> list[str]:
+    return [token.form for token in tokens]
+
+
+def _spelled(tokens: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(token.shown for token in tokens)

@@ -1,0 +1,130 @@
+"""What lies ahead of a memory if nobody touches it: how it fades, and when and why it would be let go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from reverie.lifecycle.elapsed import aware, later
+from reverie.lifecycle.fate import fate_of
+from reverie.lifecycle.lasting import LIVING, why_held
+from reverie.lifecycle.promotion import becomes_semantic
+from reverie.lifecycle.retention import retention_of
+from reverie.lifecycle.tiers import tier_in_force
+from reverie.lifecycle.verdict import LetGo
+from reverie.memory import Memory, Tier
+from reverie.settings import RetentionMode
+
+Horizon = Literal["now", "30", "90", "365"]
+HORIZON_DAYS: Mapping[Horizon, int] = {"now": 0, "30": 30, "90": 90, "365": 365}
+
+FARTHEST = timedelta(days=100 * 365)
+"""How far ahead a rule is looked for; what holds for a hundred years is said never to go."""
+
+
+_SOON = timedelta(days=2)
+"""Up to here the hour matters, not only the day."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The retention at four moments, and one sentence on when and why this memory would go."""
+
+    retention: dict[Horizon, float]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The first rule that will let a memory go, and from which second on."""
+
+    at: datetime
+    verdict: LetGo
+
+
+def outlook_of(
+    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None
+) -> Outlook:
+    """Look ahead, on the assumption that the memory is neither recalled nor changed."""
+    return Outlook(
+        retention={
+            horizon: retention_of(
+                _settled(memory) if days else memory, later(now, days) or now, mode, default_tier
+            )
+            for horizon, days in HORIZON_DAYS.items()
+        },
+        sentence=_sentence(memory, now, mode, default_tier),
+    )
+
+
+def ending_of(
+    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None
+) -> Ending | None:
+    """Find when the rules would let an untouched memory go, or None if not within a hundred years.
+
+    Every rule, once it holds, goes on holding, so the first second can be found by halving. A working memory
+    is looked at as the episodic one that it becomes within half an hour.
+    """
+    subject = _settled(memory)
+    low, high = -1, _reach(aware(now))
+    if fate_of(subject, now + timedelta(seconds=high), mode, default_tier) is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fate_of(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
+            low = middle
+        else:
+            high = middle
+    at = now + timedelta(seconds=high)
+    verdict = fate_of(subject, at, mode, default_tier)
+    return None if verdict is None else Ending(at, verdict)
+
+
+def _settled(memory: Memory) -> Memory:
+    return replace(memory, layer="episodic") if memory.layer == "working" else memory
+
+
+def _reach(now: datetime) -> int:
+    to_the_end = datetime.max.replace(tzinfo=UTC) - timedelta(days=1) - now
+    return max(0, int(min(FARTHEST, to_the_end).total_seconds()))
+
+
+def _sentence(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None) -> str:
+    if memory.status not in LIVING:
+        return _decided(memory)
+    promoted = becomes_semantic(memory, now)
+    subject = replace(memory, layer=promoted.to) if promoted else memory
+    ending = ending_of(subject, now, mode, default_tier)
+    if ending is None:
+        rise = "The next sweep makes it semantic; after that it is" if promoted else "It is"
+        return f"{rise} never let go by itself: {_why_never(subject, default_tier)}."
+    verdict, day = ending.verdict, _day(ending.at, now)
+    if ending.at <= now:
+        return f"The next sweep lets it go ({verdict.rule}): {verdict.reason}."
+    if verdict.rule == "ttl-expired":
+        return f"It is let go on {day}, recalled or not ({verdict.rule}): {verdict.reason}."
+    return f"Unless it is recalled, it is let go on {day} ({verdict.rule}): by then {verdict.reason}."
+
+
+def _day(at: datetime, now: datetime) -> str:
+    return f"{at.astimezone(UTC):{'%Y-%m-%d' if at - now > _SOON else '%Y-%m-%d %H:%M UTC'}}"
+
+
+def _decided(memory: Memory) -> str:
+    if memory.status == "expired":
+        when = f" on {memory.expired_at.astimezone(UTC):%Y-%m-%d}" if memory.expired_at else ""
+        why = f" ({memory.status_reason})" if memory.status_reason else ""
+        return f"It was already let go{when}{why}; restore brings it back."
+    if memory.status == "superseded":
+        successor = f" by {memory.superseded_by}" if memory.superseded_by else ""
+        return f"It was superseded{successor} and is kept as history."
+    return "It is held in quarantine until someone reviews it; no rule lets it go meanwhile."
+
+
+def _why_never(memory: Memory, default_tier: Tier | None) -> str:
+    held = why_held(_settled(memory))
+    if held is not None:
+        return held
+    if tier_in_force(memory, default_tier) == "permanent":
+        return "its tier is permanent"
+    return "its recalls carry it more than a hundred years on"
