@@ -41,8 +41,8 @@ DOOR = Path("core/__main__.py")  # `python -m reverie` has to live there and ope
 THE_CLOCK = Path("core/clock.py")
 
 # What the mathematics of memory must not reach for: clock, disk, network and dice.
-IMPURE_MODULES = frozenset(
-    [
+IMPURE_MODULES = {
+    *(
         "asyncio",
         "http",
         "importlib",
@@ -53,17 +53,9 @@ IMPURE_MODULES = frozenset(
         "pathlib",
         "random",
         "secrets",
-        "shutil",
-        "socket",
-        "sqlite3",
-        "subprocess",
-        "tempfile",
-        "threading",
-        "time",
-        "urllib",
-        "uuid",
-    ]
-)
+    ),
+    *("shutil", "socket", "sqlite3", "subprocess", "tempfile", "threading", "time", "urllib", "uuid"),
+}
 IMPURE_CALLS = frozenset({"input", "open", "print"})
 
 
