@@ -27,6 +27,7 @@ class IdMaker:
         self._guard = threading.Lock()
 
     def __call__(self) -> str:
+        """Return a new id."""
         with self._guard:
             self._last = max(self._last + 1, int(self._clock().timestamp() * 1000))
             moment = self._last

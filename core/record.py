@@ -154,7 +154,9 @@ def _anchor(value: Any) -> Anchor:
     known = {field.name for field in dataclasses.fields(Anchor)}
     unknown = value.keys() - known
     if unknown:
-        raise InvalidInput("anchors", f"{sorted(unknown)[0]!r} is unknown", f"The parts are: {', '.join(sorted(known))}.")
+        raise InvalidInput(
+            "anchors", f"{sorted(unknown)[0]!r} is unknown", f"The parts are: {', '.join(sorted(known))}."
+        )
     parts = {name: part for name, part in value.items() if part is not None}
     span = parts.pop("span", None)
     if span is not None and not (isinstance(span, list) and len(span) == 2 and all(isinstance(n, int) for n in span)):
@@ -163,7 +165,9 @@ def _anchor(value: Any) -> Anchor:
         raise InvalidInput("anchors", "a part is not a text", "Give strings.")
     if parts.get("freshness", "verified") not in get_args(Freshness):
         raise InvalidInput(
-            "anchors", f"freshness {parts['freshness']!r} is unknown", f"It is one of: {', '.join(get_args(Freshness))}."
+            "anchors",
+            f"freshness {parts['freshness']!r} is unknown",
+            f"It is one of: {', '.join(get_args(Freshness))}.",
         )
     texts = {name: checked_text("anchors", part) for name, part in parts.items()}
     return Anchor(**texts, span=None if span is None else (span[0], span[1]))

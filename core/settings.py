@@ -149,9 +149,7 @@ def _home(environment: Mapping[str, str]) -> str:
         return given
     path = Path(given).expanduser()
     if not path.is_absolute():
-        raise SettingError(
-            HOME.variable, given, "an absolute path, so that it never depends on where you start"
-        )
+        raise SettingError(HOME.variable, given, "an absolute path, so that it never depends on where you start")
     return str(path)
 
 
@@ -168,9 +166,7 @@ def _from_file(home: str) -> dict[Setting, str]:
     known = {setting.key: setting for setting in TABLE if setting is not HOME}
     unknown = sorted(written.keys() - known.keys())
     if unknown:
-        raise SettingError(
-            f"{unknown[0]} in {path}", str(written[unknown[0]]), f"one of: {', '.join(sorted(known))}"
-        )
+        raise SettingError(f"{unknown[0]} in {path}", str(written[unknown[0]]), f"one of: {', '.join(sorted(known))}")
     return {known[key]: str(value).strip() for key, value in written.items()}
 
 

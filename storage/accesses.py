@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from reverie.errors import ReverieError
-from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS
-from reverie.lifecycle.stability import HALF_GAIN_GAP_DAYS, MAX_GAIN, MAX_STABILITY
-from reverie.memory import Layer, Memory
+from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
+from reverie.memory import Memory
 from reverie.storage.filters import literal, one_of
 from reverie.storage.schema import side_schema
 from reverie.storage.store import MemoryStore
@@ -19,7 +18,7 @@ from reverie.storage.store import MemoryStore
 ONE_ACCESS_PER = timedelta(minutes=10)
 """The same memory served again to the same session within this time is the same access."""
 
-_PAUSE_SECONDS = 0.5
+_PAUSE_SECONDS = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +28,6 @@ class Access:
     """One memory served to one session."""
 
     memory_id: str
-    layer: Layer
     at: datetime
 
 
@@ -48,7 +46,7 @@ class AccessRecorder:
             last = self._served.get(memory.id)
             if last is None or at - last >= ONE_ACCESS_PER:
                 self._served[memory.id] = at
-                self._waiting.append(Access(memory.id, memory.layer, at))
+                self._waiting.append(Access(memory.id, at))
         if self._waiting and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._write_later())
 
@@ -76,59 +74,45 @@ class AccessRecorder:
         batch, self._waiting = self._waiting, []
         try:
             async with self._store.changing():
-                for layer, at, ids in await self._groups(batch):
-                    await record(self._store, layer, ids, at)
-                    batch = [access for access in batch if access.memory_id not in ids or access.at != at]
+                for moment in sorted({access.at for access in batch}):
+                    ids = [access.memory_id for access in batch if access.at == moment]
+                    await record(self._store, ids, moment)
+                    batch = [access for access in batch if access.at != moment]
         except BaseException:
             self._waiting = batch + self._waiting
             raise
 
-    async def _groups(self, batch: Sequence[Access]) -> list[tuple[Layer, datetime, list[str]]]:
-        """Group accesses by moment and by the layer each memory is in now: it may have moved since."""
-        if not batch:
-            return []
-        where_now = {
-            memory.id: memory.layer
-            for memory in (await self._store.get([access.memory_id for access in batch])).values()
-        }
-        groups: dict[tuple[Layer, datetime], list[str]] = {}
-        for access in batch:
-            layer = where_now.get(access.memory_id)
-            if layer is not None:  # purged meanwhile otherwise
-                groups.setdefault((layer, access.at), []).append(access.memory_id)
-        return [(layer, at, ids) for (layer, at), ids in groups.items()]
 
-
-async def record(store: MemoryStore, layer: Layer, ids: Sequence[str], at: datetime) -> None:
-    """Count one access of each memory at a moment: the log first, then the counters by SQL expression."""
-    rows = [
-        {"id": store.new_id(), "memory_id": memory_id, "at": at, "session": store.session} for memory_id in ids
-    ]
-    await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))
-    for expressions in (_stability_after(at), _counters_after(at, store.session)):
-        version = await store.database.table(layer).update_by(expressions, one_of("id", ids))
+async def record(store: MemoryStore, ids: Sequence[str], at: datetime) -> None:
+    """Count one access of each memory at a moment, in the log and on the memory. Call it inside `changing()`."""
+    memories = (await store.get(ids)).values()  # where they are now: one may have moved or been purged since
+    rows = [{"id": store.new_id(), "memory_id": memory.id, "at": at, "session": store.session} for memory in memories]
+    if rows:
+        await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))
+    for layer in dict.fromkeys(memory.layer for memory in memories):
+        accessed = [memory for memory in memories if memory.layer == layer]
+        table = store.database.table(layer)
+        version = await table.update_by(
+            _after_access(accessed, at, store.session), one_of("id", [memory.id for memory in accessed])
+        )
         store.vectors.note_unmoved(layer, version)
 
 
-# Together these say lifecycle.access.after_access in SQL, so that the store counts without reading first.
-# They are two statements because LanceDB shows later columns of one statement the new values of earlier ones,
-# and stability grows by the gap to the access before.
+def _after_access(memories: Sequence[Memory], at: datetime, session: str) -> dict[str, str]:
+    """Say lifecycle's after_access in SQL: counters over their present values, stability as computed.
 
-
-def _stability_after(at: datetime) -> dict[str, str]:
-    gap = (
-        f"greatest(date_part('epoch', {literal(at)}) - date_part('epoch', coalesce(last_accessed_at, created_at)), 0.0)"
-        " / 86400.0"
-    )
-    gain = f"{MAX_GAIN} * ({gap}) / (({gap}) + {HALF_GAIN_GAP_DAYS})"
-    return {"stability": f"least(stability + ({MAX_STABILITY} - stability) * {gain}, {MAX_STABILITY})"}
-
-
-def _counters_after(at: datetime, session: str) -> dict[str, str]:
+    LanceDB knows no CASE, and within one statement it may show an expression the new value of another
+    column; so each stability is picked by its id and no expression reads a column but its own.
+    """
     now = literal(at)
+    stability = " + ".join(
+        f"CAST(id = {literal(memory.id)} AS DOUBLE) * {literal(after_access(memory, at, session).stability)}"
+        for memory in memories
+    )
     return {
         "access_count": "access_count + 1",
         "last_accessed_at": f"greatest(last_accessed_at, {now})",
         "access_times": f"array_slice(array_append(access_times, {now}), -{KEPT_ACCESS_TIMES}, -1)",
         "sessions": f"array_slice(array_distinct(array_append(sessions, {literal(session)})), -{KEPT_SESSIONS}, -1)",
+        "stability": stability,
     }

@@ -176,5 +176,3 @@ def meta_rows(values: Mapping[str, str]) -> pa.Table:
     """Lay notes out as rows of the meta table."""
     schema = side_schema("meta", 1)
     return pa.Table.from_pylist([{"id": key, "value": value} for key, value in values.items()], schema=schema)
-
-

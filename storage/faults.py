@@ -19,13 +19,19 @@ _LONGEST_PAUSE = 0.5
 
 _CONFLICT = ("commit conflict", "conflict", "concurrent", "retryable", "please retry")
 _FULL = ("no space left", "os error 28", "disk quota", "file too large", "os error 27", "os error 122")
-_DENIED = ("permission denied", "read-only file system", "os error 13", "os error 30", "operation not permitted")
+_DENIED = (
+    "permission denied",
+    "read-only file system",
+    "os error 13",
+    "os error 30",
+    "operation not permitted",
+)
 _VANISHED = ("not found", "no such file", "os error 2)")
 
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 
 
-async def retried(table: str, attempt: Callable[[], Awaitable[Result]]) -> Result:
+async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
     """Run one LanceDB operation, again with growing random pauses while others get in its way.
 
     Raises:
@@ -34,7 +40,7 @@ async def retried(table: str, attempt: Callable[[], Awaitable[Result]]) -> Resul
         StoreDamaged: if the table cannot be read.
     """
     pause = _FIRST_PAUSE
-    for remaining in reversed(range(ATTEMPTS)):
+    for remaining in reversed(range(attempts)):
         try:
             return await attempt()
         except LANCE_ERRORS as error:

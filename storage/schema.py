@@ -1,5 +1,7 @@
 """The tables, column by column."""
 
+from functools import cache
+
 import pyarrow as pa
 
 from reverie.memory import LAYERS
@@ -20,6 +22,7 @@ def vector_type(dimensions: int) -> pa.DataType:
     return pa.list_(pa.float32(), dimensions)
 
 
+@cache
 def memory_schema(dimensions: int) -> pa.Schema:
     """Return the one schema of the five layer tables (DESIGN §3)."""
     return pa.schema(
@@ -77,6 +80,7 @@ def memory_schema(dimensions: int) -> pa.Schema:
     )
 
 
+@cache
 def side_schema(table: str, dimensions: int) -> pa.Schema:
     """Return the schema of one side table."""
     match table:

@@ -1,8 +1,8 @@
 """The memory store: everything the tools read and write goes through here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
 from reverie.identity import SHORTEST_PREFIX, IdMaker
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.database import Database, Stamp
@@ -20,10 +20,9 @@ from reverie.storage.rows import FIELDS, Embedded, Vector, column_value, from_ta
 from reverie.storage.schema import side_schema
 from reverie.storage.scope import Scope
 from reverie.storage.shelf import Hit
+from reverie.storage.table import Table, TextHit
 from reverie.storage.vectors import Vectors
 from reverie.storage.wording import search_text
-
-_EVERYTHING = Condition("TRUE")
 
 
 class MemoryStore:
@@ -45,7 +44,7 @@ class MemoryStore:
 
     async def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Return the memories that have these ids, in the order asked for; unknown ids are left out."""
-        found = {memory.id: memory for memory in await self.find(one_of("id", ids))} if ids else {}
+        found = {memory.id: memory for memory in await self._read(one_of("id", ids))} if ids else {}
         return {memory_id: found[memory_id] for memory_id in ids if memory_id in found}
 
     async def resolve(self, given: str) -> Memory:
@@ -56,14 +55,16 @@ class MemoryStore:
             AmbiguousId: if a prefix fits several.
             InvalidInput: if a prefix is too short to be meant.
         """
-        exact = await self.find(equals("id", given))
+        exact = await self.get([given])
         if exact:
-            return exact[0]
+            return exact[given]
         if len(given) < SHORTEST_PREFIX:
             raise InvalidInput(
-                "id", f"{given!r} is no id and too short for a prefix", f"Give at least {SHORTEST_PREFIX} characters."
+                "id",
+                f"{given!r} is no id and too short for a prefix",
+                f"Give at least {SHORTEST_PREFIX} characters.",
             )
-        fitting = await self.find(starts_with("id", given))
+        fitting = await self._read(starts_with("id", given))
         if not fitting:
             raise MemoryNotFound(given)
         if len(fitting) > 1:
@@ -85,18 +86,31 @@ class MemoryStore:
         """Return the memories closest to a vector, best first."""
         return await self.vectors.nearest(vector, scope, limit)
 
-    async def matching(self, text: str, scope: Scope, limit: int) -> list[tuple[Memory, float]]:
-        """Return the memories that share words with a text, with their BM25 scores, best first."""
+    async def matching(self, text: str, scope: Scope, limit: int) -> list[TextHit]:
+        """Return the memories that share words with a text, best first by BM25."""
         query = search_text(text)
         where = scope.condition()
-        tables = [self.database.table(layer) for layer in scope.layers]
-        parts = await asyncio.gather(*(table.matching(query, where, FIELDS, limit) for table in tables))
-        scored = [
-            pair
-            for part in parts
-            for pair in zip(from_table(part), part.column("_score").to_pylist(), strict=True)
-        ]
-        return sorted(scored, key=lambda pair: -pair[1])[:limit]
+
+        async def search(table: Table) -> list[TextHit]:
+            return await table.matching(query, where, limit) if await table.count() else []
+
+        parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.layers))
+        return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.score)[:limit]
+
+    async def fetch(self, places: Mapping[str, Mapping[str, int]], others: Condition | None) -> dict[str, Memory]:
+        """Return the memories that lie at these places, by table, and those that a condition matches."""
+
+        async def read(table: Table) -> list[Memory]:
+            known = dict(places.get(table.name, {}))
+            if others is not None and await table.count():
+                known |= await table.places(others)
+            return from_table(await table.at_places(known, FIELDS)) if known else []
+
+        parts = await asyncio.gather(*(read(table) for table in self.database.layers.values()))
+        return {memory.id: memory for memory in _newest_of_each([memory for part in parts for memory in part])}
+
+    async def _read(self, where: Condition) -> list[Memory]:
+        return list((await self.fetch({}, where)).values())
 
     # -- writing ---------------------------------------------------------------------------------------
 
@@ -107,16 +121,30 @@ class MemoryStore:
             yield
 
     async def add(self, items: Sequence[Embedded], *, actor: str, at: datetime, reason: str | None = None) -> None:
-        """Write new memories: journal first, passages next, the memories themselves last."""
-        await self.journal.write(
-            [self.event("remembered", item.memory, actor=actor, at=at, reason=reason) for item in items]
-        )
+        """Write new memories and the journal at once; if either fails, neither stays."""
+        events = [self.event("remembered", item.memory, actor=actor, at=at, reason=reason) for item in items]
         await self._write_passages(items)
-        for layer, part in _by_layer(items).items():
+        written = await asyncio.gather(self.journal.write(events), *self._appends(items), return_exceptions=True)
+        failures = [result for result in written if isinstance(result, BaseException)]
+        if failures:
+            await self._take_back(items)
+            raise failures[0]
+        self._check_still_current()
+
+    def _appends(self, items: Sequence[Embedded]) -> list[Awaitable[None]]:
+        async def append(layer: Layer, part: Sequence[Embedded]) -> None:
             rows = to_table(part, self.database.stamp.dimensions)
             version = await self.database.table(layer).add(rows)
             self.vectors.note_added(layer, version, rows)
-        self._check_still_current()
+
+        return [append(layer, part) for layer, part in _by_layer(items).items()]
+
+    async def _take_back(self, items: Sequence[Embedded]) -> None:
+        """Remove rows whose write was not completed, as far as the disk still lets us."""
+        ids = one_of("id", [item.memory.id for item in items])
+        for layer in _by_layer(items):
+            with suppress(StoreError):  # the first failure is the one to tell
+                await self.database.table(layer).delete(ids)
 
     async def replace(self, items: Sequence[Embedded], *, actor: str, at: datetime) -> None:
         """Write memories over those that have the same ids. Call it inside `changing()`."""
@@ -190,7 +218,13 @@ class MemoryStore:
         the newer.
         """
         event = self.event(
-            "moved", memory, actor=actor, at=at, reason=reason, before={"layer": memory.layer}, after={"layer": to}
+            "moved",
+            memory,
+            actor=actor,
+            at=at,
+            reason=reason,
+            before={"layer": memory.layer},
+            after={"layer": to},
         )
         await self.journal.write([event])
         source, target = self.database.table(memory.layer), self.database.table(to)

@@ -1,6 +1,7 @@
 """One LanceDB table, with every operation retried and its failures translated."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +11,22 @@ from lancedb.index import FTS, Bitmap, BTree, IvfRq
 from lancedb.query import MatchQuery
 
 from reverie.storage.faults import retried
-from reverie.storage.filters import Condition, literal
+from reverie.storage.filters import Condition, literal, one_of
 from reverie.storage.rows import Vector
 
+_PROBES = 20  # partitions searched
+_REFINE = 10  # how many times the wanted rows are compared again at full precision
 TEXT_INDEX = FTS(language="English", stem=True, ascii_folding=True, max_token_length=None)
+
+
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    """A memory found by its words: its table, where it lies there, its BM25 score."""
+
+    id: str
+    table: str
+    place: int
+    score: float
 
 
 class Table:
@@ -46,14 +59,44 @@ class Table:
 
         return await retried(self.name, read)
 
-    async def matching(self, text: str, where: Condition, columns: Sequence[str], limit: int) -> pa.Table:
-        """Search the text index by BM25; `_score` is the score."""
+    async def places(self, where: Condition) -> dict[str, int]:
+        """Return where the matching rows lie now: id to row number, for `at_places`."""
+
+        async def read() -> pa.Table:
+            return await self.lance.query().where(where.sql).with_row_id().select(["id"]).to_arrow()
+
+        return _places(await retried(self.name, read))
+
+    async def at_places(self, places: Mapping[str, int], columns: Sequence[str]) -> pa.Table:
+        """Read whole rows by where they lie.
+
+        Reading many columns by a condition touches every piece of the table; this touches the rows alone.
+        A row that another process moved meanwhile is looked for again.
+        """
+
+        async def take(numbers: Iterable[int]) -> pa.Table:
+            return await self.lance.take_row_ids(list(numbers)).select(["id", *_without_id(columns)]).to_arrow()
+
+        rows = await retried(self.name, lambda: take(places.values()))
+        missing = places.keys() - set(rows.column("id").to_pylist())
+        if missing:
+            now = await self.places(one_of("id", missing))
+            rows = pa.concat_tables([rows, await retried(self.name, lambda: take(now.values()))])
+        return rows.select(columns)
+
+    async def matching(self, text: str, where: Condition, limit: int) -> list[TextHit]:
+        """Search the text index by BM25, best first."""
 
         async def read() -> pa.Table:
             query = self.lance.query().nearest_to_text(MatchQuery(text, "search_text"))
-            return await query.where(where.sql).limit(limit).select([*columns, "_score"]).to_arrow()
+            return await query.where(where.sql).limit(limit).with_row_id().select(["id", "_score"]).to_arrow()
 
-        return await retried(self.name, read)
+        rows = await retried(self.name, read)
+        scores = rows.column("_score").to_pylist()
+        return [
+            TextHit(memory_id, self.name, place, score)
+            for (memory_id, place), score in zip(_places(rows).items(), scores, strict=True)
+        ]
 
     async def nearest(self, vector: Vector, where: Condition, columns: Sequence[str], limit: int) -> pa.Table:
         """Search by vector; `_distance` is the cosine distance."""
@@ -84,10 +127,14 @@ class Table:
 
     async def update_by(self, expressions: Mapping[str, str], where: Condition) -> int:
         """Set columns of the matching rows by SQL expressions over their present values; return the version."""
-        result = await retried(
-            self.name, lambda: self.lance.update(updates_sql=dict(expressions), where=where.sql)
-        )
+        result = await retried(self.name, lambda: self.lance.update(updates_sql=dict(expressions), where=where.sql))
         return int(result.version)
+
+    async def touch_one(self) -> None:
+        """Rewrite one row unchanged, which puts it in a piece of its own."""
+        first = await self.rows(["id"], limit=1)
+        if len(first):
+            await self.update_by({"id": "id"}, one_of("id", first.column("id").to_pylist()))
 
     async def delete(self, where: Condition) -> None:
         """Remove the matching rows from the newest version."""
@@ -104,23 +151,29 @@ class Table:
         return {column for index in indexes for column in index.columns}
 
     async def index_text(self) -> None:
-        """Build the full-text index."""
-        await retried(self.name, lambda: self.lance.create_index("search_text", config=TEXT_INDEX))
+        """Build the full-text index anew."""
+        await retried(self.name, lambda: self.lance.create_index("search_text", config=TEXT_INDEX, replace=True))
 
     async def index_values(self, column: str, *, few_distinct: bool = False) -> None:
         """Build a scalar index: a bitmap where there are few distinct values, a tree otherwise."""
         config = Bitmap() if few_distinct else BTree()
-        await retried(self.name, lambda: self.lance.create_index(column, config=config))
+        await retried(self.name, lambda: self.lance.create_index(column, config=config, replace=True))
 
-    async def index_vectors(self, rows: int) -> None:
-        """Build the approximate vector index for a table of this many rows."""
-        config = IvfRq(distance_type="cosine", num_partitions=max(1, round(rows**0.5 / 2)))
+    async def index_vectors(self) -> None:
+        """Build the approximate vector index anew, for as many rows as there are."""
+        partitions = max(1, round(await self.count() ** 0.5 / 2))
+        config = IvfRq(distance_type="cosine", num_partitions=partitions)
         await retried(self.name, lambda: self.lance.create_index("vector", config=config, replace=True))
 
     async def tidy(self, keep_versions_for: timedelta) -> None:
         """Merge small pieces, bring the indexes up to date, drop versions older than the given age."""
-        await retried(self.name, lambda: self.lance.optimize(cleanup_older_than=keep_versions_for))
+        # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
+        await retried(self.name, lambda: self.lance.optimize(cleanup_older_than=keep_versions_for), attempts=3)
 
 
-_PROBES = 20
-_REFINE = 10
+def _places(rows: pa.Table) -> dict[str, int]:
+    return dict(zip(rows.column("id").to_pylist(), rows.column("_rowid").to_pylist(), strict=True))
+
+
+def _without_id(columns: Sequence[str]) -> list[str]:
+    return [column for column in columns if column != "id"]

@@ -1,0 +1,93 @@
+"""Keeping the tables quick: merging small pieces, indexing, dropping old versions. Always in the background."""
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from reverie.errors import StoreError
+from reverie.memory import LAYERS
+from reverie.storage.database import Database
+from reverie.storage.schema import SIDE_TABLES
+from reverie.storage.table import Table
+from reverie.storage.vectors import MOST_ON_SHELVES
+
+KEEP_VERSIONS_FOR = timedelta(minutes=15)
+"""Other processes read the newest version; a quarter of an hour is far longer than any read of theirs takes."""
+
+WRITES_BETWEEN_LOOKS = 6
+FEWEST_ROWS_TO_INDEX_VECTORS = 4_000
+FEWEST_ROWS_TO_INDEX_VALUES = 5_000
+
+_MOST_SIDE_PIECES = 48
+_FEWEST_PIECES, _MOST_PIECES, _ROWS_PER_PIECE = 12, 40, 1_000
+
+log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """Looks after the tables whenever this process has written a little; one process at a time does the work."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._writes = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def note_write(self) -> None:
+        """Count a write; every few of them, start looking after the tables behind the answer."""
+        self._writes += 1
+        if self._writes >= WRITES_BETWEEN_LOOKS and (self._task is None or self._task.done()):
+            self._writes = 0
+            self._task = asyncio.create_task(self._look())
+
+    async def stop(self) -> None:
+        """Let work that is under way end; an index or a merge is not cut in two."""
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def run(self) -> list[str]:
+        """Do what is due and return the tables that were worked on; another process at work leaves none."""
+        async with self._database.upkeep_lock.held_if_free() as ours:
+            if not ours:
+                return []
+            return [name for name in (*LAYERS, *SIDE_TABLES) if await self._keep(self._database.table(name))]
+
+    async def _look(self) -> None:
+        try:
+            await self.run()
+        except StoreError as error:
+            # Nothing is lost by waiting: the tables are only slower than they could be.
+            log.info("Upkeep was put off: %s", error)
+
+    async def _keep(self, table: Table) -> bool:
+        rows = await table.count()
+        in_pieces = await table.fragments() > _most_pieces(table.name, rows)
+        if in_pieces:
+            await table.tidy(KEEP_VERSIONS_FOR)
+        return await self._index(table, rows) or in_pieces
+
+    async def _index(self, table: Table, rows: int) -> bool:
+        if table.name not in (*LAYERS, "passages"):
+            return False
+        wanted: set[str] = set()
+        if table.name in LAYERS and rows >= FEWEST_ROWS_TO_INDEX_VALUES:
+            wanted |= {"project", "status", "content_hash"}
+        if rows >= FEWEST_ROWS_TO_INDEX_VECTORS and await self._total() > MOST_ON_SHELVES:
+            wanted.add("vector")
+        missing = wanted - await table.indexed_columns() if wanted else set()
+        for column in sorted(missing):
+            if column == "vector":
+                await table.index_vectors()
+            else:
+                await table.index_values(column, few_distinct=column != "content_hash")
+        return bool(missing)
+
+    async def _total(self) -> int:
+        names = (*LAYERS, "passages")
+        return sum(await asyncio.gather(*(self._database.table(name).count() for name in names)))
+
+
+def _most_pieces(table: str, rows: int) -> int:
+    """Return how many pieces a table may lie in: merging costs more, and is worth less, the larger it is."""
+    if table not in LAYERS:
+        return _MOST_SIDE_PIECES
+    return min(_MOST_PIECES, _FEWEST_PIECES + rows // _ROWS_PER_PIECE)
