@@ -65,9 +65,7 @@ def identify_project(folder: Path, *, patience: float = PATIENCE) -> ProjectIden
 
 
 def _stand(git: Git, here: Path) -> Answer:
-    return git.ask(
-        here, "rev-parse", "--is-inside-work-tree", "--show-cdup", "HEAD", "--symbolic-full-name", "HEAD"
-    )
+    return git.ask(here, "rev-parse", "--is-inside-work-tree", "--show-cdup", "HEAD", "--symbolic-full-name", "HEAD")
 
 
 def _standing(git: Git, here: Path, answer: Answer) -> ProjectIdentity:

@@ -13,9 +13,7 @@ from urllib.parse import unquote
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HELPER = re.compile(r"[A-Za-z0-9]+::")
 _DRIVE = re.compile(r"[A-Za-z]:")
-_CREDENTIALS = re.compile(
-    r".*(?<!/)@", re.DOTALL
-)  # an `@` that opens a path segment is a name, as in /@team/
+_CREDENTIALS = re.compile(r".*(?<!/)@", re.DOTALL)  # an `@` that opens a path segment is a name, as in /@team/
 _SCP_LIKE = re.compile(r"(\[[^\]]*\]|[^/:]+):(.*)", re.DOTALL)
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
 

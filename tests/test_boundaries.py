@@ -192,9 +192,7 @@ def test_every_dependency_has_a_home_and_every_home_a_dependency() -> None:
         ("server", "shutil.which('git')", "only codebase may call git"),
     ],
 )
-def test_the_checker_sees_each_kind_of_crossing(
-    tmp_path: Path, folder: str, line: str, complaint: str
-) -> None:
+def test_the_checker_sees_each_kind_of_crossing(tmp_path: Path, folder: str, line: str, complaint: str) -> None:
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "bad.py").write_text(line + "\n")
     assert [c.partition(": ")[2] for c in complaints(tmp_path)] == [complaint]

@@ -106,9 +106,7 @@ def test_a_relative_folder_and_a_symlink_lead_to_the_same_project(
     assert identify_project(link) == identify_project(Path()) == identify_project(repository)
 
 
-@pytest.mark.parametrize(
-    "name", ["the anvil", "наковальня 🔨", 'it\'s "quoted"', "two\nlines", "-n", "$(echo x)"]
-)
+@pytest.mark.parametrize("name", ["the anvil", "наковальня 🔨", 'it\'s "quoted"', "two\nlines", "-n", "$(echo x)"])
 def test_a_folder_may_have_any_name(tmp_path: Path, git: Run, name: str) -> None:
     repository = _repository(tmp_path / name, git)
     (repository / "sub folder").mkdir()
@@ -138,9 +136,7 @@ def test_a_worktree_shares_the_project_but_has_its_own_root_and_branch(
     assert found.branch == "feature/x"
 
 
-def test_a_worktree_on_an_orphan_branch_shares_the_project(
-    repository: Path, tmp_path: Path, git: Run
-) -> None:
+def test_a_worktree_on_an_orphan_branch_shares_the_project(repository: Path, tmp_path: Path, git: Run) -> None:
     pages = tmp_path / "pages"
     git(repository, "worktree", "add", "--quiet", "--detach", str(pages))
     git(pages, "checkout", "--quiet", "--orphan", "gh-pages")
@@ -158,9 +154,7 @@ def test_two_clones_of_a_hosted_project_share_it_however_they_were_cloned(
     assert _project(other) == _project(repository) == HOSTED
 
 
-def test_a_clone_of_a_clone_on_disk_is_the_project_of_the_first(
-    repository: Path, tmp_path: Path, git: Run
-) -> None:
+def test_a_clone_of_a_clone_on_disk_is_the_project_of_the_first(repository: Path, tmp_path: Path, git: Run) -> None:
     clone = _clone(repository, tmp_path / "clone", git)
     second = _clone(clone, tmp_path / "clone of clone", git)
     assert _project(second) == _project(clone) == _project(repository)
@@ -208,9 +202,7 @@ def test_a_clone_keeps_its_name_when_the_hub_gets_its_first_push(tmp_path: Path,
     assert _project(clone) == before
 
 
-def test_a_clone_whose_origin_is_gone_still_has_its_root_commit(
-    repository: Path, tmp_path: Path, git: Run
-) -> None:
+def test_a_clone_whose_origin_is_gone_still_has_its_root_commit(repository: Path, tmp_path: Path, git: Run) -> None:
     clone = _clone(repository, tmp_path / "clone", git)
     before = _project(clone)
     shutil.rmtree(repository)
@@ -278,9 +270,7 @@ def test_a_detached_head_without_any_branch_still_has_a_root(repository: Path, g
     assert _project(repository) == before
 
 
-def test_before_its_first_commit_a_repository_is_global_but_knows_root_and_branch(
-    tmp_path: Path, git: Run
-) -> None:
+def test_before_its_first_commit_a_repository_is_global_but_knows_root_and_branch(tmp_path: Path, git: Run) -> None:
     git(tmp_path, "init", "--quiet", "new")
     new = tmp_path / "new"
     assert identify_project(new) == ProjectIdentity("global", new.resolve(), "main", None)
@@ -499,9 +489,7 @@ def test_a_hosted_project_costs_two_calls_of_git_and_a_local_one_three(
     repository: Path, tmp_path: Path, git: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = shutil.which("git")
-    monkeypatch.setenv(
-        "PATH", _stand_in(tmp_path / "bin", f'echo x >> "{tmp_path}/calls"; exec "{real}" "$@"')
-    )
+    monkeypatch.setenv("PATH", _stand_in(tmp_path / "bin", f'echo x >> "{tmp_path}/calls"; exec "{real}" "$@"'))
     identify_project(repository)
     assert (tmp_path / "calls").read_text().count("x") == 3
     (tmp_path / "calls").unlink()

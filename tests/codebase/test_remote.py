@@ -71,9 +71,7 @@ def test_a_password_that_was_not_escaped_leaves_no_trace(url: str) -> None:
     assert hosted_name(url) == "github.com/acme/anvil"
 
 
-_SECRET = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=4).filter(
-    lambda s: s[-1] not in "/@"
-)
+_SECRET = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=4).filter(lambda s: s[-1] not in "/@")
 
 
 @settings(derandomize=True, database=None)
@@ -89,9 +87,7 @@ def test_no_address_is_too_strange_to_read(url: str) -> None:
     assert name is None or "/" in name
 
 
-@pytest.mark.parametrize(
-    "url", ["", "https://github.com", "https://github.com/", "git@github.com:", "ext::sh -c x"]
-)
+@pytest.mark.parametrize("url", ["", "https://github.com", "https://github.com/", "git@github.com:", "ext::sh -c x"])
 def test_an_address_without_host_and_path_names_nothing(url: str) -> None:
     assert hosted_name(url) is None
 

@@ -7,9 +7,7 @@ from reverie import errors
 
 def _tree() -> list[type[errors.ReverieError]]:
     return [
-        found
-        for _, found in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(found, errors.ReverieError)
+        found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, errors.ReverieError)
     ]
 
 
@@ -60,8 +58,7 @@ def test_every_error_descends_as_it_is_drawn() -> None:
         ),
         (
             errors.StoreTooNew(9, 1),
-            "This store has schema 9; this Reverie knows schemas up to 1. "
-            "Upgrade with `pip install -U reverie-mcp`.",
+            "This store has schema 9; this Reverie knows schemas up to 1. Upgrade with `pip install -U reverie-mcp`.",
             {"found": 9, "known": 1},
         ),
         (

@@ -28,9 +28,7 @@ def test_a_span_is_a_number_and_a_unit(text: str, span: timedelta) -> None:
     assert parse_span(text, "forget_after") == span
 
 
-@pytest.mark.parametrize(
-    "text", ["", "d", "30", "-3d", "+3d", "3 days", "3x", "1.d", ".5d", "1e3d", "٣d", "30d 2h"]
-)
+@pytest.mark.parametrize("text", ["", "d", "30", "-3d", "+3d", "3 days", "3x", "1.d", ".5d", "1e3d", "٣d", "30d 2h"])
 def test_what_is_no_span_is_refused_by_the_arguments_name(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^forget_after: .*30d") as caught:
         parse_span(text, "forget_after")
@@ -60,9 +58,7 @@ def test_an_iso_moment_is_read_in_utc(text: str, moment: datetime) -> None:
     assert read.utcoffset() == timedelta(0)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "soon", "2026-02-30", "2026-13-01", "01.03.2026", "0001-01-01T00:00+10:00"]
-)
+@pytest.mark.parametrize("text", ["", "soon", "2026-02-30", "2026-13-01", "01.03.2026", "0001-01-01T00:00+10:00"])
 def test_what_is_no_moment_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^since: .*2026-03-01T10:00:00Z"):
         parse_iso(text, "since")

@@ -13,9 +13,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def _load(home: Path, **settings: str) -> object:
-    return load_settings(
-        {"REVERIE_HOME": str(home)} | {f"REVERIE_{k.upper()}": v for k, v in settings.items()}
-    )
+    return load_settings({"REVERIE_HOME": str(home)} | {f"REVERIE_{k.upper()}": v for k, v in settings.items()})
 
 
 def _write(home: Path, text: str) -> None:
@@ -35,10 +33,7 @@ def test_every_default_that_is_a_value_is_one_the_setting_takes(home: Path) -> N
     by_default = load_settings({"REVERIE_HOME": str(home)})
     spelled_out = load_settings(
         {"REVERIE_HOME": str(home)}
-        | {
-            v: shown[v]
-            for v in ("REVERIE_DOMAIN", "REVERIE_EMBEDDER", "REVERIE_RETENTION", "REVERIE_MAX_DISTANCE")
-        }
+        | {v: shown[v] for v in ("REVERIE_DOMAIN", "REVERIE_EMBEDDER", "REVERIE_RETENTION", "REVERIE_MAX_DISTANCE")}
     )
     assert spelled_out == by_default
 
@@ -118,8 +113,7 @@ def test_the_file_in_the_data_folder_is_read_and_the_environment_wins(home: Path
 def test_every_setting_but_the_home_can_stand_in_the_file(home: Path) -> None:
     _write(
         home,
-        'domain = "d"\nproject = "p"\nembedder = "openai:m"\n'
-        'retention = "l2"\nmax_distance = 1\nclock = "+1d"\n',
+        'domain = "d"\nproject = "p"\nembedder = "openai:m"\nretention = "l2"\nmax_distance = 1\nclock = "+1d"\n',
     )
     settings = load_settings({"REVERIE_HOME": str(home)})
     assert (settings.domain, settings.project, settings.embedder) == ("d", "p", "openai:m")
@@ -184,9 +178,7 @@ def test_each_domain_has_a_folder_of_its_own(home: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the XDG folders are a Linux matter")
-def test_on_linux_the_default_home_is_the_xdg_data_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_on_linux_the_default_home_is_the_xdg_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert default_home() == tmp_path / "reverie"
     monkeypatch.setenv("XDG_DATA_HOME", "")
@@ -220,9 +212,7 @@ def test_the_table_has_a_row_for_every_setting_and_says_what_it_takes() -> None:
 # ── known faults of core/settings.py, reported; a fix turns these into passes and the marks must go ───────
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a relative XDG_DATA_HOME is taken, though the XDG standard ignores it"
-)
+@pytest.mark.xfail(strict=True, reason="a relative XDG_DATA_HOME is taken, though the XDG standard ignores it")
 def test_the_default_home_never_depends_on_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_DATA_HOME", "data")
