@@ -20,9 +20,7 @@ LOW_VALUE_AFTER_DAYS = 180.0
 LOW_VALUE_IMPORTANCE = 0.2
 
 
-def archived(
-    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None
-) -> LetGo | None:
+def archived(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> LetGo | None:
     """Decide whether a memory is old, faded, unimportant and hardly recalled, all four."""
     if not _may_fade(memory, default_tier) or memory.access_count >= ARCHIVE_BELOW_ACCESSES:
         return None
@@ -57,8 +55,4 @@ def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -
 
 
 def _may_fade(memory: Memory, default_tier: Tier | None) -> bool:
-    return (
-        memory.status in LIVING
-        and why_held(memory) is None
-        and tier_in_force(memory, default_tier) != "permanent"
-    )
+    return memory.status in LIVING and why_held(memory) is None and tier_in_force(memory, default_tier) != "permanent"

@@ -4,7 +4,7 @@ t is the time since the last recall in half-lives, dt the same in days.
 
 l2           2^−t                                            + reinforcement
 huber        2^−t up to t = 1, then 0.1·(6 − t)              + reinforcement
-elastic      (1 − h)·max(0, 1 − t·ln 2) + h·2^−(t/(1 + 2h))  + reinforcement, h the importance
+elastic      (1 − h)·max(0, 1 − t) + h·2^−(t/(1 + 2h))       + reinforcement, h the importance
 exponential  max(floor, e^−(dt/rate)),         rate = S·B·F·β
 power        max(floor, (1 + dt/rate)^−γ),     γ = 1/ln 2
 lifespan     1 − effective age / threshold
@@ -71,9 +71,7 @@ def elastic(trace: Trace) -> float:
     held = clamped(trace.importance)
     return _reinforced(
         trace,
-        lambda t: (
-            (1.0 - held) * max(0.0, 1.0 - t * math.log(2.0)) + held * _halving(t / importance_boost(held))
-        ),
+        lambda t: (1.0 - held) * max(0.0, 1.0 - t) + held * _halving(t / importance_boost(held)),
     )
 
 
@@ -136,12 +134,7 @@ def floor(trace: Trace) -> float:
 def rate_days(trace: Trace) -> float:
     """Return the time scale S·B·F·β in days."""
     beta = max(BETA_DAYS[trace.layer], CORE_BETA_DAYS) if trace.core else BETA_DAYS[trace.layer]
-    return (
-        in_bounds(trace.stability)
-        * importance_boost(trace.importance)
-        * frequency_boost(trace.accesses)
-        * beta
-    )
+    return in_bounds(trace.stability) * importance_boost(trace.importance) * frequency_boost(trace.accesses) * beta
 
 
 def importance_boost(importance: float) -> float:

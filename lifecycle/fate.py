@@ -11,9 +11,7 @@ from reverie.memory import Memory, Tier
 from reverie.settings import RetentionMode
 
 
-def fate_of(
-    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None
-) -> LetGo | None:
+def fate_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> LetGo | None:
     """Return the first rule that lets this memory go now, or None."""
     return (
         ttl_expired(memory, now)

@@ -12,9 +12,7 @@ from typing import Final, Literal
 
 from reverie.lifecycle.tokens import Token, TokenKind, is_mixed_case, tokens_of
 
-DifferenceKind = Literal[
-    "numbers", "versions", "paths", "names", "negation", "opposites", "words", "more", "order"
-]
+DifferenceKind = Literal["numbers", "versions", "paths", "names", "negation", "opposites", "words", "more", "order"]
 
 CONTRADICTION_SIMILARITY = 0.9
 """The token similarity above which seed 003 takes the newer of two memories for the older one's successor."""
@@ -147,9 +145,7 @@ def _unspoken(a: str, b: str) -> tuple[Difference, ...]:
     return (Difference("words", (ours,), (theirs,), f"words differ: {ours or 'none'} / {theirs or 'none'}"),)
 
 
-def _difference(
-    kind: DifferenceKind, left: Sequence[Token], right: Sequence[Token], label: str
-) -> Difference:
+def _difference(kind: DifferenceKind, left: Sequence[Token], right: Sequence[Token], label: str) -> Difference:
     sides = _spelled(left), _spelled(right)
     shown = " / ".join(", ".join(side[:_SHOWN_EACH]) or "none" for side in sides)
     return Difference(kind, *sides, f"{label}: {shown}")

@@ -42,24 +42,18 @@ class Ending:
     verdict: LetGo
 
 
-def outlook_of(
-    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None
-) -> Outlook:
+def outlook_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Outlook:
     """Look ahead, on the assumption that the memory is neither recalled nor changed."""
     return Outlook(
         retention={
-            horizon: retention_of(
-                _settled(memory) if days else memory, later(now, days) or now, mode, default_tier
-            )
+            horizon: retention_of(_settled(memory) if days else memory, later(now, days) or now, mode, default_tier)
             for horizon, days in HORIZON_DAYS.items()
         },
         sentence=_sentence(memory, now, mode, default_tier),
     )
 
 
-def ending_of(
-    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None
-) -> Ending | None:
+def ending_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Ending | None:
     """Find when the rules would let an untouched memory go, or None if not within a hundred years.
 
     Every rule, once it holds, goes on holding, so the first second can be found by halving. A working memory

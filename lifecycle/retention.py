@@ -29,9 +29,7 @@ CURVES: Mapping[RetentionMode, Curve] = {
 }
 
 
-def retention_of(
-    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None
-) -> float:
+def retention_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> float:
     """Return how much of the memory is left, from 1 (fresh) towards 0 (gone)."""
     if not memory.content.strip():
         return 0.0
