@@ -12,6 +12,7 @@ from reverie.codebase.project import ProjectIdentity, identify_project
 
 Run = Callable[..., str]
 HOSTED = "github.com/acme/anvil"
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here to ask")
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="stands in for git with a shell script")
 
 
@@ -186,10 +187,12 @@ def test_a_relative_remote_is_found_from_a_worktree_that_stands_elsewhere(
 def test_a_bare_hub_and_its_clones_are_one_project(repository: Path, tmp_path: Path, git: Run) -> None:
     hub = _clone(repository, tmp_path / "hub.git", git, "--bare")
     git(hub, "remote", "remove", "origin")
-    clone = _clone(tmp_path / "hub", tmp_path / "clone", git)  # git finds hub.git by itself, and so must we
-    found = identify_project(hub)
-    assert found == ProjectIdentity(_project(repository))
-    assert _project(clone) == found.project
+    clone = _clone(hub, tmp_path / "clone", git)
+    assert identify_project(hub) == ProjectIdentity(_project(repository))
+    assert _project(clone) == _project(repository)
+    git(hub, "remote", "add", "mirror", "git@github.com:acme/anvil.git")
+    git(clone, "remote", "set-url", "origin", str(tmp_path / "hub"))  # git would find hub.git, and so must we
+    assert _project(clone) == _project(hub) == HOSTED
 
 
 def test_a_clone_keeps_its_name_when_the_hub_gets_its_first_push(tmp_path: Path, git: Run) -> None:
@@ -225,8 +228,9 @@ def test_two_repositories_that_name_each_other_as_origin_come_to_an_end(
     repository: Path, tmp_path: Path, git: Run
 ) -> None:
     clone = _clone(repository, tmp_path / "clone", git)
+    before = _project(repository)
     git(repository, "remote", "add", "origin", str(clone))
-    assert _project(repository) == _project(clone)
+    assert _project(repository) == _project(clone) == before
 
 
 def test_a_shallow_clone_asks_its_origin_because_its_own_history_ends_early(
