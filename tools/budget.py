@@ -1,0 +1,26 @@
+"""Keeping an answer within its tokens."""
+
+import re
+
+from reverie.embeddings.tokens import count_tokens, cut_to_tokens
+
+FEWEST_TOKENS = 50
+MOST_TOKENS = 20_000
+
+_SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n")
+
+
+def cut_at_sentence(text: str, limit: int, mark: str) -> str:
+    """Return as much of a text as fits in so many tokens, ending with a sentence if that keeps half of it."""
+    if count_tokens(text) <= limit:
+        return text
+    room = limit - count_tokens(mark)
+    if room <= 0:
+        return ""
+    part = cut_to_tokens(text, room).rstrip()
+    ends = [match.end() for match in _SENTENCE_END.finditer(part)]
+    if ends and ends[-1] >= len(part) // 2:
+        part = part[: ends[-1]].rstrip()
+    while part and count_tokens(part + mark) > limit:  # joining can cost a token more than the parts
+        part = part[:-1].rstrip()
+    return part + mark if part else ""

@@ -1,0 +1,105 @@
+"""Letting memories go: softly, or for good when a purge is asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reverie.errors import InvalidInput
+from reverie.lifecycle.bulk import below_strength, older_than
+from reverie.memory import LAYERS, Memory
+from reverie.moments import parse_span
+from reverie.storage.filters import equals, has_any, one_of
+from reverie.storage.purge import purge
+from reverie.storage.scope import RECALLED
+from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
+from reverie.tools.results import Forgotten, Skipped
+from reverie.tools.workspace import Workspace
+
+_LIVING = (*RECALLED, "quarantined")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Which memories to let go: by id, or all that fit every filter given."""
+
+    ids: list[str] = field(default_factory=list)
+    min_strength: float | None = None
+    older_than: str = ""
+    project: str = ""
+    layer: str = ""
+    tag: str = ""
+    reason: str = ""
+    purge: bool = False
+    dry_run: bool = False
+
+
+async def forget(workspace: Workspace, request: Request) -> Forgotten:
+    """Expire memories, with a reason and a way back; or purge them. Pinned ones are never touched.
+
+    Raises:
+        InvalidInput: if nothing says which memories are meant.
+        MemoryNotFound: if an id is unknown; then nothing is forgotten.
+    """
+    now = workspace.now
+    reason = checked_label("reason", request.reason) or "forgotten on request"
+    if request.ids:
+        return await _apply(workspace, request, await _by_ids(workspace, request), reason, now)
+    async with workspace.store.changing():  # so that a filter is judged on what is there when it is applied
+        chosen = await _by_filters(workspace, request, now)
+        return await _write(workspace, request, chosen, reason, now)
+
+
+async def _apply(
+    workspace: Workspace, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
+) -> Forgotten:
+    async with workspace.store.changing():
+        current = await workspace.store.get([memory.id for memory in chosen])
+        return await _write(workspace, request, list(current.values()), reason, now)
+
+
+async def _write(
+    workspace: Workspace, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
+) -> Forgotten:
+    skipped = [Skipped(memory.id, "pinned") for memory in chosen if memory.pinned]
+    going = [memory for memory in chosen if not memory.pinned]
+    if not request.purge:
+        skipped += [Skipped(m.id, f"already {m.status}") for m in going if m.status not in _LIVING]
+        going = [memory for memory in going if memory.status in _LIVING]
+    if going and not request.dry_run:
+        if request.purge:
+            await purge(workspace.store, going, actor="forget", at=now)
+        else:
+            values = {"status": "expired", "expired_at": now, "status_reason": reason}
+            await workspace.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
+        workspace.upkeep.note_write()
+    return Forgotten([memory.id for memory in going], skipped, request.dry_run)
+
+
+async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:
+    if request.min_strength is not None or request.older_than or request.layer or request.tag or request.project:
+        raise InvalidInput("ids", "cannot be combined with filters", "Give either ids or filters.")
+    return [await workspace.store.resolve(memory_id) for memory_id in checked_ids(request.ids)]
+
+
+async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> list[Memory]:
+    """Return the living memories of one project that fit every filter given."""
+    if request.min_strength is None and not (request.older_than or request.project or request.layer or request.tag):
+        raise InvalidInput(
+            "ids",
+            "nothing says what to forget",
+            "Give ids, or a filter: min_strength, older_than, project, layer, tag.",
+        )
+    if request.layer:
+        checked_choices("layer", [request.layer], LAYERS)
+    where = one_of("status", RECALLED) & equals("project", workspace.project_for(request.project))
+    if request.tag:
+        where &= has_any("tags", [request.tag])
+    layers = [layer for layer in LAYERS if request.layer in ("", layer)]
+    found = await workspace.store.find(where, layers)
+    if request.min_strength is not None:
+        least = checked_number("min_strength", request.min_strength, 0.0, 100.0)
+        found = [memory for memory in found if memory.pinned or below_strength(memory, now, least)]
+    if request.older_than:
+        span = parse_span(request.older_than, "older_than")
+        found = [memory for memory in found if memory.pinned or older_than(memory, now, span)]
+    return found

@@ -1,0 +1,65 @@
+"""Everything that is known about a memory, and what lies ahead of it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from reverie.lifecycle.importance import importance_of
+from reverie.lifecycle.outlook import outlook_of
+from reverie.lifecycle.strength import strength_of, strength_word
+from reverie.memory import Memory
+from reverie.moments import iso
+from reverie.record import encode, to_record
+from reverie.storage.filters import equals, has_any
+from reverie.storage.journal import Event
+from reverie.tools.arguments import checked_ids
+from reverie.tools.results import Inspected
+from reverie.tools.workspace import Workspace
+
+
+async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
+    """Describe memories in full.
+
+    Raises:
+        MemoryNotFound: if an id is unknown.
+    """
+    memories = [await workspace.store.resolve(memory_id) for memory_id in checked_ids(ids)]
+    return Inspected([await _described(workspace, memory) for memory in memories])
+
+
+async def _described(workspace: Workspace, memory: Memory) -> dict[str, Any]:
+    now = workspace.now
+    importance = importance_of(memory, now)
+    outlook = outlook_of(memory, now, workspace.settings.retention)
+    strength = strength_of(memory, now)
+    return to_record(memory) | {
+        "composite_importance": importance.value,
+        "factors": [asdict(factor) for factor in importance.factors],
+        "strength": strength,
+        "strength_word": strength_word(strength),
+        "retention": outlook.retention,
+        "outlook": outlook.sentence,
+        "lineage": await _lineage(workspace, memory),
+        "events": [_shown(event) for event in await workspace.store.journal.about(memory.id)],
+    }
+
+
+async def _lineage(workspace: Workspace, memory: Memory) -> dict[str, list[str]]:
+    """Name the memories that this one came from, and those that came from it or stand in for it."""
+    children = await workspace.store.find(has_any("derived_from", [memory.id]))
+    replaced = await workspace.store.find(equals("superseded_by", memory.id))
+    return {
+        "derived_from": list(memory.derived_from),
+        "supersedes": [other.id for other in replaced],
+        "superseded_by": [memory.superseded_by] if memory.superseded_by else [],
+        "derived": [other.id for other in children if other.id != memory.superseded_by],
+    }
+
+
+def _shown(event: Event) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": event.id, "at": iso(event.at), "action": event.action, "actor": event.actor}
+    if event.reason:
+        shown["reason"] = event.reason
+    if event.before or event.after:
+        shown["before"] = {name: encode(value) for name, value in event.before.items()}
+        shown["after"] = {name: encode(value) for name, value in event.after.items()}
+    return shown

@@ -1,0 +1,223 @@
+"""Keeping a text."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from reverie.errors import InvalidInput
+from reverie.identity import content_hash
+from reverie.lifecycle.stability import first_stability
+from reverie.lifecycle.surprise import adjusted_importance
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Kind, Layer, Memory, Source, Tier
+from reverie.moments import parse_moment
+from reverie.record import encode
+from reverie.storage.rows import Embedded
+from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
+from reverie.tools.classify import kind_of, layer_of
+from reverie.tools.neighbours import Neighbours, neighbours_of
+from reverie.tools.results import Remembered
+from reverie.tools.workspace import Workspace
+
+Choice = TypeVar("Choice", bound=str)
+
+_TITLE_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a caller wants remembered; empty texts stand for what was not given."""
+
+    content: str
+    layer: str = "auto"
+    kind: str = "auto"
+    title: str = ""
+    tags: list[str] = field(default_factory=list)
+    importance: float = 0.5
+    confidence: float = 1.0
+    source: str = "ai"
+    files: list[str] = field(default_factory=list)
+    project: str = ""
+    happened_at: str = ""
+    forget_after: str = ""
+    tier: str = ""
+    pin: bool = False
+    supersedes: str = ""
+    valence: float = 0.0
+
+
+async def remember(workspace: Workspace, request: Request) -> Remembered:
+    """Write one memory, or confirm the one that already says exactly this.
+
+    Raises:
+        InvalidInput: if an argument is wrong; nothing is written then.
+        MemoryNotFound: if the memory to supersede does not exist.
+        EmbedderError: if the text cannot be embedded.
+        StoreError: if it cannot be written.
+    """
+    now = workspace.now
+    draft = _draft(workspace, request, now)
+    superseded = await workspace.store.resolve(request.supersedes) if request.supersedes else None
+    [embedding] = await workspace.embed([draft.content])
+    around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
+    if around.identical is not None and superseded is None:
+        return await _confirm_identical(workspace, around.identical, draft, around, now)
+    memory = replace(draft, surprise=around.surprise)
+    if superseded is not None:
+        memory = replace(memory, derived_from=(superseded.id,), pinned=memory.pinned or superseded.pinned)
+    await workspace.store.add([Embedded(memory, embedding.vector, embedding.passages)], actor="remember", at=now)
+    confirmed = False
+    if superseded is not None:
+        async with workspace.store.changing():
+            await supersede(workspace, superseded, by=memory, reason="superseded by remember", now=now)
+    elif around.duplicate is not None:
+        confirmed = await _confirm(workspace, around.duplicate, draft, now)
+    workspace.upkeep.note_write()
+    return _remembered(memory, around, confirmed=confirmed, warnings=_unresolved(request.files, memory.anchors))
+
+
+async def supersede(workspace: Workspace, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:
+    """Let one memory stand in for another, whose history is kept. Call it inside `changing()`."""
+    values = {"status": "superseded", "superseded_by": by.id, "expired_at": now, "status_reason": reason}
+    await workspace.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
+
+
+def title_of(content: str) -> str:
+    """Return the first line of a text, short enough for a list."""
+    first = content.strip().splitlines()[0].strip()
+    if len(first) <= _TITLE_LENGTH:
+        return first
+    return first[:_TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
+    """Check the arguments and lay the memory out, before anything is embedded or written."""
+    content = checked_content(request.content)
+    kind = _kind(request.kind, content)
+    source: Source = _one_of("source", request.source, SOURCES)
+    happened_at = (
+        parse_moment(request.happened_at, "happened_at", now=now, forward=False) if request.happened_at else now
+    )
+    forget_after = (
+        parse_moment(request.forget_after, "forget_after", now=now, forward=True) if request.forget_after else None
+    )
+    importance = checked_number("importance", request.importance, 0.0, 1.0)
+    tier: Tier | None = _one_of("tier", request.tier, TIERS) if request.tier else None
+    return Memory(
+        id=workspace.store.new_id(),
+        content=content,
+        content_hash=content_hash(content),
+        title=checked_label("title", request.title) or title_of(content),
+        kind=kind,
+        layer=_layer(request.layer, kind, content),
+        tags=checked_tags(request.tags),
+        project=workspace.project_for(checked_label("project", request.project)),
+        branch=workspace.here.branch,
+        session=workspace.store.session,
+        source=source,
+        trust=trust_of(source),
+        confidence=checked_number("confidence", request.confidence, 0.0, 1.0),
+        importance=importance,
+        valence=checked_number("valence", request.valence, -1.0, 1.0),
+        stability=first_stability(importance),
+        created_at=now,
+        happened_at=happened_at,
+        updated_at=now,
+        tier=tier,
+        forget_after=forget_after,
+        pinned=request.pin,
+        anchors=_anchors(request.files),
+        embedder=workspace.embedder.stamp,
+    )
+
+
+def _kind(given: str, content: str) -> Kind:
+    return kind_of(content) if given == "auto" else _one_of("kind", given, KINDS)
+
+
+def _layer(given: str, kind: Kind, content: str) -> Layer:
+    return layer_of(kind, content) if given == "auto" else _one_of("layer", given, LAYERS)
+
+
+def _one_of(argument: str, value: str, allowed: tuple[Choice, ...]) -> Choice:
+    checked_choices(argument, [value], allowed)
+    return next(choice for choice in allowed if choice == value)
+
+
+def _anchors(files: list[str]) -> tuple[Anchor, ...]:
+    """Note the files a memory speaks of. Whether they hold is for the evidence module, still to come."""
+    anchors = []
+    for given in files:
+        path, _, symbol = given.replace("\\", "/").partition("::")
+        inside = PurePosixPath(path)
+        if not path or inside.is_absolute() or ".." in inside.parts:
+            raise InvalidInput(
+                "files", f"{given!r} is not a path inside the project", "Give it relative to the root."
+            )
+        anchors.append(Anchor(path=str(inside), symbol=symbol or None, kind="symbol" if symbol else "file"))
+    return tuple(anchors)
+
+
+def _unresolved(files: list[str], anchors: tuple[Anchor, ...]) -> list[str]:
+    if files and anchors:
+        return ["files are noted but not checked yet"]
+    return []
+
+
+async def _confirm_identical(
+    workspace: Workspace, known: Memory, draft: Memory, around: Neighbours, now: datetime
+) -> Remembered:
+    """The very text is there already: say so, keep what the call adds to it, store no second copy."""
+    confirmed = await _confirm(workspace, known, draft, now)
+    added: dict[str, object] = {}
+    if not set(draft.tags) <= set(known.tags):
+        added["tags"] = tuple(dict.fromkeys((*known.tags, *draft.tags)))
+    if draft.pinned and not known.pinned:
+        added["pinned"] = True
+    if added:
+        async with workspace.store.changing():
+            known = (await workspace.store.get([known.id])).get(known.id, known)
+            await workspace.store.change([known], added, action="repeated", actor="remember", at=now)
+        workspace.upkeep.note_write()
+    return _remembered(
+        known,
+        replace(around, duplicate=known),
+        confirmed=confirmed,
+        warnings=["this exact text is already remembered"],
+    )
+
+
+async def _confirm(workspace: Workspace, known: Memory, draft: Memory, now: datetime) -> bool:
+    """Count a confirmation if the text comes from a source that has not said it before."""
+    voice = draft.source
+    async with workspace.store.changing():
+        fresh = (await workspace.store.get([known.id])).get(known.id)
+        if fresh is None or voice == fresh.source or voice in fresh.confirmed_by:
+            return False
+        voices = (*fresh.confirmed_by, voice)
+        await workspace.store.change(
+            [fresh],
+            {"confirmed_by": voices, "confirmations": len(voices)},
+            action="confirmed",
+            actor="remember",
+            at=now,
+        )
+    return True
+
+
+def _remembered(memory: Memory, around: Neighbours, *, confirmed: bool, warnings: list[str]) -> Remembered:
+    return Remembered(
+        id=memory.id,
+        layer=memory.layer,
+        kind=memory.kind,
+        status=memory.status,
+        importance=adjusted_importance(memory.importance, memory.surprise),
+        surprise=memory.surprise,
+        duplicate_of=around.duplicate.id if around.duplicate else None,
+        confirmed=confirmed,
+        conflicts=around.conflicts,
+        anchors=[encode(anchor) for anchor in memory.anchors],
+        redactions=[],
+        warnings=warnings,
+    )

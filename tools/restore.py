@@ -1,0 +1,92 @@
+"""Bringing back what was let go, or undoing one recorded change."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.memory import Memory
+from reverie.storage.journal import Event
+from reverie.tools.arguments import checked_ids
+from reverie.tools.results import Restored, Skipped
+from reverie.tools.workspace import Workspace
+
+_LET_GO = ("expired", "superseded", "quarantined", "challenged")
+_BACK: Mapping[str, Any] = {"status": "active", "expired_at": None, "status_reason": None, "superseded_by": None}
+
+
+async def restore(
+    workspace: Workspace, *, ids: list[str] | None = None, dream_id: str = "", event_id: str = ""
+) -> Restored:
+    """Make memories active again, or take back an event or a whole dream.
+
+    Raises:
+        InvalidInput: unless exactly one of the three is given, or if the event or dream is unknown.
+        MemoryNotFound: if an id is unknown; then nothing is restored.
+    """
+    if sum(map(bool, (ids, dream_id, event_id))) != 1:
+        raise InvalidInput("ids", "say what to restore", "Give either ids, a dream_id or an event_id.")
+    now = workspace.now
+    async with workspace.store.changing():
+        if ids:
+            return await _restore_memories(workspace, checked_ids(ids), now)
+        if dream_id:
+            return await _undo(workspace, await _dream(workspace, dream_id), now)
+        return await _undo(workspace, [await _event(workspace, event_id)], now)
+
+
+async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime) -> Restored:
+    memories = [await workspace.store.resolve(memory_id) for memory_id in ids]
+    gone = [memory for memory in memories if memory.status in _LET_GO]
+    await workspace.store.change(gone, _BACK, action="restored", actor="restore", at=now)
+    workspace.upkeep.note_write()
+    return Restored(
+        [memory.id for memory in gone],
+        [Skipped(memory.id, "already active") for memory in memories if memory.status not in _LET_GO],
+    )
+
+
+async def _event(workspace: Workspace, event_id: str) -> Event:
+    event = await workspace.store.journal.with_id(event_id)
+    if event is None:
+        raise InvalidInput("event_id", f"no event has the id {event_id!r}", "Use inspect to see a memory's events.")
+    return event
+
+
+async def _dream(workspace: Workspace, dream_id: str) -> list[Event]:
+    events = await workspace.store.journal.of_batch(dream_id)
+    if not events:
+        raise InvalidInput("dream_id", f"no dream has the id {dream_id!r}", "Use status to see the last one.")
+    return events
+
+
+async def _undo(workspace: Workspace, events: list[Event], now: datetime) -> Restored:
+    """Set every field an event changed back to what it was before, the last event first."""
+    restored: list[str] = []
+    skipped: list[Skipped] = []
+    for event in reversed(events):
+        try:
+            memory = await workspace.store.resolve(event.memory_id)
+        except MemoryNotFound:
+            skipped.append(Skipped(event.memory_id, "purged since"))
+            continue
+        if await _take_back(workspace, memory, event, now):
+            restored.append(memory.id)
+        else:
+            skipped.append(Skipped(memory.id, f"{event.action!r} left nothing to take back"))
+    workspace.upkeep.note_write()
+    return Restored(list(dict.fromkeys(restored)), skipped)
+
+
+async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: datetime) -> bool:
+    if event.action == "remembered":
+        values = {"status": "expired", "expired_at": now, "status_reason": f"undone: {event.id}"}
+        await workspace.store.change([memory], values, action="undone", actor="restore", at=now, reason=event.id)
+        return True
+    before = dict(event.before)
+    layer = before.pop("layer", None)
+    if layer is not None and layer != memory.layer:
+        memory = await workspace.store.move(memory, layer, actor="restore", at=now, reason=event.id)
+    if before:
+        await workspace.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
+    return bool(before) or layer is not None

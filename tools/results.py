@@ -1,0 +1,151 @@
+"""What each tool answers with. Plain values, so that the server can describe them before anything is loaded."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+IndexState = Literal["ready", "warming", "lexical_only"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A memory that the new one cannot both be true with."""
+
+    id: str
+    content: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """What became of a text that was to be remembered."""
+
+    id: str
+    layer: str
+    kind: str
+    status: str
+    importance: float
+    surprise: float | None
+    duplicate_of: str | None
+    confirmed: bool
+    conflicts: list[Conflict]
+    anchors: list[dict[str, Any]]
+    redactions: list[str]
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalledMemory:
+    """One row of an answer."""
+
+    id: str
+    content: str
+    title: str
+    layer: str
+    kind: str
+    score: float
+    strength: float
+    strength_word: str
+    freshness: str
+    trust: float
+    source: str
+    status: str
+    age_days: float
+    created_at: str
+    pinned: bool
+    why: dict[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """The memories that answer a question, best first, and what was left out."""
+
+    results: list[RecalledMemory]
+    total_matches: int
+    filtered: dict[str, int]
+    tokens: int
+    index_state: IndexState
+    scope: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """Everything that is known about some memories."""
+
+    memories: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """A correction: the new memory and the one it stands in for."""
+
+    id: str
+    superseded: str
+    layer: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A memory that was left as it is, and why."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was, or in a dry run would be, let go."""
+
+    forgotten: list[str]
+    skipped: list[Skipped]
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was brought back."""
+
+    restored: list[str]
+    skipped: list[Skipped]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A memory's way from one layer to another."""
+
+    id: str
+    from_layer: str
+    to_layer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """Whether a memory is pinned now."""
+
+    id: str
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How the store is doing."""
+
+    counts: dict[str, dict[str, int]]
+    home: str
+    domain: str
+    project: str
+    embedder: str
+    index_state: IndexState
+    last_dream: str | None
+    disk_bytes: int
+    version: str
+    health: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What a session should start with."""
+
+    text: str
+    tokens: int
+    memories: list[str]

@@ -1,0 +1,60 @@
+"""How the store is doing."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from reverie.embeddings.tokens import tokens_are_estimated
+from reverie.memory import LAYERS, STATUSES
+from reverie.storage.filters import equals
+from reverie.tools.results import Status
+from reverie.tools.workspace import Workspace
+from reverie.version import __version__
+
+
+async def status(workspace: Workspace) -> Status:
+    """Count memories by layer and status, and say what needs attention."""
+    counts = await asyncio.gather(*(_counts(workspace, layer) for layer in LAYERS))
+    return Status(
+        counts=dict(zip(LAYERS, counts, strict=True)),
+        home=workspace.settings.home,
+        domain=workspace.settings.domain,
+        project=workspace.here.project,
+        embedder=workspace.embedder.stamp,
+        index_state=workspace.index_state,
+        last_dream=None,
+        disk_bytes=await asyncio.to_thread(_disk_bytes, Path(workspace.settings.domain_uri)),
+        version=__version__,
+        health=_health(workspace),
+    )
+
+
+async def _counts(workspace: Workspace, layer: str) -> dict[str, int]:
+    table = workspace.store.database.table(layer)
+    if not await table.count():
+        return {}
+    numbers = await asyncio.gather(*(table.count(equals("status", name)) for name in STATUSES))
+    return {name: number for name, number in zip(STATUSES, numbers, strict=True) if number}
+
+
+def _health(workspace: Workspace) -> list[str]:
+    notes = []
+    if workspace.embedder_fault:
+        notes.append(f"recall works by words only: {workspace.embedder_fault}")
+    if workspace.here.note:
+        notes.append(workspace.here.note)
+    if tokens_are_estimated():
+        notes.append("tokens are estimated: the bundled vocabulary cannot be read")
+    return notes
+
+
+def _disk_bytes(folder: Path) -> int:
+    """Add up what the domain's files take; a file that goes while it is counted counts nothing."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(parent, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total

@@ -1,0 +1,97 @@
+"""The open parts that every tool works with."""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from reverie.clock import Clock, clock_from
+from reverie.codebase.project import ProjectIdentity, identify_project
+from reverie.embeddings.choose import embedder_from
+from reverie.embeddings.embedder import Embedder, Embedding
+from reverie.errors import EmbedderError
+from reverie.identity import IdMaker
+from reverie.memory import GLOBAL_PROJECT
+from reverie.settings import Settings
+from reverie.storage.accesses import AccessRecorder
+from reverie.storage.database import Stamp
+from reverie.storage.store import MemoryStore
+from reverie.storage.upkeep import Upkeep
+from reverie.tools.results import IndexState
+
+
+@dataclass(slots=True)
+class Workspace:
+    """A session on one domain: the store, the embedder, the project, the clock."""
+
+    settings: Settings
+    clock: Clock
+    embedder: Embedder
+    store: MemoryStore
+    accesses: AccessRecorder
+    upkeep: Upkeep
+    here: ProjectIdentity
+    embedder_fault: str | None = None  # why the embedder could not be warmed
+
+    @classmethod
+    async def open(
+        cls, settings: Settings, *, embedder: Embedder | None = None, clock: Clock | None = None, folder: Path
+    ) -> Self:
+        """Open the store of the settings' domain for a session that works in a folder.
+
+        Raises:
+            ReverieError: if a setting is wrong or the store cannot be opened.
+        """
+        clock = clock or clock_from(settings.clock)
+        embedder = embedder or embedder_from(settings)
+        here = await asyncio.to_thread(identify_project, folder)
+        if settings.project is not None:
+            here = replace(here, project=settings.project)
+        stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
+        store = await MemoryStore.open(
+            Path(settings.domain_uri),
+            stamp,
+            session=secrets.token_hex(6),
+            new_id=IdMaker(clock),
+            now=clock(),
+        )
+        return cls(settings, clock, embedder, store, AccessRecorder(store), Upkeep(store.database), here)
+
+    async def close(self) -> None:
+        """Write what still waits and let background work end."""
+        await self.accesses.flush()
+        await self.upkeep.stop()
+
+    async def warm(self) -> None:
+        """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
+        try:
+            await asyncio.to_thread(self.embedder.warm)
+        except EmbedderError as error:
+            self.embedder_fault = str(error)
+
+    @property
+    def now(self) -> datetime:
+        """The present moment by this session's clock."""
+        return self.clock()
+
+    @property
+    def index_state(self) -> IndexState:
+        """How well recall works right now."""
+        if self.embedder.ready:
+            return "ready"
+        return "lexical_only" if self.embedder_fault else "warming"
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """Turn texts into vectors without holding up other calls."""
+        return await asyncio.to_thread(self.embedder.embed, texts)
+
+    def project_for(self, given: str) -> str:
+        """Return the project that a call means: the one it names, or the session's."""
+        return given or self.here.project
+
+    def visible_from(self, project: str) -> tuple[str, ...]:
+        """Return the projects whose memories are seen from one: itself and what belongs to none."""
+        return tuple(dict.fromkeys((project, GLOBAL_PROJECT)))
