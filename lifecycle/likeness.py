@@ -6,7 +6,7 @@ named, and the callers decide what it weighs. No stems, no synonyms: `user` and 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -23,7 +23,12 @@ _PAIRS: Final = (
     "include/exclude first/last min/max minimum/maximum sync/async public/private required/optional "
     "pass/fail passes/fails succeeds/fails more/less above/below </> <=/>= ==/!= in/out from/to must/may"
 )
-OPPOSITES: Final = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
+_OPPOSED: Final = tuple((one, other) for one, _, other in (pair.partition("/") for pair in _PAIRS.split()))
+OPPOSITES: Final = {
+    word: frozenset(y if x == word else x for x, y in _OPPOSED if word in (x, y))
+    for pair in _OPPOSED
+    for word in pair
+}
 OPPOSING_PREFIXES: Final = ("un", "in", "im", "ir", "dis", "de", "non-", "non", "no-", "not-")
 
 _PLURALS: Final[dict[TokenKind, DifferenceKind]] = {
@@ -94,12 +99,12 @@ def _by_kind(left: Sequence[Token], right: Sequence[Token]) -> tuple[Difference,
     elif ours:
         found.append(_difference("words", ours, theirs, "words differ"))
     ours, theirs = _of("word", left), _of("word", right)
-    opposed = [(x, y) for x in ours for y in theirs if _are_opposites(x.form, y.form)]
+    opposed = _opposed(ours, theirs)
     if opposed:
-        pair = opposed[0]
-        found.append(_difference("opposites", pair[:1], pair[1:], "opposites"))
-        ours = tuple(token for token in ours if token != pair[0])
-        theirs = tuple(token for token in theirs if token != pair[1])
+        x, y = opposed
+        found.append(_difference("opposites", [x], [y], "opposites"))
+        ours = tuple(token for token in ours if token != x)
+        theirs = tuple(token for token in theirs if token != y)
     if ours and theirs:
         found.append(_difference("words", ours, theirs, "words differ"))
     elif ours or theirs:
@@ -118,11 +123,21 @@ def _contradicts(found: Difference, *, alike: bool) -> bool:
     return found.kind != "words" or (alike and few)
 
 
-def _are_opposites(one: str, other: str) -> bool:
-    if frozenset((one, other)) in OPPOSITES:
-        return True
-    short, long = sorted((one, other), key=len)
-    return any(long == prefix + short for prefix in OPPOSING_PREFIXES)
+def _opposed(left: Sequence[Token], right: Sequence[Token]) -> tuple[Token, Token] | None:
+    theirs = {token.form: token for token in right}
+    for token in left:
+        for form in _opposites_of(token.form):
+            if form in theirs:
+                return token, theirs[form]
+    return None
+
+
+def _opposites_of(form: str) -> Iterator[str]:
+    yield from OPPOSITES.get(form, ())
+    for prefix in OPPOSING_PREFIXES:
+        yield prefix + form
+        if form.startswith(prefix):
+            yield form.removeprefix(prefix)
 
 
 def _respelled(left: Sequence[Token], right: Sequence[Token]) -> tuple[Difference, ...]:

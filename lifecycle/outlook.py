@@ -6,9 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from reverie.lifecycle.elapsed import aware, later
-from reverie.lifecycle.fate import fate_of
+from reverie.lifecycle.fate import fate_of, settled
 from reverie.lifecycle.lasting import LIVING, why_held
-from reverie.lifecycle.promotion import becomes_semantic
 from reverie.lifecycle.retention import retention_of
 from reverie.lifecycle.tiers import tier_in_force
 from reverie.lifecycle.verdict import LetGo
@@ -44,22 +43,20 @@ class Ending:
 
 def outlook_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Outlook:
     """Look ahead, on the assumption that the memory is neither recalled nor changed."""
-    return Outlook(
-        retention={
-            horizon: retention_of(_settled(memory) if days else memory, later(now, days) or now, mode, default_tier)
-            for horizon, days in HORIZON_DAYS.items()
-        },
-        sentence=_sentence(memory, now, mode, default_tier),
-    )
+    to_come = _to_come(memory, now)
+    retention = {
+        horizon: retention_of(to_come if days else memory, later(now, days) or now, mode, default_tier)
+        for horizon, days in HORIZON_DAYS.items()
+    }
+    return Outlook(retention, _sentence(memory, now, mode, default_tier))
 
 
 def ending_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Ending | None:
     """Find when the rules would let an untouched memory go, or None if not within a hundred years.
 
-    Every rule, once it holds, goes on holding, so the first second can be found by halving. A working memory
-    is looked at as the episodic one that it becomes within half an hour.
+    Every rule, once it holds, goes on holding, so the first second can be found by halving.
     """
-    subject = _settled(memory)
+    subject = _to_come(memory, now)
     low, high = -1, _reach(aware(now))
     if fate_of(subject, now + timedelta(seconds=high), mode, default_tier) is None:
         return None
@@ -74,8 +71,10 @@ def ending_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: 
     return None if verdict is None else Ending(at, verdict)
 
 
-def _settled(memory: Memory) -> Memory:
-    return replace(memory, layer="episodic") if memory.layer == "working" else memory
+def _to_come(memory: Memory, now: datetime) -> Memory:
+    """Return the memory as the next sweeps leave it: with what it has earned, and never in working for long."""
+    after = settled(memory, now)
+    return replace(after, layer="episodic") if after.layer == "working" else after
 
 
 def _reach(now: datetime) -> int:
@@ -86,12 +85,12 @@ def _reach(now: datetime) -> int:
 def _sentence(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None) -> str:
     if memory.status not in LIVING:
         return _decided(memory)
-    promoted = becomes_semantic(memory, now)
-    subject = replace(memory, layer=promoted.to) if promoted else memory
-    ending = ending_of(subject, now, mode, default_tier)
+    ending = ending_of(memory, now, mode, default_tier)
     if ending is None:
-        rise = "The next sweep makes it semantic; after that it is" if promoted else "It is"
-        return f"{rise} never let go by itself: {_why_never(subject, default_tier)}."
+        to_come = _to_come(memory, now)
+        rises = memory.layer != to_come.layer == "semantic"
+        subject = "The next sweep makes it semantic, and then it is" if rises else "It is"
+        return f"{subject} never let go by itself: {_why_never(to_come, default_tier)}."
     verdict, day = ending.verdict, _day(ending.at, now)
     if ending.at <= now:
         return f"The next sweep lets it go ({verdict.rule}): {verdict.reason}."
@@ -116,7 +115,7 @@ def _decided(memory: Memory) -> str:
 
 
 def _why_never(memory: Memory, default_tier: Tier | None) -> str:
-    held = why_held(_settled(memory))
+    held = why_held(memory)
     if held is not None:
         return held
     if tier_in_force(memory, default_tier) == "permanent":

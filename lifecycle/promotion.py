@@ -4,6 +4,7 @@ from datetime import datetime
 
 from reverie.lifecycle.elapsed import SECONDS_PER_DAY, age_days
 from reverie.lifecycle.importance import importance_of
+from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.verdict import Move
 from reverie.memory import Memory
 
@@ -20,7 +21,7 @@ CORE_SESSIONS = 3
 
 def leaves_working(memory: Memory, now: datetime) -> Move | None:
     """Decide whether a working memory becomes episodic: after 30 minutes or 2 recalls."""
-    if memory.layer != "working" or memory.status != "active":
+    if memory.layer != "working" or memory.status not in LIVING:
         return None
     if memory.access_count >= WORKING_ACCESSES:
         return Move("episodic", f"recalled {memory.access_count} times while working")
