@@ -1,0 +1,79 @@
+"""Results as MCP answers: structured content, and a compact text for the model to read."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from mcp.types import CallToolResult, TextContent
+
+from reverie.tools.results import Forgotten, Inspected, Moved, Pinned, Remembered, Restored, Revised, Status
+
+
+def answer(result: Any, text: str | None = None) -> CallToolResult:
+    """Pack a result dataclass with its text."""
+    return CallToolResult(
+        content=[TextContent(type="text", text=told(result) if text is None else text)],
+        structured_content=_plain(asdict(result)),
+    )
+
+
+def told(result: Any) -> str:
+    """Say a result in as few words as it takes."""
+    match result:
+        case Remembered():
+            return _told_remembered(result)
+        case Revised():
+            return f"Revised: {result.id} now stands in for {result.superseded}."
+        case Forgotten():
+            verb = "Would forget" if result.dry_run else "Forgot"
+            return f"{verb} {_listed(result.forgotten)}.{_skipped(result.skipped)}"
+        case Restored():
+            return f"Restored {_listed(result.restored)}.{_skipped(result.skipped)}"
+        case Moved():
+            return f"{result.id}: {result.from_layer} → {result.to_layer}."
+        case Pinned():
+            return f"{result.id} is {'pinned' if result.pinned else 'no longer pinned'}."
+        case Status():
+            return _told_status(result)
+        case Inspected():
+            return json.dumps(result.memories, ensure_ascii=False)
+        case _:
+            raise TypeError(f"no words for {type(result).__name__}")
+
+
+def _told_remembered(result: Remembered) -> str:
+    if result.duplicate_of == result.id:
+        lines = [f"Already remembered as {result.id}{' (confirmed)' if result.confirmed else ''}."]
+    else:
+        lines = [f"Remembered {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f})."]
+        if result.duplicate_of:
+            lines.append(f"Nearly the same as {result.duplicate_of}.")
+        lines += [f"Note: {warning}." for warning in result.warnings]
+    lines += [f"Conflicts with {c.id} ({c.reason}): {c.content[:120]}" for c in result.conflicts]
+    return "\n".join(lines)
+
+
+def _told_status(result: Status) -> str:
+    layers = ", ".join(f"{layer} {counts.get('active', 0)}" for layer, counts in result.counts.items() if counts)
+    lines = [
+        f"Reverie {result.version}, domain {result.domain}, project {result.project}",
+        f"active memories: {layers or 'none yet'}; index {result.index_state}; {result.disk_bytes / 1e6:.1f} MB",
+    ]
+    return "\n".join(lines + [f"note: {note}" for note in result.health])
+
+
+def _listed(ids: list[str]) -> str:
+    if len(ids) > 10:
+        return f"{len(ids)} memories"
+    return ", ".join(ids) or "nothing"
+
+
+def _skipped(skipped: list[Any]) -> str:
+    return "".join(f" Skipped {item.id}: {item.reason}." for item in skipped[:10])
+
+
+def _plain(value: Any) -> Any:
+    """Leave out what was not asked for: an explanation that is None."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items() if not (name == "why" and part is None)}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,12 @@
+"""The tools as the server calls them: one place that is imported once everything heavy may be."""
+
+from reverie.tools import forget, recall, remember
+from reverie.tools.brief import brief
+from reverie.tools.inspect import inspect
+from reverie.tools.move import move
+from reverie.tools.pin import pin
+from reverie.tools.restore import restore
+from reverie.tools.revise import revise
+from reverie.tools.status import status
+
+__all__ = ["brief", "forget", "inspect", "move", "pin", "recall", "remember", "restore", "revise", "status"]

@@ -1,0 +1,86 @@
+"""Resources and prompts: the same answers as the tools, for clients that read instead of calling."""
+
+import json
+from dataclasses import asdict
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError
+
+from reverie.errors import ReverieError
+from reverie.server.parts import Parts
+
+_HANDOFF = (
+    "Before this session ends, remember what the next one will need, one statement per memory: decisions and "
+    "their reasons, what was tried and rejected, how things are run, what is still open (layer=working). Recall "
+    "first, so that nothing is stored twice; revise what has changed; leave out what code or git history says."
+)
+_REVIEW = (
+    "Go through what the last dream left open: recall this project's memories with include=['superseded', "
+    "'expired'], say which were rightly let go, restore those that were not, and revise what the code contradicts."
+)
+
+
+def add_resources(server: MCPServer, parts: Parts) -> None:
+    """Offer memory://brief, memory://status and memory://item/{id}."""
+
+    @server.resource("memory://brief", mime_type="text/markdown")
+    async def brief() -> str:
+        """What a session should start with."""
+        return await brief_text(parts)
+
+    @server.resource("memory://status", mime_type="application/json")
+    async def status() -> str:
+        """How the store is doing."""
+        try:
+            workspace = await parts.workspace()
+            from reverie.server import calls
+
+            return json.dumps(asdict(await calls.status(workspace)), ensure_ascii=False)
+        except ReverieError as error:
+            raise ResourceError(str(error)) from error
+
+    @server.resource("memory://item/{id}", mime_type="application/json")
+    async def item(id: str) -> str:  # noqa: A002 - the name in the address
+        """One memory in full."""
+        try:
+            workspace = await parts.workspace()
+            from reverie.server import calls
+
+            [memory] = (await calls.inspect(workspace, [id])).memories
+            return json.dumps(memory, ensure_ascii=False)
+        except ReverieError as error:
+            raise ResourceError(str(error)) from error
+
+
+def add_prompts(server: MCPServer, parts: Parts) -> None:
+    """Offer session_start, session_handoff and review_dreams."""
+
+    @server.prompt()
+    async def session_start() -> str:
+        """Start a session with what is remembered about this project."""
+        return await brief_text(parts)
+
+    @server.prompt()
+    def session_handoff() -> str:
+        """End a session by keeping what the next one needs."""
+        return _HANDOFF
+
+    @server.prompt()
+    def review_dreams() -> str:
+        """Look over what maintenance let go or replaced."""
+        return _REVIEW
+
+
+async def brief_text(parts: Parts) -> str:
+    """Return the briefing of the session's project.
+
+    Raises:
+        ResourceError: if the store cannot be read.
+    """
+    try:
+        workspace = await parts.workspace()
+        from reverie.server import calls
+
+        return str((await calls.brief(workspace)).text)
+    except ReverieError as error:
+        raise ResourceError(str(error)) from error

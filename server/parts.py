@@ -1,0 +1,79 @@
+"""Opening the heavy parts behind the handshake, and handing them to the tools."""
+
+import asyncio
+import logging
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from reverie.errors import ReverieError
+from reverie.settings import Settings
+
+if TYPE_CHECKING:
+    from reverie.tools.workspace import Workspace
+
+SECONDS_AT_EXIT = 5.0
+"""How long writes that wait may take when the client has gone."""
+
+log = logging.getLogger(__name__)
+
+
+def load_tools() -> ModuleType:
+    """Import everything that takes long: LanceDB, Arrow, numpy and the tools on top of them."""
+    from reverie.storage.lance import import_lancedb
+
+    import_lancedb()
+    from reverie.server import calls
+
+    return calls
+
+
+class Parts:
+    """The workspace of a server process; opened once, by whoever needs it first."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._opening: asyncio.Task[Workspace] | None = None
+        self._warming: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to open in the background."""
+        if self._opening is None or (self._opening.done() and _failed(self._opening)):
+            self._opening = asyncio.create_task(self._open())
+
+    async def workspace(self) -> "Workspace":
+        """Return the open workspace, waiting for it if need be; a store that was swapped is opened again.
+
+        Raises:
+            ReverieError: if it cannot be opened. The next call tries again, so a mended setting or folder
+                needs no restart.
+        """
+        self.start()
+        assert self._opening is not None  # noqa: S101 - start() has just seen to it
+        workspace = await asyncio.shield(self._opening)
+        if workspace.store.database.is_current():
+            return workspace
+        self._opening = None
+        return await self.workspace()
+
+    async def close(self) -> None:
+        """Write what waits; called when the client has gone."""
+        if self._opening is None or not self._opening.done() or _failed(self._opening):
+            return
+        try:
+            await asyncio.wait_for(self._opening.result().close(), SECONDS_AT_EXIT)
+        except (ReverieError, TimeoutError) as error:
+            log.error("Some accesses could not be written at exit: %s", error)
+
+    async def _open(self) -> "Workspace":
+        await asyncio.to_thread(load_tools)
+        from reverie.tools.workspace import Workspace
+
+        workspace = await Workspace.open(self._settings, folder=self._folder)
+        self._warming = asyncio.create_task(workspace.warm())
+        return workspace
+
+
+def _failed(task: "asyncio.Task[Workspace]") -> bool:
+    return task.cancelled() or task.exception() is not None
