@@ -169,5 +169,5 @@ def _anchor(value: Any) -> Anchor:
             f"freshness {parts['freshness']!r} is unknown",
             f"It is one of: {', '.join(get_args(Freshness))}.",
         )
-    texts = {name: checked_text("anchors", part) for name, part in parts.items()}
+    texts: dict[str, Any] = {name: checked_text("anchors", part) for name, part in parts.items()}
     return Anchor(**texts, span=None if span is None else (span[0], span[1]))

@@ -132,22 +132,34 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     )
 
 
-def default_home() -> Path:
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return the REVERIE_* variables that are no setting: most likely misspelled, so worth a word."""
+    known = {setting.variable for setting in TABLE}
+    environment = os.environ if environment is None else environment
+    return sorted(name for name in environment if name.startswith("REVERIE_") and name not in known)
+
+
+def default_home(environment: Mapping[str, str]) -> Path:
     """Return the platform's folder for data that belongs to the user."""
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "reverie"
+        return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "reverie"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "reverie"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "reverie"
+    shared = Path(environment.get("XDG_DATA_HOME", ""))
+    # The XDG specification says that a relative path is to be ignored.
+    return (shared if shared.is_absolute() else Path.home() / ".local" / "share") / "reverie"
 
 
 def _home(environment: Mapping[str, str]) -> str:
     given = environment.get(HOME.variable, "").strip()
     if not given:
-        return str(default_home())
+        return str(default_home(environment))
     if _OBJECT_STORE.match(given):
         return given
-    path = Path(given).expanduser()
+    try:
+        path = Path(given).expanduser()
+    except RuntimeError:  # ~somebody who is no user here
+        raise SettingError(HOME.variable, given, "the home of a user who exists, or an absolute path") from None
     if not path.is_absolute():
         raise SettingError(HOME.variable, given, "an absolute path, so that it never depends on where you start")
     return str(path)
@@ -159,15 +171,20 @@ def _from_file(home: str) -> dict[Setting, str]:
     path = Path(home) / "reverie.toml"
     try:
         written = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingError(str(path), str(error), "a readable TOML file") from error
     known = {setting.key: setting for setting in TABLE if setting is not HOME}
-    unknown = sorted(written.keys() - known.keys())
-    if unknown:
-        raise SettingError(f"{unknown[0]} in {path}", str(written[unknown[0]]), f"one of: {', '.join(sorted(known))}")
-    return {known[key]: str(value).strip() for key, value in written.items()}
+    values: dict[Setting, str] = {}
+    for key, value in written.items():
+        if key not in known:
+            raise SettingError(f"{key} in {path}", str(value), f"one of: {', '.join(sorted(known))}")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise SettingError(f"{key} in {path}", str(value), known[key].takes)
+        if str(value).strip():
+            values[known[key]] = str(value).strip()
+    return values
 
 
 def _matching(values: Mapping[Setting, str], setting: Setting) -> str:

@@ -65,4 +65,7 @@ async def connect(uri: str) -> "AsyncConnection":
     """Connect so that every read sees what other processes wrote."""
     lancedb = import_lancedb()
     session = lancedb.Session(index_cache_size_bytes=_CACHE_BYTES, metadata_cache_size_bytes=_CACHE_BYTES)
-    return await lancedb.connect_async(uri, read_consistency_interval=timedelta(0), session=session)
+    connection: AsyncConnection = await lancedb.connect_async(
+        uri, read_consistency_interval=timedelta(0), session=session
+    )
+    return connection

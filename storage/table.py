@@ -88,7 +88,8 @@ class Table:
         """Search the text index by BM25, best first."""
 
         async def read() -> pa.Table:
-            query = self.lance.query().nearest_to_text(MatchQuery(text, "search_text"))
+            match = MatchQuery(text, "search_text")  # type: ignore[call-arg] # pydantic fills in the rest
+            query = self.lance.query().nearest_to_text(match)
             return await query.where(where.sql).limit(limit).with_row_id().select(["id", "_score"]).to_arrow()
 
         rows = await retried(self.name, read)
@@ -142,7 +143,7 @@ class Table:
 
     async def fragments(self) -> int:
         """Count the pieces the table lies in on disk."""
-        stats = await retried(self.name, self.lance.stats)
+        stats: Any = await retried(self.name, self.lance.stats)  # typed as a class, given as a dict
         return int(stats["fragment_stats"]["num_fragments"])
 
     async def indexed_columns(self) -> set[str]:

@@ -6,29 +6,27 @@ from typing import Final
 from reverie.memory import Kind, Layer
 
 # In order: the first that fits wins. What was turned down mentions what was chosen, so it comes first.
-_CUES: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        (
-            "rejected",
-            r"\b(rejected|ruled out|decided against|abandoned|gave up on|tried .{0,80}\b(but|didn't|did not))\b",
-        ),
-        (
-            "decision",
-            r"\b(decided|decision|we (chose|choose|picked|agreed|settled)|going with|will use|instead of)\b",
-        ),
-        ("preference", r"\b(prefers?|preference|likes?|dislikes?|always|never|please use|style:)\b"),
-        (
-            "error_fix",
-            r"\b(fix(ed|es)?|bug|error|exception|traceback|crash(es|ed)?|root cause|workaround|fails? (with|when))\b",
-        ),
-        ("how_to", r"\b(how to|to (run|build|deploy|test|start|install|release)\b|run `|steps?:|use `[^`]+` to)"),
-        (
-            "event",
-            r"\b(today|yesterday|just now|this (morning|week)|deployed|released|merged|shipped|on \d{4}-\d\d)\b",
-        ),
-    )
+_WORDINGS: Final[tuple[tuple[Kind, str], ...]] = (
+    (
+        "rejected",
+        r"\b(rejected|ruled out|decided against|abandoned|gave up on|tried .{0,80}\b(but|didn't|did not))\b",
+    ),
+    (
+        "decision",
+        r"\b(decided|decision|we (chose|choose|picked|agreed|settled)|going with|will use|instead of)\b",
+    ),
+    ("preference", r"\b(prefers?|preference|likes?|dislikes?|always|never|please use|style:)\b"),
+    (
+        "error_fix",
+        r"\b(fix(ed|es)?|bug|error|exception|traceback|crash(es|ed)?|root cause|workaround|fails? (with|when))\b",
+    ),
+    ("how_to", r"\b(how to|to (run|build|deploy|test|start|install|release)\b|run `|steps?:|use `[^`]+` to)"),
+    (
+        "event",
+        r"\b(today|yesterday|just now|this (morning|week)|deployed|released|merged|shipped|on \d{4}-\d\d)\b",
+    ),
 )
+_CUES = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _WORDINGS)
 _PASSING = re.compile(
     r"\b(currently|right now|at the moment|working on|in progress|todo|next step|for now)\b", re.IGNORECASE
 )

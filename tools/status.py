@@ -6,6 +6,7 @@ from pathlib import Path
 
 from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.memory import LAYERS, STATUSES
+from reverie.settings import unknown_variables
 from reverie.storage.filters import equals
 from reverie.tools.results import Status
 from reverie.tools.workspace import Workspace
@@ -38,7 +39,7 @@ async def _counts(workspace: Workspace, layer: str) -> dict[str, int]:
 
 
 def _health(workspace: Workspace) -> list[str]:
-    notes = []
+    notes = [f"{name} is set, but there is no such setting" for name in unknown_variables()]
     if workspace.embedder_fault:
         notes.append(f"recall works by words only: {workspace.embedder_fault}")
     if workspace.here.note:

@@ -1,10 +1,11 @@
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from reverie.errors import SettingError
-from reverie.settings import RETENTION_MODES, TABLE, default_home, load_settings
+from reverie.settings import RETENTION_MODES, TABLE, default_home, load_settings, unknown_variables
 
 
 @pytest.fixture
@@ -180,11 +181,11 @@ def test_each_domain_has_a_folder_of_its_own(home: Path) -> None:
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the XDG folders are a Linux matter")
 def test_on_linux_the_default_home_is_the_xdg_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert default_home() == tmp_path / "reverie"
+    assert default_home(os.environ) == tmp_path / "reverie"
     monkeypatch.setenv("XDG_DATA_HOME", "")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_home() == tmp_path / ".local" / "share" / "reverie"
-    assert load_settings({}).home == str(default_home())
+    assert default_home(os.environ) == tmp_path / ".local" / "share" / "reverie"
+    assert load_settings(os.environ | {"REVERIE_HOME": ""}).home == str(default_home(os.environ))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_other_platforms_have_their_own_default_home(
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("LOCALAPPDATA", raising=False)
-    assert default_home() == tmp_path / folder
+    assert default_home(os.environ) == tmp_path / folder
 
 
 def test_the_table_has_a_row_for_every_setting_and_says_what_it_takes() -> None:
@@ -212,35 +213,36 @@ def test_the_table_has_a_row_for_every_setting_and_says_what_it_takes() -> None:
 # ── known faults of core/settings.py, reported; a fix turns these into passes and the marks must go ───────
 
 
-@pytest.mark.xfail(strict=True, reason="a relative XDG_DATA_HOME is taken, though the XDG standard ignores it")
 def test_the_default_home_never_depends_on_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_DATA_HOME", "data")
-    assert default_home().is_absolute()
+    assert default_home(os.environ).is_absolute()
 
 
-@pytest.mark.xfail(strict=True, reason="an empty LOCALAPPDATA gives a relative home")
 def test_an_empty_windows_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", "")
-    assert default_home().is_absolute()
+    assert default_home(os.environ).is_absolute()
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="expanduser fails for a user that does not exist")
 def test_the_home_of_an_unknown_user_is_refused_by_name() -> None:
     with pytest.raises(SettingError, match="REVERIE_HOME"):
         load_settings({"REVERIE_HOME": "~no-such-user-here/memories"})
 
 
-@pytest.mark.xfail(strict=True, reason="an empty text in the file is kept as a value")
 def test_an_empty_value_in_the_file_counts_as_not_set(home: Path) -> None:
     _write(home, 'project = ""\nclock = " "\n')
     settings = load_settings({"REVERIE_HOME": str(home)})
     assert (settings.project, settings.clock) == (None, None)
 
 
-@pytest.mark.xfail(strict=True, reason="a list or table in the file becomes its Python spelling")
 def test_a_value_of_the_wrong_kind_in_the_file_is_refused(home: Path) -> None:
     _write(home, 'project = ["a", "b"]\n')
     with pytest.raises(SettingError, match="project"):
         _load(home)
+
+
+def test_a_misspelled_variable_is_noticed() -> None:
+    assert unknown_variables({"REVERIE_EMBEDER": "bundled", "REVERIE_HOME": "/x", "PATH": "/bin"}) == [
+        "REVERIE_EMBEDER"
+    ]
