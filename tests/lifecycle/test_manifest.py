@@ -67,5 +67,10 @@ def test_every_mark_names_a_rule():
     assert set(marked()) <= HERE | LATER.keys()
 
 
+def test_every_rule_is_explained():
+    explained = (TESTS.parent / "docs" / "lifecycle.md").read_text("utf-8")
+    assert not [rule for rule in HERE if f"`{rule}`" not in explained]
+
+
 def test_no_rule_is_both_proved_and_put_off():
     assert not HERE & LATER.keys()
