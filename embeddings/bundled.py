@@ -136,9 +136,7 @@ def _load(bundle: Path) -> _Model:
         options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False  # the arena keeps the memory of the longest text for ever
         options.enable_mem_pattern = False
-        session = ort.InferenceSession(
-            str(bundle / "model.onnx"), options, providers=["CPUExecutionProvider"]
-        )
+        session = ort.InferenceSession(str(bundle / "model.onnx"), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise EmbedderError(
             f"The bundled embedding model in {bundle} could not be loaded ({error}). "
