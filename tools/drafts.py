@@ -1,0 +1,93 @@
+"""A memory from the fields that a line of an import gives."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from reverie.errors import InvalidInput
+from reverie.identity import content_hash
+from reverie.lifecycle.stability import first_stability
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import Memory, Source
+from reverie.record import FIELDS, decode
+from reverie.tools.arguments import checked_content, checked_label
+from reverie.tools.classify import kind_of, layer_of
+from reverie.tools.remember import title_of
+from reverie.tools.workspace import Workspace
+
+_MADE_ANEW = ("vector", "content_hash", "embedder")
+_MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
+_LET_GO = ("expired", "superseded")
+
+
+def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a line gives, read and checked; null where there must be a value counts as not given.
+
+    Raises:
+        InvalidInput: naming the first field that is wrong.
+    """
+    if values.get("content") is None:
+        raise InvalidInput("content", "is missing", "Every memory needs its text there.")
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in _MADE_ANEW or (value is None and name not in _MAY_BE_NULL):
+            continue
+        try:
+            fields[name] = decode(name, value)
+        except OverflowError:
+            raise InvalidInput(name, "is a number beyond all bounds", "Give a smaller one.") from None
+    checked_content(fields["content"])
+    for name in ("title", "project"):
+        checked_label(name, fields.get(name, ""))
+    if any(not checked_label("tags", tag).strip() for tag in fields.get("tags", ())):
+        raise InvalidInput("tags", "a tag is empty", "Leave it out.")
+    return fields
+
+
+def drafted(workspace: Workspace, fields: Mapping[str, Any], base: Memory | None, now: datetime) -> Memory:
+    """Lay out the memory a line stands for: over the one it updates, or with the defaults of `remember`."""
+    if base is None:
+        return _new(workspace, fields, now)
+    given = {name: value for name, value in fields.items() if name in FIELDS}
+    given["trust"] = _trust(fields, base)
+    given["content_hash"] = content_hash(fields["content"])
+    if given["content_hash"] != base.content_hash:
+        given.setdefault("title", title_of(fields["content"]))
+        if given.get("updated_at") == base.updated_at:
+            del given["updated_at"]  # other sessions tell by it that the vector is another
+    memory = replace(base, **given, embedder=workspace.embedder.stamp)
+    return memory if memory == base or "updated_at" in given else replace(memory, updated_at=now)
+
+
+def _new(workspace: Workspace, fields: Mapping[str, Any], now: datetime) -> Memory:
+    content = fields["content"]
+    kind = fields.get("kind") or kind_of(content)
+    created_at = fields.get("created_at", now)
+    defaults: dict[str, Any] = {
+        "title": title_of(content),
+        "kind": kind,
+        "layer": layer_of(kind, content),
+        "project": workspace.here.project,
+        "source": "import",
+        "stability": first_stability(fields.get("importance", 0.5)),
+        "created_at": created_at,
+        "happened_at": created_at,
+        "updated_at": now,
+        "expired_at": now if fields.get("status") in _LET_GO else None,
+    }
+    made = {
+        "trust": _trust(fields, None),
+        "content_hash": content_hash(content),
+        "embedder": workspace.embedder.stamp,
+    }
+    return Memory(**{**defaults, **fields, **made})
+
+
+def _trust(fields: Mapping[str, Any], base: Memory | None) -> float:
+    """Return the trust a line may claim: never more than its source has, and a file's own is low."""
+    if base is not None and "source" not in fields and "trust" not in fields:
+        return base.trust
+    source: Source = fields.get("source") or (base.source if base is not None else "import")
+    return min(fields.get("trust", 1.0), trust_of(source))

@@ -1,0 +1,107 @@
+"""Writing every memory to a file: JSON Lines, oldest first, never half a file."""
+
+import json
+import os
+import secrets
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from reverie.errors import InvalidInput
+from reverie.memory import LAYERS, Memory
+from reverie.record import to_record
+from reverie.storage.filters import equals
+from reverie.tools.arguments import checked_label
+from reverie.tools.workspace import Workspace
+
+STDOUT = "-"
+
+Progress = Callable[[int, int], None]
+
+_ROWS_AT_ONCE = 500
+# JSON allows them raw, but many programs take them for the end of a line.
+_LINE_ENDS = str.maketrans({"\u2028": "\\u2028", "\u2029": "\\u2029", "\x85": "\\u0085"})
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many memories went where."""
+
+    memories: int
+    file: str
+
+
+async def export(workspace: Workspace, file: str, *, project: str = "", progress: Progress) -> Exported:
+    """Write the memories of every status, of all projects or of one, to a file or to stdout.
+
+    The file appears under its name only once it is complete, and belongs to its owner alone.
+
+    Raises:
+        InvalidInput: if the file cannot be written.
+        StoreError: if the store cannot be read.
+    """
+    written = 0
+    with _target(file) as out:
+        async for memory in _oldest_first(workspace, checked_label("project", project), progress):
+            out.write(line_of(memory))
+            written += 1
+    return Exported(written, file)
+
+
+def line_of(memory: Memory) -> bytes:
+    """Return a memory as one line of an export."""
+    return json.dumps(to_record(memory), ensure_ascii=False).translate(_LINE_ENDS).encode() + b"\n"
+
+
+async def _oldest_first(workspace: Workspace, project: str, progress: Progress) -> AsyncIterator[Memory]:
+    """Read memories by creation and id, a few hundred at a time: a store may be larger than memory."""
+    where = equals("project", project) if project else None
+    order = {}
+    for layer in LAYERS:
+        rows = await workspace.store.database.table(layer).rows(["id", "created_at"], where)
+        order |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
+    ids = sorted(order, key=lambda memory_id: (order[memory_id], memory_id))
+    progress(0, len(ids))
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        part = ids[start : start + _ROWS_AT_ONCE]
+        for memory in (await workspace.store.get(part)).values():
+            yield memory
+        progress(start + len(part), len(ids))
+
+
+@contextmanager
+def _target(file: str) -> Iterator[BinaryIO]:
+    if file == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        # A link is followed, so that it still is one afterwards.
+        with _replaced(Path(file).resolve()) as out:
+            yield out
+    except OSError as error:
+        raise InvalidInput(
+            "file", f"{file} cannot be written ({error.strerror or error})", "Name a file in a folder of yours."
+        ) from error
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[BinaryIO]:
+    """Write beside a path and take its place at the end; a pipe or a device is written to as it is."""
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        with path.open("wb") as out:
+            yield out
+        return
+    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
