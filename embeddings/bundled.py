@@ -5,7 +5,7 @@ and so a text has the same vector whatever else is embedded with it.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,6 +29,8 @@ OVERLAP = 32
 _START, _END = 101, 102  # the ids of [CLS] and [SEP], which frame every window
 _ROOM = WINDOW - 2
 _MOST_WORKERS = 4
+_GROUP = 256  # texts whose token ids are held at a time
+_STRETCH = 4_000  # characters tokenized at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,9 @@ class _Model:
         from reverie.embeddings.passages import windows
 
         speakable = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates are not text
-        ids = self.tokenizer.encode(speakable, add_special_tokens=False).ids
+        ids: list[int] = []
+        for stretch in _stretches(speakable):
+            ids += self.tokenizer.encode(stretch, add_special_tokens=False).ids
         return [[_START, *ids[cut], _END] for cut in windows(len(ids), _ROOM, OVERLAP)]
 
     def token_vectors(self, ids: list[int]) -> "NDArray[np.float32]":
@@ -98,24 +102,39 @@ class BundledEmbedder:
         """
         if not texts:
             return []
-        from reverie.embeddings.passages import pooled
-
         model = self._loaded()
-        cut = [model.windows_of(text) for text in texts]
-        every_window = [ids for windows in cut for ids in windows]
-        if len(every_window) == 1:
-            vectors = [model.vector(every_window[0])]
-        else:
-            with ThreadPoolExecutor(min(_workers(), len(every_window)), "embed") as pool:
-                vectors = list(pool.map(model.vector, every_window))
-        left = iter(vectors)
-        return [pooled([next(left) for _ in windows]) for windows in cut]
+        if len(texts) == 1 and len(texts[0]) < _ROOM:  # one window: spares starting threads
+            return _embedded(texts, model, map)
+        found: list[Embedding] = []
+        with ThreadPoolExecutor(_workers(), "embed") as pool:
+            for start in range(0, len(texts), _GROUP):
+                found += _embedded(texts[start : start + _GROUP], model, pool.map)
+        return found
 
     def _loaded(self) -> _Model:
         with self._lock:
             if self._model is None:
                 self._model = _load(self._bundle)
             return self._model
+
+
+def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[Any]]) -> list[Embedding]:
+    from reverie.embeddings.passages import pooled
+
+    cut = [model.windows_of(text) for text in texts]
+    vectors = iter(run(model.vector, [ids for windows in cut for ids in windows]))
+    return [pooled([next(vectors) for _ in windows]) for windows in cut]
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """Cut a text between words: the tokenizer needs some 200 times the memory of what it is given."""
+    start = 0
+    while len(text) - start > _STRETCH:
+        gap = max(text.rfind(space, start, start + _STRETCH) for space in " \n") + 1
+        end = gap if gap > start else start + _STRETCH
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def _load(bundle: Path) -> _Model:

@@ -105,6 +105,20 @@ def test_the_models_control_words_are_ordinary_text(embedder):
     assert vector(embedder, "the [SEP] token") @ vector(embedder, "the [CLS] token") < 0.999
 
 
+def test_a_long_text_is_tokenized_in_stretches_without_a_seam(embedder):
+    text = "The billing-service reads its configuration; see getUserById(42).\n" * 200
+    whole = embedder._loaded().tokenizer.encode(text, add_special_tokens=False).ids
+    windows = [ids[1:-1] for ids in embedder._loaded().windows_of(text)]
+    assert windows[0] + [token for ids in windows[1:] for token in ids[32:]] == whole
+
+
+def test_more_texts_than_one_group_keep_their_order(embedder):
+    texts = [f"number {number}" for number in range(300)]
+    together = embedder.embed(texts)
+    for place in (0, 255, 256, 299):
+        np.testing.assert_array_equal(together[place].vector, vector(embedder, texts[place]))
+
+
 def test_a_text_of_one_window_has_no_passages(embedder):
     [embedding] = embedder.embed(["word " * 254])
     assert embedding.passages == ()
