@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from reverie.errors import ReverieError
+from reverie.server.thrift import give_back_while_serving
 from reverie.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Parts:
         self._settings = settings
         self._folder = folder
         self._opening: asyncio.Task[Workspace] | None = None
-        self._warming: asyncio.Task[None] | None = None
+        self._behind: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to open in the background."""
@@ -71,8 +72,13 @@ class Parts:
         from reverie.tools.workspace import Workspace
 
         workspace = await Workspace.open(self._settings, folder=self._folder)
-        self._warming = asyncio.create_task(workspace.warm())
+        self._behind = asyncio.create_task(_behind_the_answers(workspace))
         return workspace
+
+
+async def _behind_the_answers(workspace: "Workspace") -> None:
+    await workspace.warm()
+    await give_back_while_serving()
 
 
 def _failed(task: "asyncio.Task[Workspace]") -> bool:

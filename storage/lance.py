@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from lancedb import AsyncConnection
 
 # Lance logs warnings of its own to stderr, which clients show to users as server errors.
-os.environ.setdefault("LANCE_LOG", "error")
+os.environ.setdefault("LANCEDB_LOG", "error")
 
 _REST_CLIENT = "lance_namespace_urllib3_client.api."
-_CACHE_BYTES = 32 * 2**20
+_CACHE_BYTES = 8 * 2**20
 
 
 class _Absent(ModuleType):

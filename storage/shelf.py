@@ -17,16 +17,18 @@ from reverie.storage.table import Table
 
 _IDS_PER_READ = 500
 _FIRST_ROOM = 256
+_UNKNOWN = -1
 _VECTOR_COLUMNS = ("id", "vector")
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory found by vector: its table and the cosine to the question."""
+    """A memory found by vector: its table, the cosine to the question, and where it was last seen to lie."""
 
     id: str
     table: str
     similarity: float
+    place: int | None = None
 
 
 class Shelf:
@@ -44,6 +46,7 @@ class Shelf:
         self._labels = np.zeros((_FIRST_ROOM, len(self._columns)), np.int32)
         self._alive = np.zeros(_FIRST_ROOM, np.bool_)
         self._stamps = np.zeros(_FIRST_ROOM, np.int64)
+        self._rows = np.full(_FIRST_ROOM, _UNKNOWN, np.int64)
         self._codes: list[dict[str, int]] = [{} for _ in self._columns]
         self._guard = asyncio.Lock()
 
@@ -56,12 +59,13 @@ class Shelf:
             version = await self._table.version()
             if version == self._version:
                 return
-            rows = await self._table.rows(["id", *self._columns, *self._stamp_columns()])
+            rows = await self._table.rows(["id", *self._columns, *self._stamp_columns()], with_places=True)
             ids: list[str] = rows.column("id").to_pylist()
             await self._fetch(self._outdated(ids, self._stamps_of(rows)))
             places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
             self._alive[:] = False
             self._alive[places] = True
+            self._rows[places] = rows.column("_rowid").to_numpy().astype(np.int64)
             self._label(places, rows)
             self._version = version
 
@@ -92,9 +96,13 @@ class Shelf:
         similarities = similarities[places]
         best = np.argsort(-similarities, kind="stable")[:limit]
         return [
-            Hit(self._ids[place], self._table.name, float(similarity))
+            Hit(self._ids[place], self._table.name, float(similarity), self._row(place))
             for place, similarity in zip(places[best], similarities[best], strict=True)
         ]
+
+    def _row(self, place: int) -> int | None:
+        row = int(self._rows[place])
+        return None if row == _UNKNOWN else row
 
     def _outdated(self, ids: Sequence[str], stamps: np.ndarray) -> list[str]:
         known = self._places
@@ -150,6 +158,7 @@ class Shelf:
         self._labels = np.concatenate([self._labels, np.zeros((extra, len(self._columns)), np.int32)])
         self._alive = np.concatenate([self._alive, np.zeros(extra, np.bool_)])
         self._stamps = np.concatenate([self._stamps, np.zeros(extra, np.int64)])
+        self._rows = np.concatenate([self._rows, np.full(extra, _UNKNOWN, np.int64)])
 
     def _coded(self, number: int, column: pa.ChunkedArray) -> np.ndarray:
         known = self._codes[number]

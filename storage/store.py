@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +23,14 @@ from reverie.storage.shelf import Hit
 from reverie.storage.table import Table, TextHit
 from reverie.storage.vectors import Vectors
 from reverie.storage.wording import search_text
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """The table a search saw a memory in, and where it lay there if the search could tell."""
+
+    table: str
+    place: int | None = None
 
 
 class MemoryStore:
@@ -97,20 +105,30 @@ class MemoryStore:
         parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.layers))
         return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.score)[:limit]
 
-    async def fetch(self, places: Mapping[str, Mapping[str, int]], others: Condition | None) -> dict[str, Memory]:
-        """Return the memories that lie at these places, by table, and those that a condition matches."""
+    async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
+        """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
+        parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.layers))
+        return _newest_of_each([memory for part in parts for memory in part])
 
-        async def read(table: Table) -> list[Memory]:
-            known = dict(places.get(table.name, {}))
-            if others is not None and await table.count():
-                known |= await table.places(others)
-            return from_table(await table.at_places(known, FIELDS)) if known else []
-
-        parts = await asyncio.gather(*(read(table) for table in self.database.layers.values()))
-        return {memory.id: memory for memory in _newest_of_each([memory for part in parts for memory in part])}
+    async def _fetch_from(
+        self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
+    ) -> list[Memory]:
+        table = self.database.table(layer)
+        known = {i: seen[i].place for i in ids if i in seen and seen[i].table == layer}
+        places = {i: place for i, place in known.items() if place is not None}
+        # A passage names its memory but not the layer, nor whether it is in scope.
+        unknown = [i for i in ids if (i not in seen) or (i in known and i not in places)]
+        if unknown and await table.count():
+            places |= await table.places(one_of("id", unknown) & scope.condition())
+        return from_table(await table.at_places(places, FIELDS)) if places else []
 
     async def _read(self, where: Condition) -> list[Memory]:
-        return list((await self.fetch({}, where)).values())
+        async def read(table: Table) -> list[Memory]:
+            places = await table.places(where) if await table.count() else {}
+            return from_table(await table.at_places(places, FIELDS)) if places else []
+
+        parts = await asyncio.gather(*(read(table) for table in self.database.layers.values()))
+        return _newest_of_each([memory for part in parts for memory in part])
 
     # -- writing ---------------------------------------------------------------------------------------
 

@@ -45,12 +45,19 @@ class Table:
         return await retried(self.name, lambda: self.lance.count_rows(where.sql if where else None))
 
     async def rows(
-        self, columns: Sequence[str], where: Condition | None = None, limit: int | None = None
+        self,
+        columns: Sequence[str],
+        where: Condition | None = None,
+        limit: int | None = None,
+        *,
+        with_places: bool = False,
     ) -> pa.Table:
-        """Read rows in no particular order."""
+        """Read rows in no particular order; with places, `_rowid` says where each lies."""
 
         async def read() -> pa.Table:
             query = self.lance.query().select(list(columns))
+            if with_places:
+                query = query.with_row_id()
             if where is not None:
                 query = query.where(where.sql)
             if limit is not None:
@@ -62,10 +69,7 @@ class Table:
     async def places(self, where: Condition) -> dict[str, int]:
         """Return where the matching rows lie now: id to row number, for `at_places`."""
 
-        async def read() -> pa.Table:
-            return await self.lance.query().where(where.sql).with_row_id().select(["id"]).to_arrow()
-
-        return _places(await retried(self.name, read))
+        return _places(await self.rows(["id"], where, with_places=True))
 
     async def at_places(self, places: Mapping[str, int], columns: Sequence[str]) -> pa.Table:
         """Read whole rows by where they lie.

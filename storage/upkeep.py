@@ -14,12 +14,12 @@ from reverie.storage.vectors import MOST_ON_SHELVES
 KEEP_VERSIONS_FOR = timedelta(minutes=15)
 """Other processes read the newest version; a quarter of an hour is far longer than any read of theirs takes."""
 
-WRITES_BETWEEN_LOOKS = 6
+WRITES_BETWEEN_LOOKS = 4
 FEWEST_ROWS_TO_INDEX_VECTORS = 4_000
 FEWEST_ROWS_TO_INDEX_VALUES = 5_000
 
 _MOST_SIDE_PIECES = 48
-_FEWEST_PIECES, _MOST_PIECES, _ROWS_PER_PIECE = 12, 40, 1_000
+_FEWEST_PIECES, _MOST_PIECES, _ROWS_PER_PIECE = 8, 40, 1_000
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +40,9 @@ class Upkeep:
             self._task = asyncio.create_task(self._look())
 
     async def stop(self) -> None:
-        """Let work that is under way end; an index or a merge is not cut in two."""
+        """Leave off; a merge or an index that is cut short leaves the table as it was."""
         if self._task is not None:
+            self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self) -> list[str]:

@@ -48,6 +48,14 @@ def relevance_of(cosines: Mapping[str, float], texts: Mapping[str, float]) -> di
     }
 
 
+def contenders(relevance: Mapping[str, tuple[float, float]], wanted: int) -> list[str]:
+    """Return the candidates that may end among the best so many, whatever their strengths turn out to be."""
+    fused = {memory_id: _fused(*parts) for memory_id, parts in relevance.items()}
+    best = sorted(fused.values(), reverse=True)[:wanted]
+    least = best[-1] * (1.0 - STRENGTH_WEIGHT) if best else 0.0
+    return [memory_id for memory_id, value in fused.items() if value >= least]
+
+
 def ranked(memories: Sequence[Memory], relevance: Mapping[str, tuple[float, float]], now: datetime) -> list[Ranked]:
     """Order memories by score, best first; equals by the newer."""
     scored = []
@@ -55,9 +63,13 @@ def ranked(memories: Sequence[Memory], relevance: Mapping[str, tuple[float, floa
         vector, text = relevance[memory.id]
         strength = strength_of(memory, now)
         held = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
-        score = (VECTOR_WEIGHT * vector + (1.0 - VECTOR_WEIGHT) * text) * held
+        score = _fused(vector, text) * held
         scored.append(Ranked(memory, score, vector, text, strength))
     return sorted(scored, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), r.memory.id))
+
+
+def _fused(vector: float, text: float) -> float:
+    return VECTOR_WEIGHT * vector + (1.0 - VECTOR_WEIGHT) * text
 
 
 def _alone(cosines: Mapping[str, float], memory_id: str) -> float:

@@ -1,0 +1,42 @@
+"""Keeping a server small: many of them run at once on a developer's machine."""
+
+import asyncio
+import contextlib
+import ctypes
+import re
+import sys
+
+_M_ARENA_MAX = -8
+_FEW_ARENAS = 2
+_MADV_DONTNEED = 4
+_CODE_OF_A_LIBRARY = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-xp .*\.so(?:\.[\d.]+)?$")
+_SECONDS_BETWEEN = 60.0
+
+
+def share_heaps() -> None:
+    """Keep glibc from giving every thread a heap of its own: a third less memory, at no cost we could measure."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError, OSError):  # another C library has no such setting
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _FEW_ARENAS)
+
+
+async def give_back_while_serving() -> None:
+    """Now and again give back the pages of code that only start-up needed."""
+    while sys.platform == "linux":
+        give_back_code()
+        await asyncio.sleep(_SECONDS_BETWEEN)
+
+
+def give_back_code() -> None:
+    """Drop this process's hold on library code; what still runs is mapped again from the page cache.
+
+    LanceDB and onnxruntime are 200 MB of code, most of it touched once, at start. See docs/decisions/0005.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        madvise = ctypes.CDLL(None).madvise
+        madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            ranges = [match for line in maps if (match := _CODE_OF_A_LIBRARY.match(line.rstrip()))]
+        for match in ranges:
+            start, end = int(match[1], 16), int(match[2], 16)
+            madvise(start, end - start, _MADV_DONTNEED)

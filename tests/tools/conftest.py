@@ -1,0 +1,31 @@
+"""Shorthand for the two calls that nearly every test of a tool makes."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from reverie.tools import recall, remember
+from reverie.tools.results import Recalled, Remembered
+from reverie.tools.workspace import Workspace
+
+
+@pytest.fixture
+def keep(workspace: Workspace) -> Callable[..., Awaitable[Remembered]]:
+    """Remember a text."""
+
+    async def call(content: str, **arguments: Any) -> Remembered:
+        return await remember.remember(workspace, remember.Request(content=content, **arguments))
+
+    return call
+
+
+@pytest.fixture
+def ask(workspace: Workspace) -> Callable[..., Awaitable[Recalled]]:
+    """Recall by a question."""
+
+    async def call(query: str, **arguments: Any) -> Recalled:
+        answer, _ = await recall.recall(workspace, recall.Request(query=query, **arguments))
+        return answer
+
+    return call
