@@ -6,6 +6,7 @@ file system does in one step: a process killed at any point leaves a complete st
 """
 
 import os
+import secrets
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from reverie.errors import StoreDamaged, StoreUnavailable
 
 FIRST = 1
 _POINTER = "current"
+_TABLES = "tables-"
+_DROPPED = "dropped-"
 
 
 class Generations:
@@ -49,7 +52,7 @@ class Generations:
 
     def path(self, number: int) -> Path:
         """Return the folder that holds the tables of a generation."""
-        return self.folder / f"tables-{number}"
+        return self.folder / f"{_TABLES}{number}"
 
     def switch(self, number: int) -> None:
         """Make a generation the one in use, in one step that survives a crash."""
@@ -60,8 +63,18 @@ class Generations:
             os.fsync(file.fileno())
         fresh.replace(self.folder / _POINTER)
 
+    def older_than(self, number: int) -> list[Path]:
+        """Return the folders of earlier generations that were not dropped."""
+        numbers = sorted(int(path.name.removeprefix(_TABLES)) for path in self.folder.glob(f"{_TABLES}*"))
+        return [self.path(earlier) for earlier in numbers if earlier < number]
+
     def drop_others(self, keep: int) -> None:
-        """Remove every generation but one."""
-        for path in self.folder.glob("tables-*"):
+        """Remove every generation but one.
+
+        Each gets another name first: a removal that is cut short leaves nothing that looks like tables.
+        """
+        for path in self.folder.glob(f"{_TABLES}*"):
             if path != self.path(keep):
-                shutil.rmtree(path)
+                path.rename(self.folder / f"{_DROPPED}{path.name}-{secrets.token_hex(4)}")
+        for path in self.folder.glob(f"{_DROPPED}*"):
+            shutil.rmtree(path, ignore_errors=True)  # a process that still reads it may write there meanwhile

@@ -3,20 +3,33 @@
 First every text is embedded into a staging table; that takes the time, can be stopped and goes on where it
 was. Then, with other writers held off, a fresh generation of tables is written beside the old one and made
 current in one step. Until that step the old store is untouched.
+
+Remembering takes no lock, so a memory may reach the old tables while they are copied. It is carried over after
+the switch; a writer that comes later still sees that its tables are no longer current, and says so.
 """
 
+import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 
+from reverie.errors import StoreDamaged
 from reverie.memory import LAYERS, Memory
-from reverie.storage.database import Stamp, connect_to, create_database, open_tables, read_stamp
-from reverie.storage.faults import retried
-from reverie.storage.filters import one_of
+from reverie.storage.database import (
+    Database,
+    Stamp,
+    connect_to,
+    create_database,
+    meta_rows,
+    open_tables,
+    read_stamp,
+)
+from reverie.storage.faults import LANCE_ERRORS, retried, translated
+from reverie.storage.filters import Condition, equals, one_of
 from reverie.storage.generations import Generations
 from reverie.storage.lock import ProcessLock
 from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, to_table, vector_column
@@ -27,13 +40,36 @@ from reverie.storage.table import Table
 
 Embed = Callable[[Sequence[str]], Sequence[tuple[Vector, tuple[Vector, ...]]]]
 Progress = Callable[[int, int], None]
+Tables = dict[str, Table]
 
 _TEXTS_AT_ONCE = 256
 _ROWS_AT_ONCE = 2_000
+_STAGING = "staging"
+_MADE_ANEW = ("schema", "embedder", "dimensions")
 
 
-async def reembed(folder: Path, stamp: Stamp, embed: Embed, *, now: datetime, progress: Progress) -> int:
+async def stamp_of(folder: Path) -> Stamp | None:
+    """Return what the store in a folder is embedded with now; None if there is no store.
+
+    Raises:
+        StoreError: if there is one that cannot be read.
+    """
+    generations = Generations(folder)
+    path = generations.path(generations.current())
+    if not path.is_dir():
+        return None
+    connection = await connect_to(path)
+    try:
+        names = await connection.table_names(limit=100)
+    except LANCE_ERRORS as error:
+        raise translated(str(path), error) from error
+    return await read_stamp(connection) if "meta" in names else None
+
+
+async def reembed(folder: Path, stamp: Stamp, embed: Embed, *, now: datetime, progress: Progress) -> int | None:
     """Convert the store in a folder to another embedder; return how many memories it holds.
+
+    A store that is embedded so already is left as it is, and the answer is None.
 
     Raises:
         StoreError: if the store cannot be read or written; it is then as it was.
@@ -42,35 +78,98 @@ async def reembed(folder: Path, stamp: Stamp, embed: Embed, *, now: datetime, pr
     generations = Generations(folder)
     generations.prepare()
     async with ProcessLock(folder / "locks" / "reembed.lock").held(patience=1.0):
-        old = await _open(generations.path(generations.current()))
-        staging = await _staging(folder / "staging", stamp)
-        await _embed_all(old, staging, embed, progress)
-        async with ProcessLock(folder / "locks" / "write.lock").held():
-            await _embed_all(old, staging, embed, lambda _done, _total: None)  # what came in meanwhile
-            number = generations.current() + 1
-            fresh_path = generations.path(number)
-            shutil.rmtree(fresh_path, ignore_errors=True)  # the remains of a try that was killed
-            fresh = await create_database(fresh_path, stamp, now)
-            await _copy(old, fresh, staging, stamp)
-            generations.switch(number)
-            # A memory written to the old tables just before the switch is carried over; one written after
-            # it is refused by its writer, which sees that they are no longer current.
-            await _embed_all(old, staging, embed, lambda _done, _total: None)
-            await _copy_missing(old, fresh, staging, stamp)
-        kept = sum([await fresh[layer].count() for layer in LAYERS])
-        generations.drop_others(number)
-        shutil.rmtree(folder / "staging")
-        return kept
+        # Opened with the stamp it has, whatever that is: an older schema is brought up to date first.
+        old = await Database.open(folder, await stamp_of(folder) or stamp, now)
+        work = _Conversion(folder, stamp, embed, progress)
+        if old.stamp == stamp:
+            await work.finish(old)
+            return None
+        return await work.run(old, now)
 
 
-async def _open(path: Path) -> dict[str, Table]:
-    return await open_tables(await connect_to(path))
+class _Conversion:
+    """One conversion of one store."""
+
+    def __init__(self, folder: Path, stamp: Stamp, embed: Embed, progress: Progress) -> None:
+        self._folder = folder
+        self._generations = Generations(folder)
+        self._stamp = stamp
+        self._embed = embed
+        self._progress = progress
+
+    async def run(self, database: Database, now: datetime) -> int:
+        """Embed, copy, switch, carry over, tidy away."""
+        old = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
+        staging = await _staging(self._folder / _STAGING, self._stamp)
+        await self._stage(old, staging)
+        async with database.write_lock.held():
+            await self._stage(old, staging)  # what came in meanwhile
+            number = database.generation + 1
+            path = self._generations.path(number)
+            shutil.rmtree(path, ignore_errors=True)  # the remains of a try that was killed
+            fresh = await create_database(path, self._stamp, now)
+            await _copy(old, fresh, staging, self._stamp)
+            self._generations.switch(number)
+            await self._carry_over(old, fresh, staging)
+        self._tidy_away(number)
+        return sum([await fresh[layer].count() for layer in LAYERS])
+
+    async def finish(self, database: Database) -> None:
+        """Do what a conversion still had to do when it was killed after the switch."""
+        fresh = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
+        async with database.write_lock.held():
+            for path in self._generations.older_than(database.generation):
+                try:
+                    old = await open_tables(await connect_to(path))
+                except StoreDamaged:
+                    continue  # a session that opened just as the tables were switched left an empty shell
+                staging = await _staging(self._folder / _STAGING, self._stamp)
+                await self._carry_over(old, fresh, staging)
+        self._tidy_away(database.generation)
+
+    async def _carry_over(self, old: Tables, fresh: Tables, staging: Table) -> None:
+        """Copy what was written to the old tables between their copying and the switch."""
+        await self._stage(old, staging)
+        known = await _ids(fresh["events"], "memory_id", equals("action", "purged"))
+        for layer in LAYERS:
+            known |= await _ids(fresh[layer])  # of all layers first: it may have moved since
+        for layer in LAYERS:
+            missing = await _ids(old[layer]) - known
+            if missing:
+                memories = from_table(await old[layer].rows(FIELDS, one_of("id", missing)))
+                await _write(memories, fresh, layer, staging, self._stamp)
+        late = await _ids(old["events"]) - await _ids(fresh["events"])
+        if late:
+            await fresh["events"].add(await _whole_rows(old["events"], late))
+
+    async def _stage(self, old: Tables, staging: Table) -> None:
+        """Embed every text that has no vector in the staging table yet."""
+        done = await _ids(staging)
+        texts: dict[str, str] = {}
+        for layer in LAYERS:
+            rows = await old[layer].rows(["content_hash", "content"])
+            hashes, contents = rows.column("content_hash").to_pylist(), rows.column("content").to_pylist()
+            texts |= dict(zip(hashes, contents, strict=True))
+        waiting = [(key, text) for key, text in texts.items() if key not in done]
+        before = len(texts) - len(waiting)
+        self._progress(before, len(texts))
+        for start in range(0, len(waiting), _TEXTS_AT_ONCE):
+            part = waiting[start : start + _TEXTS_AT_ONCE]
+            embedded = await asyncio.to_thread(self._embed, [text for _, text in part])
+            await staging.add(_staged(part, embedded, await staging.lance.schema()))
+            self._progress(before + start + len(part), len(texts))
+
+    def _tidy_away(self, number: int) -> None:
+        self._generations.drop_others(number)
+        shutil.rmtree(self._folder / _STAGING, ignore_errors=True)
 
 
-async def stamp_of(folder: Path) -> Stamp:
-    """Return what the store in a folder is embedded with now."""
-    generations = Generations(folder)
-    return await read_stamp(await connect_to(generations.path(generations.current())))
+async def _ids(table: Table, column: str = "id", where: Condition | None = None) -> set[str]:
+    return set((await table.rows([column], where)).column(column).to_pylist())
+
+
+async def _whole_rows(table: Table, ids: set[str] | None = None) -> pa.Table:
+    return await table.rows((await table.lance.schema()).names, None if ids is None else one_of("id", ids))
 
 
 async def _staging(path: Path, stamp: Stamp) -> Table:
@@ -98,21 +197,6 @@ async def _embedder_of(table: Table) -> str:
     return str(metadata.get(b"embedder", b"").decode())
 
 
-async def _embed_all(old: dict[str, Table], staging: Table, embed: Embed, progress: Progress) -> None:
-    done = set((await staging.rows(["id"])).column("id").to_pylist())
-    texts: dict[str, str] = {}
-    for layer in LAYERS:
-        rows = await old[layer].rows(["content_hash", "content"])
-        texts |= dict(zip(rows.column("content_hash").to_pylist(), rows.column("content").to_pylist(), strict=True))
-    waiting = [(key, text) for key, text in texts.items() if key not in done]
-    progress(len(texts) - len(waiting), len(texts))
-    for start in range(0, len(waiting), _TEXTS_AT_ONCE):
-        part = waiting[start : start + _TEXTS_AT_ONCE]
-        embedded = embed([text for _, text in part])
-        await staging.add(_staged(part, embedded, await staging.lance.schema()))
-        progress(len(texts) - len(waiting) + start + len(part), len(texts))
-
-
 def _staged(
     part: Sequence[tuple[str, str]], embedded: Sequence[tuple[Vector, tuple[Vector, ...]]], schema: pa.Schema
 ) -> pa.Table:
@@ -132,32 +216,25 @@ def _staged(
     )
 
 
-async def _copy(old: dict[str, Table], fresh: dict[str, Table], staging: Table, stamp: Stamp) -> None:
+async def _copy(old: Tables, fresh: Tables, staging: Table, stamp: Stamp) -> None:
     for layer in LAYERS:
-        memories = from_table(await old[layer].rows(FIELDS))
-        await _write(memories, fresh, layer, staging, stamp)
+        await _write(from_table(await old[layer].rows(FIELDS)), fresh, layer, staging, stamp)
+        await fresh[layer].tidy(timedelta(0))  # brings the text index up to date; nobody reads it yet
     for side in SIDE_TABLES:
-        if side in ("passages", "meta"):  # both are made anew with the vectors
+        if side in ("passages", "meta"):  # the first is made anew with the vectors
             continue
-        rows = await old[side].rows((await old[side].lance.schema()).names)
+        rows = await _whole_rows(old[side])
         if len(rows):
             await fresh[side].add(rows)
+    notes = {row["id"]: row["value"] for row in (await old["meta"].rows(["id", "value"])).to_pylist()}
+    await fresh["meta"].upsert(meta_rows({key: value for key, value in notes.items() if key not in _MADE_ANEW}))
 
 
-async def _copy_missing(old: dict[str, Table], fresh: dict[str, Table], staging: Table, stamp: Stamp) -> None:
-    for layer in LAYERS:
-        known = set((await fresh[layer].rows(["id"])).column("id").to_pylist())
-        ids = [key for key in (await old[layer].rows(["id"])).column("id").to_pylist() if key not in known]
-        if ids:
-            memories = from_table(await old[layer].rows(FIELDS, one_of("id", ids)))
-            await _write(memories, fresh, layer, staging, stamp)
-
-
-async def _write(
-    memories: Sequence[Memory], fresh: dict[str, Table], layer: str, staging: Table, stamp: Stamp
-) -> None:
+async def _write(memories: Sequence[Memory], fresh: Tables, layer: str, staging: Table, stamp: Stamp) -> None:
     for part in _parts(memories):
         items = await _with_vectors(part, staging, stamp)
+        if not items:
+            continue
         await fresh[layer].add(to_table(items, stamp.dimensions))
         passages = passage_rows(items, stamp.dimensions)
         if len(passages):
@@ -170,6 +247,7 @@ def _parts(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
 
 
 async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp) -> list[Embedded]:
+    """Join memories with their staged vectors; one that came in since the staging is for the next round."""
     wanted = one_of("id", {memory.content_hash for memory in memories})
     rows = await staging.rows(["id", "number", "vector"], wanted)
     vectors = {
@@ -183,6 +261,8 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
     }
     items = []
     for memory in memories:
+        if (memory.content_hash, -1) not in vectors:
+            continue
         passages: list[Vector] = []
         while (memory.content_hash, len(passages)) in vectors:
             passages.append(vectors[memory.content_hash, len(passages)])

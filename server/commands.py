@@ -1,0 +1,152 @@
+"""What each command of `reverie` does: open the store, call the tool, tell the result.
+
+Everything heavy is imported by the command that needs it, after `load_tools`, which knows how to do so quickly.
+"""
+
+import asyncio
+from argparse import Namespace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.server.parts import load_tools
+from reverie.server.telling import told_recalled, told_remembered, told_status
+from reverie.server.terminal import say, say_json
+from reverie.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from reverie.tools.workspace import Workspace
+
+
+def run(command: str, given: Namespace) -> int:
+    """Run a command other than `serve` and return its exit code.
+
+    Raises:
+        ReverieError: telling what went wrong and what to try.
+    """
+    if command == "demo":
+        from reverie.server.demo import demo
+
+        return asyncio.run(demo(as_json=given.json))
+    load_tools()
+    if command == "doctor":
+        from reverie.server.health import run_doctor
+
+        return asyncio.run(run_doctor(given))
+    return asyncio.run(_COMMANDS[command](load_settings(), given))
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator["Workspace"]:
+    """Open the store for one command; whatever happens, what waits to be written is written."""
+    from reverie.tools.workspace import Workspace
+
+    workspace = await Workspace.open(settings, folder=Path.cwd())
+    try:
+        yield workspace
+    finally:
+        await workspace.close()
+
+
+async def _status(settings: Settings, given: Namespace) -> int:
+    from reverie.tools.status import status
+
+    async with opened(settings) as workspace:
+        await workspace.warm()
+        result = await status(workspace)
+    if given.json:
+        say_json(result)
+    else:
+        say(*told_status(result))
+    return 0
+
+
+async def _remember(settings: Settings, given: Namespace) -> int:
+    from reverie.server.transfer import text_from_stdin
+    from reverie.tools.remember import Request, remember
+
+    request = Request(
+        content=text_from_stdin() if given.text == "-" else given.text,
+        layer=given.layer,
+        kind=given.kind,
+        title=given.title,
+        tags=given.tags,
+        importance=given.importance,
+        confidence=given.confidence,
+        source=given.source,
+        files=given.files,
+        project=given.project,
+        happened_at=given.happened_at,
+        forget_after=given.forget_after,
+        tier=given.tier,
+        pin=given.pin,
+        supersedes=given.supersedes,
+        valence=given.valence,
+    )
+    async with opened(settings) as workspace:
+        result = await remember(workspace, request)
+    if given.json:
+        say_json(result)
+    else:
+        say(*told_remembered(result))
+    return 0
+
+
+async def _recall(settings: Settings, given: Namespace) -> int:
+    from reverie.tools.recall import Request, recall
+
+    request = Request(
+        query=given.query,
+        limit=given.limit,
+        max_tokens=given.max_tokens,
+        layers=given.layers,
+        kinds=given.kinds,
+        tags=given.tags,
+        project=given.project,
+        all_projects=given.all_projects,
+        since=given.since,
+        before=given.before,
+        as_of=given.as_of,
+        min_strength=given.min_strength,
+        include=given.include,
+        explain=given.explain,
+    )
+    async with opened(settings) as workspace:
+        await workspace.warm()
+        result, _ = await recall(workspace, request)
+        if given.json:
+            say_json(result)
+        else:
+            say(*told_recalled(result))
+    return 0
+
+
+async def _export(settings: Settings, given: Namespace) -> int:
+    from reverie.server.transfer import run_export
+
+    async with opened(settings) as workspace:
+        return await run_export(workspace, given)
+
+
+async def _import(settings: Settings, given: Namespace) -> int:
+    from reverie.server.transfer import run_import
+
+    async with opened(settings) as workspace:
+        return await run_import(workspace, given)
+
+
+async def _reembed(settings: Settings, given: Namespace) -> int:
+    from reverie.server.convert import run_reembed
+
+    return await run_reembed(settings, given)
+
+
+_COMMANDS: Mapping[str, Callable[[Settings, Namespace], Awaitable[int]]] = {
+    "status": _status,
+    "remember": _remember,
+    "recall": _recall,
+    "export": _export,
+    "import": _import,
+    "reembed": _reembed,
+}

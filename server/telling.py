@@ -1,0 +1,85 @@
+"""Results in the words of the command line."""
+
+from reverie.server.terminal import columns, counted, paragraph
+from reverie.tools.results import Recalled, RecalledMemory, Remembered, Status
+
+_LEFT_OUT = {
+    "distance": "too far from the question",
+    "strength": "too weak",
+    "limit": "beyond --limit",
+    "budget": "beyond --max-tokens",
+}
+
+
+def told_remembered(result: Remembered) -> list[str]:
+    """Say what became of a text, and what it is at odds with."""
+    if result.duplicate_of == result.id:
+        lines = [f"Already remembered as {result.id}{', now confirmed' if result.confirmed else ''}."]
+    else:
+        lines = [
+            f"Remembered {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}).",
+            *([f"Nearly the same as {result.duplicate_of}."] if result.duplicate_of else []),
+            *(f"Note: {warning}." for warning in result.warnings),
+        ]
+    for conflict in result.conflicts:
+        lines += [f"At odds with {conflict.id} ({conflict.reason}):", paragraph(conflict.content)]
+    return lines
+
+
+def told_recalled(result: Recalled) -> list[str]:
+    """List what was found, best first, and count what was left out."""
+    lines: list[str] = []
+    for number, row in enumerate(result.results, 1):
+        lines += [f"{number}. {_label(row)}", paragraph(row.content), ""]
+    if not result.results:
+        lines += ["Nothing fits. Try other words, --all-projects, or --include expired,superseded.", ""]
+    left_out = ", ".join(f"{count} {_LEFT_OUT.get(reason, reason)}" for reason, count in result.filtered.items())
+    lines.append(
+        f"{len(result.results)} of {counted(result.total_matches, 'match')}" + _after("; left out: ", left_out)
+    )
+    if result.index_state != "ready":
+        lines.append("Found by words only: the embedding model is not available. `reverie doctor` says why.")
+    return lines
+
+
+def told_status(result: Status) -> list[str]:
+    """Show the counts by layer and what needs attention."""
+    statuses = list(dict.fromkeys(status for counts in result.counts.values() for status in counts))
+    table = [("layer", *statuses)]
+    table += [
+        (layer, *(str(counts.get(status, "") or "") for status in statuses))
+        for layer, counts in result.counts.items()
+        if counts
+    ]
+    facts = [
+        ("data folder", result.home),
+        ("domain", result.domain),
+        ("project", result.project),
+        ("embedder", f"{result.embedder} ({result.index_state})"),
+        ("on disk", f"{result.disk_bytes / 1e6:.1f} MB"),
+    ]
+    remembered = columns(table) if len(table) > 1 else ["  Nothing is remembered yet."]
+    notes = [f"note: {note}" for note in result.health]
+    return [f"Reverie {result.version}", *columns(facts), "", *remembered, *([""] if notes else []), *notes]
+
+
+def _label(row: RecalledMemory) -> str:
+    notes = [row.layer, row.kind, row.strength_word, _age(row.age_days), f"score {row.score:.2f}"]
+    if row.pinned:
+        notes.append("pinned")
+    if row.status != "active":
+        notes.append(row.status)
+    if row.freshness not in ("verified", "unanchored", "unverifiable"):
+        notes.append(row.freshness)
+    why = ", ".join(f"{name} {value:.2f}" for name, value in (row.why or {}).items())
+    return f"{row.id}  {', '.join(notes)}" + _after("  because ", why)
+
+
+def _age(days: float) -> str:
+    if days >= 1:
+        return f"{counted(round(days), 'day')} old"
+    return f"{counted(round(days * 24), 'hour')} old" if days * 24 >= 1 else "new"
+
+
+def _after(introduction: str, text: str) -> str:
+    return introduction + text if text else ""

@@ -1,0 +1,112 @@
+"""The commands that carry memories in and out of files."""
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from reverie.errors import InvalidInput, ReverieError
+from reverie.server.terminal import Progress, columns, counted, note, say, say_json
+from reverie.tools.exporting import STDOUT, export
+from reverie.tools.importing import Imported, import_memories
+
+if TYPE_CHECKING:
+    from reverie.tools.workspace import Workspace
+
+_STDIN = "-"
+_BAD_LINES_SHOWN = 20
+
+
+async def run_export(workspace: "Workspace", given: Namespace) -> int:
+    """Write an export and say how much went where; on stdout there is nothing but the memories."""
+    bar = Progress("Exporting")
+    try:
+        result = await export(
+            workspace,
+            given.file,
+            project=given.project,
+            progress=lambda done, total: bar.show(done / (total or 1), f"{done:,} of {total:,}"),
+        )
+    finally:
+        bar.done()
+    if given.file == STDOUT:
+        return 0
+    if given.json:
+        say_json(result)
+    else:
+        say(f"Exported {counted(result.memories, 'memory')} to {result.file}.")
+    return 0
+
+
+async def run_import(workspace: "Workspace", given: Namespace) -> int:
+    """Import a file and tell each line that was skipped; 1 if that was every one of them."""
+    bar = Progress("Importing")
+    tally = Imported()
+    started = time.perf_counter()
+    with _source(given.file) as (file, size):
+
+        def show(so_far: Imported) -> None:
+            nonlocal tally
+            tally = so_far
+            bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
+
+        try:
+            await import_memories(workspace, file, show)
+        except ReverieError:
+            bar.done()
+            note(
+                f"reverie: stopped after {counted(tally.lines, 'line')}: {counted(tally.added, 'memory')} added, "
+                f"{tally.updated:,} updated. They are kept; lines with an id can be imported again."
+            )
+            raise
+        finally:
+            bar.done()
+    if given.json:
+        say_json(asdict(tally))
+    else:
+        say(*_told(tally, given.file, time.perf_counter() - started))
+    return 1 if tally.skipped and tally.skipped == tally.lines else 0
+
+
+def text_from_stdin() -> str:
+    """Read a text to remember.
+
+    Raises:
+        InvalidInput: if it is not UTF-8.
+    """
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput("TEXT", f"stdin is not UTF-8 at byte {error.start + 1}", "Convert it first.") from None
+
+
+@contextmanager
+def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
+    """Open what is to be imported, with its size if that is known."""
+    if name == _STDIN:
+        yield sys.stdin.buffer, 0
+        return
+    path = Path(name)
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InvalidInput("FILE", f"{name} cannot be read ({error.strerror})", "Name a JSON Lines file.") from None
+    with file:
+        yield file, path.stat().st_size if path.is_file() else 0
+
+
+def _told(tally: Imported, name: str, seconds: float) -> list[str]:
+    kept = tally.added + tally.updated + tally.unchanged
+    parts = [f"{tally.added:,} new", f"{tally.updated:,} updated", f"{tally.unchanged:,} unchanged"]
+    where = "stdin" if name == _STDIN else name
+    lines = [f"Imported {counted(kept, 'memory')} from {where} in {seconds:.1f} s: {', '.join(parts)}."]
+    if tally.skipped:
+        lines.append(f"Skipped {counted(tally.skipped, 'line')}:")
+        lines += columns([(f"line {bad.line}", bad.reason) for bad in tally.bad_lines[:_BAD_LINES_SHOWN]])
+    if tally.skipped > _BAD_LINES_SHOWN:
+        lines.append(f"  and {tally.skipped - _BAD_LINES_SHOWN:,} more; --json lists up to a thousand")
+    return lines

@@ -1,0 +1,251 @@
+"""Finding out what is wrong with a store, above all when it cannot be opened."""
+
+import asyncio
+import platform
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from reverie.embeddings.choose import embedder_from
+from reverie.embeddings.embedder import Embedder
+from reverie.errors import ReverieError, StoreDamaged
+from reverie.settings import HOME, Settings
+from reverie.storage.checkup import Checkup, holders, is_free
+from reverie.storage.generations import Generations
+from reverie.storage.lock import ProcessLock
+from reverie.storage.migrations import NEWEST
+from reverie.version import __version__
+
+State = Literal["ok", "warn", "fail"]
+
+_LITTLE_SPACE = 500 * 2**20
+_NO_SPACE = 20 * 2**20
+_MANY_PIECES = 200
+_OWNER_ONLY = 0o700
+_SHOWN = 5
+_LOCKS = {"write.lock": "a change", "upkeep.lock": "upkeep", "reembed.lock": "`reverie reembed`"}
+_PACKAGES = ("lancedb", "pyarrow", "mcp", "onnxruntime", "openai")
+_RESTORE = "Restore the data folder from a backup, or move it away and import your last export."
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, what was found, and what to do about it."""
+
+    name: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+class Doctor:
+    """Looks at one domain; with `fix` also mends what can be mended without losing anything."""
+
+    def __init__(self, settings: Settings, *, embedder: Embedder | None = None, fix: bool = False) -> None:
+        self._settings = settings
+        self._embedder = embedder
+        self._fix = fix
+        self._folder = Path(settings.domain_uri)
+        self._generations = Generations(self._folder)
+
+    async def examine(self) -> list[Check]:
+        """Do every check, whatever the others found; a broken store is a finding, never an error."""
+        checks = [versions()]
+        if not self._settings.is_local:
+            return [*checks, Check("data folder", "ok", f"{self._settings.home} (an object store; not looked into)")]
+        for name, check in (("data folder", self._look_at_folder), ("lock", self._look_at_locks)):
+            checks += await _safely(name, check)
+        found: dict[str, str] = {}
+        if self._folder.is_dir():
+            checks += await _safely("tables", lambda: self._look_at_tables(found))
+        return checks + await _safely("embedder", lambda: self._look_at_embedder(found.get("embedder")))
+
+    async def _look_at_folder(self) -> list[Check]:
+        home = Path(self._settings.home)
+        standing = next(path for path in (self._folder, *self._folder.parents) if path.exists())
+        checks = [await asyncio.to_thread(_writable, standing, is_made=self._folder.is_dir())]
+        loose = [path for path in (home, self._folder.parent, self._folder) if path.is_dir() and _is_loose(path)]
+        if loose and self._fix:
+            for path in loose:
+                path.chmod(_OWNER_ONLY)
+            checks.append(Check("permissions", "ok", "now for the owner alone"))
+        elif loose:
+            checks.append(
+                Check("permissions", "warn", f"others may look into {loose[0]}", f"Run `chmod 700 {loose[0]}`.")
+            )
+        elif self._folder.is_dir():
+            checks.append(Check("permissions", "ok", "for the owner alone"))
+        return [*checks, _space(standing)]
+
+    async def _look_at_locks(self) -> list[Check]:
+        checks = []
+        for name, work in _LOCKS.items():
+            path = self._folder / "locks" / name
+            if not await is_free(path):
+                who = ", ".join(await holders(path)) or "another process"
+                checks.append(
+                    Check(
+                        "lock", "warn", f"{work} is under way in {who}", "If it lasts for minutes, end that process."
+                    )
+                )
+        return checks or [Check("lock", "ok", "free")]
+
+    async def _look_at_tables(self, found: dict[str, str]) -> list[Check]:
+        path = self._generations.path(self._generations.current())
+        if not path.is_dir():
+            return [Check("tables", "ok", "none yet; they are made when something is remembered")]
+        checkup = await Checkup.of(path)
+        found |= await checkup.meta()
+        checks = [*_damage(checkup), _schema(found.get("schema"))]
+        if self._fix and not checkup.damaged:
+            async with ProcessLock(self._folder / "locks" / "write.lock").held():
+                checks += await self._mend(checkup)
+        else:
+            checks += await _faults(checkup)
+        return [*checks, *self._leftovers()]
+
+    async def _mend(self, checkup: Checkup) -> list[Check]:
+        missing = [f"{report.name}.{column}" for report in checkup.reports for column in report.missing_indexes]
+        doubled = await checkup.doubled()
+        orphans = await checkup.orphans()
+        if orphans:
+            # Remembering writes passages a moment before their memory: look again.
+            await asyncio.sleep(1.0)
+            orphans &= await checkup.orphans()
+        await checkup.build_indexes()
+        await checkup.drop_doubles(doubled)
+        if orphans:
+            await checkup.drop_orphans(orphans)
+        return [
+            Check("indexes", "ok", f"built {_some(missing)}" if missing else "complete"),
+            Check("doubled ids", "ok", f"kept the newer row of {_some(doubled)}" if doubled else "none"),
+            Check("orphans", "ok", f"removed the passages of {_some(orphans)}" if orphans else "none"),
+        ]
+
+    def _leftovers(self) -> list[Check]:
+        older = self._generations.older_than(self._generations.current())
+        if older or (self._folder / "staging").is_dir():
+            return [
+                Check(
+                    "re-embedding",
+                    "warn",
+                    "a conversion was interrupted; the store is complete, but some of its work still lies there",
+                    "Run `reverie reembed` with the embedder you want: it goes on where it was.",
+                )
+            ]
+        return []
+
+    async def _look_at_embedder(self, stored: str | None) -> list[Check]:
+        embedder = self._embedder or embedder_from(self._settings)
+        checks = [Check("embedder", "ok", f"{embedder.stamp} works")]
+        try:
+            await asyncio.to_thread(embedder.embed, ["Does it work?"])
+        except ReverieError as error:
+            checks = [Check("embedder", "fail", str(error), "Until then recall works by words only.")]
+        if stored is not None and stored != embedder.stamp:
+            checks.append(
+                Check(
+                    "store's embedder",
+                    "fail",
+                    f"the memories are embedded with {stored}, but {embedder.stamp} is set",
+                    "Run `reverie reembed` to convert the store, or set REVERIE_EMBEDDER back.",
+                )
+            )
+        return checks
+
+
+async def _safely(name: str, check: Callable[[], Awaitable[list[Check]]]) -> list[Check]:
+    try:
+        return await check()
+    except StoreDamaged as error:
+        return [Check(name, "fail", str(error).partition(" Run `reverie doctor`")[0], _RESTORE)]
+    except ReverieError as error:
+        return [Check(name, "fail", str(error))]
+    except Exception as error:  # noqa: BLE001 - whatever is broken, the other checks still have to be made
+        return [Check(name, "fail", f"{type(error).__name__}: {error}", "Please report this with the output above.")]
+
+
+def versions() -> Check:
+    """Say what is installed; a package that is missing cannot work."""
+    found = [f"reverie {__version__}", f"python {platform.python_version()}"]
+    missing = []
+    for package in _PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            missing.append(package)
+    if missing:
+        return Check("versions", "fail", f"{', '.join(missing)} not installed", "Run `pip install reverie-mcp`.")
+    return Check("versions", "ok", ", ".join(found))
+
+
+def _writable(folder: Path, *, is_made: bool) -> Check:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        found = f"{folder} cannot be written ({error.strerror})"
+        return Check("data folder", "fail", found, f"Check its owner, or set {HOME.variable} to a folder of yours.")
+    return Check("data folder", "ok", f"{folder} can be written" + ("" if is_made else "; no store is there yet"))
+
+
+def _is_loose(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o077)
+
+
+def _space(folder: Path) -> Check:
+    free = shutil.disk_usage(folder).free
+    found = f"{free / 1e9:.1f} GB free"
+    if free < _NO_SPACE:
+        return Check("disk", "fail", found, "Free some space: nothing more can be remembered.")
+    if free < _LITTLE_SPACE:
+        return Check("disk", "warn", found, "Free some space soon: tidying the tables takes room.")
+    return Check("disk", "ok", found)
+
+
+def _damage(checkup: Checkup) -> list[Check]:
+    if checkup.damaged:
+        return [Check(f"table {report.name}", "fail", report.damage or "", _RESTORE) for report in checkup.damaged]
+    rows = {report.name: report.rows for report in checkup.reports if report.rows}
+    found = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "all empty"
+    crowded = [report.name for report in checkup.reports if report.pieces > _MANY_PIECES]
+    if crowded:
+        advice = "A running session tidies them as it works; recall is slower until then."
+        return [Check("tables", "warn", f"{found}; many small pieces in {', '.join(crowded)}", advice)]
+    return [Check("tables", "ok", f"all can be read: {found}")]
+
+
+def _schema(number: str | None) -> Check:
+    if number is None:
+        return Check(
+            "schema", "fail", "the store does not say which it has", "Start a session: it completes the store."
+        )
+    if not number.isdigit() or int(number) > NEWEST:
+        found = f"the store has schema {number}; this Reverie knows up to {NEWEST}"
+        return Check("schema", "fail", found, "Upgrade with `pip install -U reverie-mcp`.")
+    return Check("schema", "ok", f"{number} of {NEWEST}")
+
+
+async def _faults(checkup: Checkup) -> list[Check]:
+    missing = [f"{report.name}.{column}" for report in checkup.reports for column in report.missing_indexes]
+    doubled = await checkup.doubled()
+    orphans = await checkup.orphans()
+    return [
+        _fault("indexes", "complete", f"missing: {_some(missing)}" if missing else ""),
+        _fault("doubled ids", "none", f"{_some(doubled)}: an interrupted move; the newer counts" if doubled else ""),
+        _fault("orphans", "none", f"passages without their memory: {_some(orphans)}" if orphans else ""),
+    ]
+
+
+def _fault(name: str, fine: str, fault: str) -> Check:
+    return Check(name, "warn", fault, "Run `reverie doctor --fix`.") if fault else Check(name, "ok", fine)
+
+
+def _some(names: "list[str] | dict[str, list[str]] | set[str]") -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _SHOWN} more" if len(ordered) > _SHOWN else ""
+    return ", ".join(ordered[:_SHOWN]) + more
