@@ -15,7 +15,7 @@ from reverie.memory import LAYERS, Layer
 from reverie.moments import iso
 from reverie.storage.faults import LANCE_ERRORS, retried, translated
 from reverie.storage.generations import Generations
-from reverie.storage.lance import connect
+from reverie.storage.lance import connect, table_names
 from reverie.storage.lock import ProcessLock
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.schema import TABLES, side_schema
@@ -135,7 +135,7 @@ async def read_stamp(connection: AsyncConnection) -> Stamp:
 async def _schema_number(connection: AsyncConnection) -> int:
     """Return the schema of a store, 0 for one that is not there or not finished."""
     try:
-        names = await connection.table_names(limit=100)
+        names = await table_names(connection)
     except LANCE_ERRORS as error:
         raise translated("the data folder", error) from error
     if "meta" not in names:

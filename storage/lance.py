@@ -17,6 +17,7 @@ os.environ.setdefault("LANCEDB_LOG", "error")
 
 _REST_CLIENT = "lance_namespace_urllib3_client.api."
 _CACHE_BYTES = 8 * 2**20
+_MORE_THAN_WE_HAVE = 100
 
 
 class _Absent(ModuleType):
@@ -69,3 +70,8 @@ async def connect(uri: str) -> "AsyncConnection":
         uri, read_consistency_interval=timedelta(0), session=session
     )
     return connection
+
+
+async def table_names(connection: "AsyncConnection") -> set[str]:
+    """Return the names of the tables there are."""
+    return set((await connection.list_tables(limit=_MORE_THAN_WE_HAVE)).tables)

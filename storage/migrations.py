@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lancedb import AsyncConnection
 
 from reverie.memory import LAYERS
+from reverie.storage.lance import table_names
 from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
 from reverie.storage.table import Table
 
@@ -20,7 +21,7 @@ class Migration:
 
 
 async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
-    existing = set(await connection.table_names(limit=100))
+    existing = await table_names(connection)
     for layer in LAYERS:
         if layer not in existing:  # a creation that was killed half way goes on where it stopped
             lance = await connection.create_table(layer, schema=memory_schema(dimensions))

@@ -1,0 +1,40 @@
+"""Memories and vectors to write straight into a store."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reverie.embeddings.tiny import TinyEmbedder
+from reverie.identity import content_hash
+from reverie.memory import Memory
+from reverie.storage.rows import Embedded
+from reverie.tools.workspace import Workspace
+
+
+@pytest.fixture
+def make(workspace: Workspace) -> Callable[..., Embedded]:
+    """Build a memory with its vectors, not yet written."""
+
+    def build(content: str, **fields: Any) -> Embedded:
+        now = workspace.now
+        defaults: dict[str, Any] = {
+            "id": workspace.store.new_id(),
+            "content": content,
+            "content_hash": content_hash(content),
+            "title": content[:40],
+            "kind": "fact",
+            "layer": "semantic",
+            "trust": 0.7,
+            "stability": 0.25,
+            "created_at": now,
+            "happened_at": now,
+            "updated_at": now,
+            "embedder": "tiny:64",
+        }
+        [embedding] = TinyEmbedder().embed([content])
+        memory = Memory(**(defaults | fields))
+        return Embedded(memory, np.asarray(embedding.vector, np.float32), embedding.passages)
+
+    return build
