@@ -14,16 +14,16 @@ from reverie.embeddings.vocabulary import LONGEST_TOKEN, Vocabulary
 
 BUNDLED = Path(__file__).parent / "bundle" / "o200k_base.bin"
 
-# tiktoken's own pattern, with \p{White_Space} for \s, which means a little more in Python than in Rust.
+# tiktoken's own pattern; the standard library's `re` knows neither \p nor the same \s.
 _PIECE = "|".join(
     [
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
         r"\p{N}{1,3}",
-        r" ?[^\p{White_Space}\p{L}\p{N}]+[\r\n/]*",
-        r"\p{White_Space}*[\r\n]+",
-        r"\p{White_Space}+(?!\P{White_Space})",
-        r"\p{White_Space}+",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
     ]
 )
 _REMEMBERED_PIECES = 4096
