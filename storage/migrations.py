@@ -38,6 +38,16 @@ async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
             await lance.set_unenforced_primary_key("id")
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, "the five layers and the side tables", _create_tables),)
+async def _index_side_tables_by_memory(connection: AsyncConnection, dimensions: int) -> None:
+    for name in ("passages", "events", "accesses"):
+        table = Table(name, await connection.open_table(name))
+        if "memory_id" not in await table.indexed_columns():
+            await table.index_values("memory_id")
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(1, "the five layers and the side tables", _create_tables),
+    Migration(2, "what belongs to a memory is found by an index", _index_side_tables_by_memory),
+)
 
 NEWEST = MIGRATIONS[-1].number
