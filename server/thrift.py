@@ -30,7 +30,7 @@ async def give_back_while_serving() -> None:
 def give_back_code() -> None:
     """Drop this process's hold on library code; what still runs is mapped again from the page cache.
 
-    LanceDB and onnxruntime are 200 MB of code, most of it touched once, at start. See docs/decisions/0005.
+    LanceDB and onnxruntime are 200 MB of code, most of it touched once, at start. See docs/decisions/0006.
     """
     with contextlib.suppress(AttributeError, OSError):
         madvise = ctypes.CDLL(None).madvise

@@ -1,7 +1,7 @@
 """The vectors of one small table, held in memory and kept in step with its versions.
 
 LanceDB searches a table of ten thousand vectors in about 20 ms, most of it spent reading them again; a
-product with a matrix that is already there takes one. See docs/decisions/0004.
+product with a matrix that is already there takes one. See docs/decisions/0005.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
 """One LanceDB table, with every operation retried and its failures translated."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -172,8 +173,11 @@ class Table:
 
     async def tidy(self, keep_versions_for: timedelta) -> None:
         """Merge small pieces, bring the indexes up to date, drop versions older than the given age."""
-        # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
-        await retried(self.name, lambda: self.lance.optimize(cleanup_older_than=keep_versions_for), attempts=3)
+        with warnings.catch_warnings():
+            # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
+            warnings.simplefilter("ignore", UserWarning)
+            # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
+            await retried(self.name, lambda: self.lance.optimize(cleanup_older_than=keep_versions_for), attempts=3)
 
 
 def _places(rows: pa.Table) -> dict[str, int]:
