@@ -13,6 +13,7 @@ from reverie.memory import LAYERS
 from reverie.storage.database import connect_to
 from reverie.storage.faults import LANCE_ERRORS, translated
 from reverie.storage.filters import one_of
+from reverie.storage.lance import table_names
 from reverie.storage.lock import ProcessLock
 from reverie.storage.schema import TABLES
 from reverie.storage.table import Table
@@ -58,7 +59,7 @@ class Checkup:
         checkup = cls()
         connection = await connect_to(path)
         try:
-            names = set(await connection.table_names(limit=100))
+            names = await table_names(connection)
         except LANCE_ERRORS as error:
             raise translated(str(path), error) from error
         for name in TABLES:

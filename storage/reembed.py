@@ -12,7 +12,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,12 +31,14 @@ from reverie.storage.database import (
 from reverie.storage.faults import LANCE_ERRORS, retried, translated
 from reverie.storage.filters import Condition, equals, one_of
 from reverie.storage.generations import Generations
+from reverie.storage.lance import table_names
 from reverie.storage.lock import ProcessLock
 from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, to_table, vector_column
 from reverie.storage.schema import SIDE_TABLES, vector_type
 from reverie.storage.shelf import as_matrix
 from reverie.storage.store import passage_rows
 from reverie.storage.table import Table
+from reverie.storage.upkeep import KEEP_VERSIONS_FOR
 
 Embed = Callable[[Sequence[str]], Sequence[tuple[Vector, tuple[Vector, ...]]]]
 Progress = Callable[[int, int], None]
@@ -60,7 +62,7 @@ async def stamp_of(folder: Path) -> Stamp | None:
         return None
     connection = await connect_to(path)
     try:
-        names = await connection.table_names(limit=100)
+        names = await table_names(connection)
     except LANCE_ERRORS as error:
         raise translated(str(path), error) from error
     return await read_stamp(connection) if "meta" in names else None
@@ -184,7 +186,7 @@ async def _staging(path: Path, stamp: Stamp) -> Table:
         ],
         metadata={"embedder": stamp.embedder},
     )
-    if name in await connection.table_names(limit=10):
+    if name in await table_names(connection):
         table = Table(name, await connection.open_table(name))
         if await table.lance.schema() == schema and await _embedder_of(table) == stamp.embedder:
             return table
@@ -219,7 +221,7 @@ def _staged(
 async def _copy(old: Tables, fresh: Tables, staging: Table, stamp: Stamp) -> None:
     for layer in LAYERS:
         await _write(from_table(await old[layer].rows(FIELDS)), fresh, layer, staging, stamp)
-        await fresh[layer].tidy(timedelta(0))  # brings the text index up to date; nobody reads it yet
+        await fresh[layer].tidy(KEEP_VERSIONS_FOR)  # or the first search would go through every text
     for side in SIDE_TABLES:
         if side in ("passages", "meta"):  # the first is made anew with the vectors
             continue

@@ -134,12 +134,18 @@ class MemoryStore:
 
     @asynccontextmanager
     async def changing(self) -> AsyncIterator[None]:
-        """Keep other processes from changing memories while this block reads, decides and writes."""
+        """Keep other processes from changing memories while this block reads, decides and writes.
+
+        Raises:
+            StoreBusy: if others hold the store for too long, or it was re-embedded since it was opened.
+        """
         async with self.database.write_lock.held():
+            self._check_still_current()
             yield
 
     async def add(self, items: Sequence[Embedded], *, actor: str, at: datetime, reason: str | None = None) -> None:
         """Write new memories and the journal at once; if either fails, neither stays."""
+        self._check_still_current()  # the old tables may be gone, which reads like damage
         events = [self.event("remembered", item.memory, actor=actor, at=at, reason=reason) for item in items]
         await self._write_passages(items)
         written = await asyncio.gather(self.journal.write(events), *self._appends(items), return_exceptions=True)
@@ -277,7 +283,7 @@ class MemoryStore:
         """A write that raced with `reverie reembed` may have gone to tables that were just replaced."""
         if not self.database.is_current():
             raise StoreBusy(
-                "The store was re-embedded while this was being written. Start the session again and repeat it."
+                "The store was re-embedded since this session opened it. Start the session again and repeat this."
             )
 
 
