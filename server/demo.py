@@ -204,9 +204,9 @@ def _closing(story: dict[str, Any]) -> list[str]:
     arguments = ", ".join(json.dumps(part) for part in command[1:])
     return [
         "",
-        f"Half of the calls to remember took less than {story['remember_ms']} ms, of those to recall {story['recall_ms']} ms;",
-        f"the first, which makes the store and loads the model, took {story['first_remember_ms']} ms. No network, no key:",
-        f"two real servers, a real client, {story['seconds']:.1f} s in all. The store was temporary and is gone.",
+        f"Remembering took {story['remember_ms']} ms, recalling {story['recall_ms']} ms (medians); the first call, which",
+        f"makes the store and loads the model, {story['first_remember_ms']} ms. No network, no key: two real servers,",
+        f"a real client, {story['seconds']:.1f} s in all. The store was temporary and is gone.",
         "",
         "To give your assistant a memory, in Claude Code:",
         "",
