@@ -1,0 +1,240 @@
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from reverie.embeddings.tiny import TinyEmbedder
+from reverie.embeddings.tokens import count_tokens
+from reverie.errors import EmbedderError, InvalidInput
+from reverie.tools import forget, recall, remember
+from reverie.tools.results import Recalled, Remembered
+from reverie.tools.revise import revise
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+Ask = Callable[..., Awaitable[Recalled]]
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
+
+
+def _ids(answer: Recalled) -> list[str]:
+    return [row.id for row in answer.results]
+
+
+async def test_the_memory_that_answers_comes_first(keep: Keep, ask: Ask) -> None:
+    await keep("the lamp burns gas")
+    right = await keep("the harbour closes at nine in winter")
+    await keep("invoices are due in March")
+    answer = await ask("when does the harbour close in winter")
+    assert _ids(answer)[0] == right.id
+    assert answer.index_state == "ready"
+    assert answer.total_matches >= 1
+
+
+async def test_a_word_inside_an_identifier_is_enough(keep: Keep, ask: Ask) -> None:
+    right = await keep("getUserById returns nothing for the deleted")
+    await keep("the lamp burns gas")
+    assert _ids(await ask("user"))[0] == right.id
+
+
+async def test_only_this_project_and_what_belongs_to_none_is_seen(
+    open_workspace: OpenWorkspace,
+) -> None:
+    here = await open_workspace(project="here")
+    ours = await remember.remember(here, remember.Request(content="the lamp of ours"))
+    shared = await remember.remember(here, remember.Request(content="the lamp of all", project="global"))
+    theirs = await remember.remember(here, remember.Request(content="the lamp of theirs", project="there"))
+
+    async def asked(**arguments: object) -> set[str]:
+        answer, _ = await recall.recall(here, recall.Request(query="lamp", **arguments))  # type: ignore[arg-type]
+        return set(_ids(answer))
+
+    assert await asked() == {ours.id, shared.id}
+    assert await asked(project="there") == {theirs.id, shared.id}
+    assert await asked(all_projects=True) == {ours.id, shared.id, theirs.id}
+
+
+async def test_filters_narrow_by_layer_kind_tag_and_time(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+    fact = await keep("lamp one", layer="semantic", kind="fact", tags=["x"], happened_at="2026-01-10")
+    event = await keep("lamp two", layer="episodic", kind="event", tags=["y"], happened_at="2026-02-10")
+    assert _ids(await ask("lamp", layers=["episodic"])) == [event.id]
+    assert _ids(await ask("lamp", kinds=["fact"])) == [fact.id]
+    assert _ids(await ask("lamp", tags=["y", "z"])) == [event.id]
+    assert _ids(await ask("lamp", since="2026-02-01")) == [event.id]
+    assert _ids(await ask("lamp", before="2026-02-01")) == [fact.id]
+    assert _ids(await ask("lamp", since="30d")) == [event.id]  # the clock says 2 March
+
+
+async def test_what_was_let_go_is_seen_only_when_asked_for(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+    gone = await keep("the lamp burns oil")
+    await forget.forget(workspace, forget.Request(ids=[gone.id]))
+    assert _ids(await ask("lamp")) == []
+    [row] = (await ask("lamp", include=["expired"])).results
+    assert (row.id, row.status) == (gone.id, "expired")
+
+
+async def test_the_past_is_answered_with_what_was_known_then(
+    workspace: Workspace, keep: Keep, ask: Ask, clock: Callable[[], object]
+) -> None:
+    old = await keep("the lamp burns oil")
+    clock.advance(days=10)  # type: ignore[attr-defined]
+    new = await revise(workspace, old.id, "the lamp burns gas", "changed")
+    clock.advance(days=10)  # type: ignore[attr-defined]
+    await forget.forget(workspace, forget.Request(ids=[new.id]))
+    assert _ids(await ask("lamp")) == []
+    assert _ids(await ask("lamp", as_of="2026-03-05")) == [old.id]
+    assert _ids(await ask("lamp", as_of="2026-03-15")) == [new.id]
+    assert _ids(await ask("lamp", as_of="2026-03-01")) == []
+
+
+async def test_weak_memories_are_left_out_and_counted(keep: Keep, ask: Ask) -> None:
+    strong = await keep("the lamp of the harbour", importance=1.0)
+    await keep("another lamp entirely", importance=0.05, confidence=0.1)
+    answer = await ask("lamp", min_strength=0.5)
+    assert _ids(answer) == [strong.id]
+    assert answer.filtered["strength"] == 1
+
+
+async def test_more_matches_than_the_limit_are_counted(keep: Keep, ask: Ask) -> None:
+    for number in range(5):
+        await keep(f"lamp number {number}")
+    answer = await ask("lamp", limit=2)
+    assert len(answer.results) == 2
+    assert (answer.total_matches, answer.filtered["limit"]) == (5, 3)
+
+
+async def test_strangers_beyond_the_distance_are_hidden_and_counted(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace(max_distance=0.5)
+    await remember.remember(workspace, remember.Request(content="quarterly invoices overdue"))
+    answer, _ = await recall.recall(workspace, recall.Request(query="lamp"))
+    assert answer.results == []
+    assert answer.filtered == {"distance": 1}
+
+
+@pytest.mark.parametrize("budget", [50, 60, 75, 100, 150, 333, 1500])
+async def test_the_text_never_passes_its_budget(workspace: Workspace, keep: Keep, budget: int) -> None:
+    for number in range(12):
+        await keep(f"The lamp number {number} stands in street {number}. " + f"It is number {number}. " * 20)
+    answer, text = await recall.recall(workspace, recall.Request(query="lamp street", max_tokens=budget, limit=12))
+    assert answer.tokens == count_tokens(text) <= budget
+    for row in answer.results:
+        assert row.content in text
+
+
+async def test_a_memory_too_long_for_the_budget_is_cut_at_a_sentence_with_the_id_to_inspect(
+    workspace: Workspace, keep: Keep
+) -> None:
+    long = await keep("The lamp stands by the sea. " * 200)
+    answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=200))
+    [row] = answer.results
+    assert row.content.endswith(f"by the sea. […cut: inspect {long.id}]")
+    assert answer.tokens > 150
+
+
+async def test_the_end_of_a_long_memory_is_found(keep: Keep, ask: Ask) -> None:
+    filler = " ".join(f"filler{n} about nothing" for n in range(400))
+    long = await keep(f"{filler} the treasure lies under the old oak")
+    for number in range(30):
+        await keep(f"filler{number} about the tree number {number}")
+    assert _ids(await ask("treasure under the old oak"))[0] == long.id
+
+
+async def test_an_explanation_shows_the_parts_of_the_score(keep: Keep, ask: Ask) -> None:
+    await keep("the lamp burns gas")
+    [row] = (await ask("lamp gas", explain=True)).results
+    assert row.why is not None
+    assert {"vector", "text", "strength", "trust"} <= row.why.keys()
+    [plain] = (await ask("lamp gas")).results
+    assert plain.why is None
+
+
+async def test_recall_writes_nothing_before_it_answers(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+    kept = await keep("the lamp burns gas")
+    tables = ["semantic", "accesses", "events"]
+    before = [await workspace.store.database.table(name).version() for name in tables]
+    await ask("lamp")
+    assert [await workspace.store.database.table(name).version() for name in tables] == before
+    await workspace.accesses.flush()
+    assert (await workspace.store.resolve(kept.id)).access_count == 1
+
+
+async def test_only_rows_that_were_shown_count_as_accessed(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+    for number in range(4):
+        await keep(f"lamp number {number}")
+    shown = _ids(await ask("lamp", limit=2))
+    await workspace.accesses.flush()
+    counted = {memory.id for memory in await workspace.store.find() if memory.access_count}
+    assert counted == set(shown)
+
+
+class WarmingEmbedder(TinyEmbedder):
+    """An embedder whose model is still being loaded."""
+
+    @property
+    def ready(self) -> bool:
+        """Not yet."""
+        return False
+
+
+class FailingEmbedder(TinyEmbedder):
+    """An embedder whose service has gone away."""
+
+    def embed(self, texts: object) -> list[object]:  # type: ignore[override]
+        """Fail."""
+        raise EmbedderError("The embedding service does not answer.")
+
+
+@pytest.mark.parametrize("embedder", [WarmingEmbedder(), FailingEmbedder()])
+async def test_without_a_model_recall_answers_by_words_and_says_so(
+    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace, embedder: TinyEmbedder
+) -> None:
+    kept = await keep("the lamp burns gas")
+    other = await open_workspace(embedder=embedder)
+    answer, _ = await recall.recall(other, recall.Request(query="lamp"))
+    assert _ids(answer) == [kept.id]
+    assert answer.index_state == "lexical_only"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"query": " "}, "query"),
+        ({"query": "x" * 10_001}, "query"),
+        ({"query": "x", "limit": 0}, "limit"),
+        ({"query": "x", "max_tokens": 10}, "max_tokens"),
+        ({"query": "x", "layers": ["attic"]}, "layers"),
+        ({"query": "x", "kinds": ["rumour"]}, "kinds"),
+        ({"query": "x", "include": ["active"]}, "include"),
+        ({"query": "x", "since": "whenever"}, "since"),
+        ({"query": "x", "as_of": "9999999999d"}, "as_of"),
+        ({"query": "x", "min_strength": -1}, "min_strength"),
+    ],
+)
+async def test_a_wrong_argument_is_named(workspace: Workspace, arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        await recall.recall(workspace, recall.Request(**arguments))  # type: ignore[arg-type]
+
+
+async def test_an_empty_store_says_what_to_try(workspace: Workspace) -> None:
+    answer, text = await recall.recall(workspace, recall.Request(query="anything"))
+    assert answer.results == []
+    assert "all_projects" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("我们使用数据库保存记忆", "数据库"),
+        ("Gespräche über die Öfen", "öfen"),
+        ("Сервер слушает порт", "сервер"),
+        ("le café ferme à neuf heures", "cafe"),
+    ],
+)
+async def test_other_languages_are_found_by_their_own_words(
+    keep: Keep, open_workspace: OpenWorkspace, written: str, asked: str
+) -> None:
+    kept = await keep(written)
+    await keep("something else")
+    by_words_only = await open_workspace(embedder=WarmingEmbedder())
+    answer, _ = await recall.recall(by_words_only, recall.Request(query=asked))
+    assert _ids(answer) == [kept.id]
