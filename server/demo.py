@@ -202,11 +202,12 @@ def _short(content: str) -> str:
 def _closing(story: dict[str, Any]) -> list[str]:
     command = _command()
     arguments = ", ".join(json.dumps(part) for part in command[1:])
+    remember, recall, first = (f"{story[name]} ms" for name in ("remember_ms", "recall_ms", "first_remember_ms"))
     return [
         "",
-        f"Remembering took {story['remember_ms']} ms, recalling {story['recall_ms']} ms (medians); the first call, which",
-        f"makes the store and loads the model, {story['first_remember_ms']} ms. No network, no key: two real servers,",
-        f"a real client, {story['seconds']:.1f} s in all. The store was temporary and is gone.",
+        f"Remembering took {remember}, recalling {recall} (medians); the first call, which makes the",
+        f"store and loads the model, {first}. No network, no key: two real servers, a real client,",
+        f"{story['seconds']:.1f} s in all. The store was temporary and is gone.",
         "",
         "To give your assistant a memory, in Claude Code:",
         "",
