@@ -12,10 +12,10 @@ from reverie.clock import Clock, clock_from
 from reverie.codebase.project import ProjectIdentity, identify_project
 from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder, Embedding
-from reverie.errors import EmbedderError
+from reverie.errors import EmbedderError, SettingError
 from reverie.identity import IdMaker
 from reverie.memory import GLOBAL_PROJECT
-from reverie.settings import Settings
+from reverie.settings import HOME, Settings
 from reverie.storage.accesses import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.store import MemoryStore
@@ -45,6 +45,10 @@ class Workspace:
         Raises:
             ReverieError: if a setting is wrong or the store cannot be opened.
         """
+        if not settings.is_local:
+            raise SettingError(
+                HOME.variable, settings.home, "an absolute path; object stores come in a later version"
+            )
         clock = clock or clock_from(settings.clock)
         embedder = embedder or embedder_from(settings)
         here = await asyncio.to_thread(identify_project, folder)

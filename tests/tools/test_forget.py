@@ -1,0 +1,131 @@
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.tools.forget import Request, forget
+from reverie.tools.pin import pin
+from reverie.tools.restore import restore
+from reverie.tools.results import Remembered, Skipped
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+
+
+def _files_that_hold(home: Path, word: bytes) -> list[Path]:
+    return [path for path in home.rglob("*") if path.is_file() and word in path.read_bytes()]
+
+
+async def test_forgetting_is_soft_with_a_reason_and_an_event(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil")
+    answer = await forget(workspace, Request(ids=[kept.id[:9]], reason="it's out"))
+    assert (answer.forgotten, answer.skipped, answer.dry_run) == ([kept.id], [], False)
+    memory = await workspace.store.resolve(kept.id)
+    assert (memory.status, memory.expired_at, memory.status_reason) == ("expired", workspace.now, "it's out")
+    assert [event.action for event in await workspace.store.journal.about(kept.id)] == ["remembered", "forgotten"]
+
+
+async def test_a_pinned_memory_is_skipped_by_every_way_of_forgetting(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil", tags=["x"], importance=0.0, layer="episodic")
+    await pin(workspace, kept.id)
+    requests = [
+        Request(ids=[kept.id]),
+        Request(ids=[kept.id], purge=True),
+        Request(min_strength=100),
+        Request(older_than="0d"),
+        Request(layer="episodic"),
+        Request(tag="x"),
+        Request(project=workspace.here.project),
+        Request(tag="x", purge=True),
+    ]
+    for request in requests:
+        answer = await forget(workspace, request)
+        assert (answer.forgotten, answer.skipped) == ([], [Skipped(kept.id, "pinned")])
+    assert (await workspace.store.resolve(kept.id)).status == "active"
+
+
+async def test_a_dry_run_tells_and_changes_nothing(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil")
+    for purge in (False, True):
+        answer = await forget(workspace, Request(ids=[kept.id], dry_run=True, purge=purge))
+        assert (answer.forgotten, answer.dry_run) == ([kept.id], True)
+    assert (await workspace.store.resolve(kept.id)).status == "active"
+    assert len(await workspace.store.journal.about(kept.id)) == 1
+
+
+async def test_filters_are_joined(workspace: Workspace, keep: Keep, clock: Callable[[], object]) -> None:
+    old = await keep("lamp one", layer="episodic", tags=["x"])
+    clock.advance(days=100)  # type: ignore[attr-defined]
+    fresh = await keep("harbour two", layer="episodic", tags=["x"])
+    other = await keep("invoice three", layer="semantic", tags=["x"])
+    await keep("elsewhere four", layer="episodic", tags=["x"], project="there")
+    answer = await forget(workspace, Request(older_than="90d", tag="x", dry_run=True))
+    assert answer.forgotten == [old.id]
+    assert (await forget(workspace, Request(layer="episodic", dry_run=True))).forgotten == [old.id, fresh.id]
+    assert (await forget(workspace, Request(tag="x", dry_run=True))).forgotten == [old.id, fresh.id, other.id]
+
+
+async def test_the_weak_are_forgotten_by_their_strength(
+    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+) -> None:
+    faded = await keep("lamp one", layer="episodic", importance=0.5)
+    lasting = await keep("harbour two", layer="semantic", importance=0.5)
+    clock.advance(days=30)  # type: ignore[attr-defined] # an episodic memory has a hundredth left, a semantic half
+    answer = await forget(workspace, Request(min_strength=0.05))
+    assert answer.forgotten == [faded.id]
+    assert (await workspace.store.resolve(lasting.id)).status == "active"
+
+
+async def test_what_is_gone_already_is_said_so(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil")
+    await forget(workspace, Request(ids=[kept.id]))
+    answer = await forget(workspace, Request(ids=[kept.id]))
+    assert (answer.forgotten, answer.skipped) == ([], [Skipped(kept.id, "already expired")])
+
+
+async def test_a_purge_leaves_no_byte_behind(workspace: Workspace, keep: Keep, home: Path) -> None:
+    kept = await keep("the zanzibarlamp burns oil", title="zanzibartitle")
+    await keep("another thing")
+    answer = await forget(workspace, Request(ids=[kept.id], purge=True))
+    assert answer.forgotten == [kept.id]
+    assert _files_that_hold(home, b"zanzibar") == []
+    with pytest.raises(MemoryNotFound):
+        await workspace.store.resolve(kept.id)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(),
+        Request(ids=["a" * 8], tag="x"),
+        Request(older_than="long ago"),
+        Request(layer="attic"),
+        Request(min_strength=-1),
+        Request(ids=[""]),
+        Request(ids=["x" * 9] * 1 + [str(n) * 9 for n in range(101)]),
+    ],
+)
+async def test_a_wrong_request_changes_nothing(workspace: Workspace, keep: Keep, request_: Request) -> None:
+    kept = await keep("the lamp burns oil", tags=["x"])
+    with pytest.raises(InvalidInput):
+        await forget(workspace, request_)
+    assert (await workspace.store.resolve(kept.id)).status == "active"
+
+
+async def test_one_unknown_id_means_that_none_is_forgotten(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil")
+    with pytest.raises(MemoryNotFound):
+        await forget(workspace, Request(ids=[kept.id, "not-a-memory"]))
+    assert (await workspace.store.resolve(kept.id)).status == "active"
+
+
+async def test_what_was_forgotten_can_be_brought_back_whole(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil")
+    before = await workspace.store.resolve(kept.id)
+    await forget(workspace, Request(ids=[kept.id]))
+    answer = await restore(workspace, ids=[kept.id])
+    assert answer.restored == [kept.id]
+    assert await workspace.store.resolve(kept.id) == before

@@ -1,0 +1,96 @@
+from collections.abc import Awaitable, Callable
+from dataclasses import fields
+
+import pytest
+
+from reverie.embeddings.tokens import count_tokens
+from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.memory import Memory
+from reverie.tools.brief import brief
+from reverie.tools.forget import Request, forget
+from reverie.tools.inspect import inspect
+from reverie.tools.pin import pin
+from reverie.tools.results import Remembered
+from reverie.tools.revise import revise
+from reverie.tools.status import status
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
+
+
+async def test_inspect_shows_every_field_under_its_name(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil", files=["lamp.py"])
+    [shown] = (await inspect(workspace, [kept.id])).memories
+    assert {field.name for field in fields(Memory)} <= shown.keys()
+    assert shown["anchors"][0]["path"] == "lamp.py"
+    assert len(shown["factors"]) == 9
+    assert sum(factor["share"] for factor in shown["factors"]) == pytest.approx(shown["composite_importance"])
+    assert shown["retention"].keys() == {"now", "30", "90", "365"}
+    assert shown["outlook"].endswith(".")
+    assert [event["action"] for event in shown["events"]] == ["remembered"]
+
+
+async def test_inspect_tells_where_a_memory_came_from_and_what_came_of_it(workspace: Workspace, keep: Keep) -> None:
+    first = await keep("the lamp burns oil")
+    second = await revise(workspace, first.id, "the lamp burns gas", "")
+    third = await revise(workspace, second.id, "the lamp is electric", "")
+    [shown] = (await inspect(workspace, [second.id])).memories
+    assert shown["lineage"] == {
+        "derived_from": [first.id],
+        "supersedes": [first.id],
+        "superseded_by": [third.id],
+        "derived": [],
+    }
+
+
+async def test_inspect_needs_ids_that_exist(workspace: Workspace) -> None:
+    with pytest.raises(InvalidInput):
+        await inspect(workspace, [])
+    with pytest.raises(MemoryNotFound):
+        await inspect(workspace, ["nothing-here"])
+
+
+async def test_status_counts_by_layer_and_status(workspace: Workspace, keep: Keep) -> None:
+    gone = await keep("the lamp burns oil", layer="episodic")
+    await keep("the harbour closes at nine", layer="episodic")
+    await keep("invoices are due in March", layer="semantic")
+    await forget(workspace, Request(ids=[gone.id]))
+    answer = await status(workspace)
+    assert answer.counts["episodic"] == {"active": 1, "expired": 1}
+    assert answer.counts["semantic"] == {"active": 1}
+    assert (answer.domain, answer.embedder, answer.index_state) == ("default", "tiny:64", "ready")
+    assert answer.disk_bytes > 10_000
+
+
+async def test_status_notices_a_misspelled_setting(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REVERIE_EMBEDER", "bundled")
+    assert any("REVERIE_EMBEDER" in note for note in (await status(workspace)).health)
+
+
+async def test_domains_do_not_see_each_other(open_workspace: OpenWorkspace) -> None:
+    from reverie.tools import remember
+
+    one, two = await open_workspace(domain="one"), await open_workspace(domain="two")
+    await remember.remember(one, remember.Request(content="the lamp burns oil"))
+    assert (await one.store.count(), await two.store.count()) == (1, 0)
+
+
+async def test_a_briefing_starts_with_what_is_pinned_and_keeps_its_budget(workspace: Workspace, keep: Keep) -> None:
+    for number in range(30):
+        await keep(f"fact number {number} about the harbour and its many lamps", layer="semantic")
+    await keep("run the lamps with make lamps", layer="procedural")
+    kept = await keep("never touch the old oak", layer="episodic", importance=0.1)
+    await pin(workspace, kept.id)
+    for budget in (60, 200, 800):
+        told = await brief(workspace, max_tokens=budget)
+        assert told.tokens == count_tokens(told.text) <= budget
+        assert told.memories[0] == kept.id
+    assert told.text.index("never touch") < told.text.index("make lamps") < told.text.index("fact number")
+    assert (await brief(workspace)).text == told.text
+
+
+async def test_a_briefing_on_an_empty_store_says_how_to_begin(workspace: Workspace) -> None:
+    assert "remember" in (await brief(workspace)).text
