@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from reverie.errors import InvalidInput
@@ -20,6 +20,7 @@ from reverie.tools.workspace import Workspace
 _MADE_ANEW = ("vector", "content_hash", "embedder")
 _MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
 _LET_GO = ("expired", "superseded")
+_AN_INSTANT = timedelta(microseconds=1)
 
 
 def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,9 +57,12 @@ def drafted(workspace: Workspace, fields: Mapping[str, Any], base: Memory | None
     if given["content_hash"] != base.content_hash:
         given.setdefault("title", title_of(fields["content"]))
         if given.get("updated_at") == base.updated_at:
-            del given["updated_at"]  # other sessions tell by it that the vector is another
+            del given["updated_at"]
     memory = replace(base, **given, embedder=workspace.embedder.stamp)
-    return memory if memory == base or "updated_at" in given else replace(memory, updated_at=now)
+    if memory == base or "updated_at" in given:
+        return memory
+    # Never the moment it had: other sessions tell by it that the vector is another.
+    return replace(memory, updated_at=max(now, base.updated_at + _AN_INSTANT))
 
 
 def _new(workspace: Workspace, fields: Mapping[str, Any], now: datetime) -> Memory:
