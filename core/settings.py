@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from reverie.errors import SettingError
+from reverie.memory import TIERS, Tier
 
 RetentionMode = Literal["huber", "l2", "elastic", "exponential", "power", "lifespan", "strength"]
 RETENTION_MODES: tuple[RetentionMode, ...] = get_args(RetentionMode)
@@ -67,6 +68,12 @@ RETENTION = Setting(
     "huber",
     "The forgetting curve of this domain.",
 )
+TIER = Setting(
+    "REVERIE_TIER",
+    ", ".join(f"`{tier}`" for tier in TIERS),
+    "none: a memory lives three years, longer with each recall",
+    "How long memories of this domain that have no tier of their own live unused.",
+)
 MAX_DISTANCE = Setting(
     "REVERIE_MAX_DISTANCE",
     "a number from 0 to 2",
@@ -80,7 +87,7 @@ CLOCK = Setting(
     "Moves the clock, for tests, demos and forecasts.",
 )
 
-TABLE: tuple[Setting, ...] = (HOME, DOMAIN, PROJECT, EMBEDDER, RETENTION, MAX_DISTANCE, CLOCK)
+TABLE: tuple[Setting, ...] = (HOME, DOMAIN, PROJECT, EMBEDDER, RETENTION, TIER, MAX_DISTANCE, CLOCK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +99,7 @@ class Settings:
     project: str | None = None
     embedder: str = BUNDLED_EMBEDDER
     retention: RetentionMode = "huber"
+    tier: Tier | None = None
     max_distance: float = 1.4
     clock: str | None = None
 
@@ -127,6 +135,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         project=values.get(PROJECT),
         embedder=_embedder(values),
         retention=_retention(values),
+        tier=_tier(values),
         max_distance=_distance(values),
         clock=values.get(CLOCK),
     )
@@ -208,6 +217,16 @@ def _retention(values: Mapping[Setting, str]) -> RetentionMode:
         if mode == value:
             return mode
     raise SettingError(RETENTION.variable, value, RETENTION.takes)
+
+
+def _tier(values: Mapping[Setting, str]) -> Tier | None:
+    value = values.get(TIER)
+    if value is None:
+        return None
+    for tier in TIERS:
+        if tier == value:
+            return tier
+    raise SettingError(TIER.variable, value, TIER.takes)
 
 
 def _distance(values: Mapping[Setting, str]) -> float:

@@ -1,1 +1,1 @@
-"""The dream cycle. Nothing here yet: its issue builds it."""
+"""The dream cycle. So far its first step, the sweep; the others come with their issue."""

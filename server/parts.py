@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 SECONDS_AT_EXIT = 5.0
 """How long writes that wait may take when the client has gone."""
 
+SECONDS_BETWEEN_SWEEPS = 300.0
+"""Working memories move on after half an hour: looking every five minutes is near enough."""
+
 log = logging.getLogger(__name__)
 
 
@@ -78,7 +81,19 @@ class Parts:
 
 async def _behind_the_answers(workspace: "Workspace") -> None:
     await workspace.warm()
-    await give_back_while_serving()
+    await asyncio.gather(_sweep_while_serving(workspace), give_back_while_serving())
+
+
+async def _sweep_while_serving(workspace: "Workspace") -> None:
+    """Let go, move and promote what is due, at start and every few minutes (003-start)."""
+    from reverie.tools.sweep import sweep
+
+    while True:
+        try:
+            await sweep(workspace)
+        except ReverieError as error:
+            log.warning("The sweep was put off: %s", error)
+        await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)
 
 
 def _failed(task: "asyncio.Task[Workspace]") -> bool:

@@ -78,6 +78,21 @@ def before(column: str, moment: datetime) -> Condition:
     return Condition(f"{column} < {literal(moment)}")
 
 
+def not_after(column: str, moment: datetime) -> Condition:
+    """Match rows whose moment has come; rows without one do not match."""
+    return Condition(f"{column} <= {literal(moment)}")
+
+
+def is_set(column: str) -> Condition:
+    """Match rows that have a value here."""
+    return Condition(f"{column} IS NOT NULL")
+
+
+def at_least(column: str, number: int) -> Condition:
+    """Match rows whose number is this or more."""
+    return Condition(f"{column} >= {literal(number)}")
+
+
 def active_at(moment: datetime) -> Condition:
     """Match rows that had been written, and not yet let go or replaced, at a moment in the past."""
     at = literal(moment)

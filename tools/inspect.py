@@ -29,7 +29,7 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
 async def _described(workspace: Workspace, memory: Memory) -> dict[str, Any]:
     now = workspace.now
     importance = importance_of(memory, now)
-    outlook = outlook_of(memory, now, workspace.settings.retention)
+    outlook = outlook_of(memory, now, workspace.settings.retention, workspace.settings.tier)
     strength = strength_of(memory, now)
     return to_record(memory) | {
         "composite_importance": importance.value,

@@ -1,0 +1,98 @@
+"""Applying the rules of age and merit to the store, now or in a forecast."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reverie.dream.sweep import SweepPlan, plan_sweep
+from reverie.lifecycle.archive import ARCHIVE_AFTER_DAYS
+from reverie.lifecycle.lasting import LIVING
+from reverie.lifecycle.promotion import SEMANTIC_ACCESSES
+from reverie.memory import Memory
+from reverie.storage import filters
+from reverie.storage.filters import Condition
+from reverie.tools.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep did, or in a forecast would do: ids by reason."""
+
+    let_go: dict[str, list[str]]
+    moved: dict[str, list[str]]
+    made_core: list[str]
+    seen: int
+
+
+async def sweep(workspace: Workspace) -> Swept:
+    """Let go, move and make core whatever is due at this moment.
+
+    Any number of processes may sweep at once: each waits for the lock and looks again, so every due moment is
+    acted on once.
+
+    Raises:
+        StoreError: if the store cannot be read or written; a sweep cut short is finished by the next.
+    """
+    now = workspace.now
+    if (await _planned(workspace, now)).is_empty:  # the common case needs no lock
+        return Swept({}, {}, [], 0)
+    async with workspace.store.changing():
+        plan = await _planned(workspace, now)
+        await _apply(workspace, plan, now)
+    workspace.upkeep.note_write()
+    return _told(plan)
+
+
+async def forecast(workspace: Workspace, days: float) -> tuple[Swept, Sequence[Memory]]:
+    """Say what the sweep would do in so many days if nothing is recalled till then; return the rest as kept."""
+    then = workspace.now + timedelta(days=days)
+    memories = await workspace.store.find(filters.one_of("status", LIVING))
+    plan = plan_sweep(memories, then, workspace.settings.retention, workspace.settings.tier)
+    going = {memory.id for memory, _ in plan.let_go}
+    return _told(plan), [memory for memory in memories if memory.id not in going]
+
+
+async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:
+    memories = await workspace.store.find(_worth_a_look(now, any_tier=workspace.settings.tier is not None))
+    return plan_sweep(memories, now, workspace.settings.retention, workspace.settings.tier)
+
+
+def _worth_a_look(now: datetime, *, any_tier: bool) -> Condition:
+    """Match every memory that some rule could act on now, so that a large store is not read whole."""
+    living = filters.one_of("status", LIVING)
+    due = (
+        filters.equals("layer", "working")
+        | filters.not_after("forget_after", now)
+        | filters.is_set("tier")
+        | filters.at_least("access_count", SEMANTIC_ACCESSES)
+        | (
+            filters.equals("layer", "episodic")
+            & filters.before("created_at", now - timedelta(days=ARCHIVE_AFTER_DAYS))
+        )
+    )
+    if any_tier:  # a domain with a default tier gives every fading memory a lifespan
+        due |= filters.equals("layer", "episodic")
+    return living & due
+
+
+async def _apply(workspace: Workspace, plan: SweepPlan, now: datetime) -> None:
+    store = workspace.store
+    by_rule: dict[tuple[str, str], list[Memory]] = {}
+    for memory, verdict in plan.let_go:
+        by_rule.setdefault((verdict.rule, verdict.reason), []).append(memory)
+    for (rule, reason), memories in by_rule.items():
+        values = {"status": "expired", "expired_at": now, "status_reason": rule}
+        await store.change(memories, values, action=rule, actor="sweep", at=now, reason=reason)
+    await store.change(list(plan.cores), {"core": True}, action="made core", actor="sweep", at=now)
+    for memory, move in plan.moves:
+        await store.move(memory, move.to, actor="sweep", at=now, reason=move.reason)
+
+
+def _told(plan: SweepPlan) -> Swept:
+    let_go: dict[str, list[str]] = {}
+    for memory, verdict in plan.let_go:
+        let_go.setdefault(verdict.rule, []).append(memory.id)
+    moved: dict[str, list[str]] = {}
+    for memory, move in plan.moves:
+        moved.setdefault(f"{memory.layer} → {move.to}", []).append(memory.id)
+    return Swept(let_go, moved, [memory.id for memory in plan.cores], plan.seen)
