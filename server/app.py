@@ -19,7 +19,7 @@ from reverie.memory import Kind, Layer, Source, Tier
 from reverie.server.answers import answer
 from reverie.server.offers import add_prompts, add_resources
 from reverie.server.parts import Parts
-from reverie.server.schemas import lean
+from reverie.server.schemas import lean_input, lean_output
 from reverie.tools import results
 from reverie.version import __version__
 
@@ -36,21 +36,6 @@ INSTRUCTIONS = (
 
 _PAUSE_AFTER_HANDSHAKE = 0.02
 
-LayerOrAuto = Literal["auto", "working", "episodic", "semantic", "procedural", "codebase"]
-KindOrAuto = Literal[
-    "auto",
-    "fact",
-    "decision",
-    "preference",
-    "event",
-    "error_fix",
-    "how_to",
-    "rejected",
-    "code",
-    "peer_card",
-    "bridge",
-    "digest",
-]
 Hidden = Literal["expired", "superseded", "quarantined"]
 Share = Annotated[float, Field(ge=0, le=1)]
 MemoryId = Annotated[str, Field(description="id, or a unique prefix of at least 8 characters")]
@@ -67,10 +52,12 @@ class ReverieServer(MCPServer[Any]):
         """Call a tool; arguments it does not have, or of the wrong form, are named in the error."""
         tool = self._tool_manager.get_tool(name)
         if tool is not None:
-            unknown = sorted(arguments.keys() - tool.parameters.get("properties", {}).keys())
+            known = tool.parameters.get("properties", {})
+            unknown = sorted(arguments.keys() - known.keys())
             if unknown:
-                known = ", ".join(tool.parameters.get("properties", {}))
-                raise ToolError(f"{name} has no argument {unknown[0]!r}. It takes: {known or 'none'}.")
+                raise ToolError(f"{name} has no argument {unknown[0]!r}. It takes: {', '.join(known) or 'none'}.")
+            # Many clients send null for what they leave out.
+            arguments = {argument: value for argument, value in arguments.items() if value is not None}
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -99,9 +86,9 @@ def build_server(parts: Parts) -> ReverieServer:
     add_resources(server, parts)
     add_prompts(server, parts)
     for tool in server._tool_manager.list_tools():
-        tool.parameters = lean(tool.parameters)
+        tool.parameters = lean_input(tool.parameters)
         if tool.fn_metadata.output_schema is not None:
-            tool.fn_metadata.output_schema = lean(tool.fn_metadata.output_schema)
+            tool.fn_metadata.output_schema = lean_output(tool.fn_metadata.output_schema)
     return server
 
 
@@ -139,11 +126,11 @@ def _hints(*, reads: bool = False, destroys: bool = False, repeatable: bool = Fa
 
 
 def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
-    @server.tool(annotations=_hints())
+    @server.tool(structured_output=True, annotations=_hints())
     async def remember(
         content: Annotated[str, Field(description="one self-contained statement")],
-        layer: LayerOrAuto = "auto",
-        kind: KindOrAuto = "auto",
+        layer: Layer | Literal["auto"] = "auto",
+        kind: Kind | Literal["auto"] = "auto",
         title: str = "",
         tags: list[str] = [],  # noqa: B006 - only ever read
         importance: Share = 0.5,
@@ -183,7 +170,7 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(annotations=_hints(destroys=True))
+    @server.tool(structured_output=True, annotations=_hints(destroys=True))
     async def revise(id: MemoryId, content: str, reason: str = "") -> Annotated[CallToolResult, results.Revised]:  # noqa: A002
         """When a memory is wrong or out of date: write the corrected text; the old one is kept as history."""
 
@@ -192,7 +179,7 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(annotations=_hints(destroys=True, repeatable=True))
+    @server.tool(structured_output=True, annotations=_hints(destroys=True, repeatable=True))
     async def forget(
         ids: list[str] = [],  # noqa: B006 - only ever read
         min_strength: Annotated[float | None, Field(description="all weaker than this")] = None,
@@ -224,7 +211,7 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
 
 
 def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
-    @server.tool(annotations=_hints(reads=True))
+    @server.tool(structured_output=True, annotations=_hints(reads=True))
     async def recall(
         query: Annotated[str, Field(description="what you want to know, in plain words")],
         limit: Annotated[int, Field(ge=1, le=100)] = 8,
@@ -264,7 +251,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(annotations=_hints(reads=True))
+    @server.tool(structured_output=True, annotations=_hints(reads=True))
     async def inspect(ids: list[str]) -> Annotated[CallToolResult, results.Inspected]:
         """When you need all of a memory: full text, history, evidence, why it is kept and when it would go."""
 
@@ -273,7 +260,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(annotations=_hints(reads=True))
+    @server.tool(structured_output=True, annotations=_hints(reads=True))
     async def status() -> Annotated[CallToolResult, results.Status]:
         """When memory seems empty, slow or wrong: counts, project, embedder and what needs attention."""
 
@@ -284,7 +271,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
 
 
 def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
-    @server.tool(annotations=_hints(repeatable=True))
+    @server.tool(structured_output=True, annotations=_hints(repeatable=True))
     async def restore(
         ids: list[str] = [],  # noqa: B006 - only ever read
         dream_id: str = "",
@@ -297,7 +284,7 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(annotations=_hints())
+    @server.tool(structured_output=True, annotations=_hints())
     async def promote(
         id: MemoryId,  # noqa: A002 - the contract's name
         to: Layer | Literal[""] = "",
@@ -309,7 +296,7 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(annotations=_hints())
+    @server.tool(structured_output=True, annotations=_hints())
     async def demote(
         id: MemoryId,  # noqa: A002 - the contract's name
         to: Layer | Literal[""] = "",
@@ -321,7 +308,7 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(annotations=_hints(repeatable=True))
+    @server.tool(structured_output=True, annotations=_hints(repeatable=True))
     async def pin(id: MemoryId, pinned: bool = True) -> Annotated[CallToolResult, results.Pinned]:  # noqa: A002
         """When a memory must never be forgotten, merged or archived; pinned=false takes the pin away."""
 

@@ -1,4 +1,7 @@
-"""What each tool answers with. Plain values, so that the server can describe them before anything is loaded."""
+"""What each tool answers with. Plain values, so that the server can describe them before anything is loaded.
+
+Without slots: the MCP library would take a slot for a default value and leave out the schema.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,7 +9,7 @@ from typing import Any, Literal
 IndexState = Literal["ready", "warming", "lexical_only"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conflict:
     """A memory that the new one cannot both be true with."""
 
@@ -15,7 +18,7 @@ class Conflict:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Remembered:
     """What became of a text that was to be remembered."""
 
@@ -33,7 +36,7 @@ class Remembered:
     warnings: list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RecalledMemory:
     """One row of an answer."""
 
@@ -55,7 +58,7 @@ class RecalledMemory:
     why: dict[str, float] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Recalled:
     """The memories that answer a question, best first, and what was left out."""
 
@@ -67,14 +70,14 @@ class Recalled:
     scope: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inspected:
     """Everything that is known about some memories."""
 
     memories: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Revised:
     """A correction: the new memory and the one it stands in for."""
 
@@ -84,7 +87,7 @@ class Revised:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Skipped:
     """A memory that was left as it is, and why."""
 
@@ -92,7 +95,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Forgotten:
     """What was, or in a dry run would be, let go."""
 
@@ -101,7 +104,7 @@ class Forgotten:
     dry_run: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Restored:
     """What was brought back."""
 
@@ -109,7 +112,7 @@ class Restored:
     skipped: list[Skipped]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Moved:
     """A memory's way from one layer to another."""
 
@@ -118,7 +121,7 @@ class Moved:
     to_layer: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pinned:
     """Whether a memory is pinned now."""
 
@@ -126,7 +129,7 @@ class Pinned:
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Status:
     """How the store is doing."""
 
@@ -142,7 +145,7 @@ class Status:
     health: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Briefing:
     """What a session should start with."""
 
