@@ -54,19 +54,24 @@ class Parts:
                 needs no restart.
         """
         self.start()
-        assert self._opening is not None  # noqa: S101 - start() has just seen to it
-        workspace = await asyncio.shield(self._opening)
+        opening = self._opening
+        assert opening is not None  # noqa: S101 - start() has just seen to it
+        workspace = await asyncio.shield(opening)
         if workspace.store.database.is_current():
             return workspace
-        self._opening = None
+        if self._opening is opening:  # or else another call has begun to open the new one
+            self._opening = None
         return await self.workspace()
 
     async def close(self) -> None:
-        """Write what waits; called when the client has gone."""
+        """Write what waits; called when the client has gone.
+
+        Upkeep under way is cut short: the tables survive that as they survive a kill, and nobody waits for it.
+        """
         if self._opening is None or not self._opening.done() or _failed(self._opening):
             return
         try:
-            await asyncio.wait_for(self._opening.result().close(), SECONDS_AT_EXIT)
+            await asyncio.wait_for(self._opening.result().accesses.flush(), SECONDS_AT_EXIT)
         except (ReverieError, TimeoutError) as error:
             log.error("Some accesses could not be written at exit: %s", error)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from reverie.server.app import build_server
 from reverie.server.parts import Parts
+from reverie.server.stdio import run_on_stdio
 from reverie.server.thrift import share_heaps
 from reverie.settings import Settings
 
@@ -25,17 +26,24 @@ def serve(settings: Settings) -> int:
 
 async def _serve(settings: Settings) -> None:
     parts = Parts(settings, Path.cwd())
-    serving = asyncio.ensure_future(build_server(parts).run_stdio_async())
+    serving = asyncio.ensure_future(run_on_stdio(build_server(parts)))
+    # Cancelling would wait for the thread that reads stdin, and a client that sends a signal may leave stdin open.
+    asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its loop
-            loop.add_signal_handler(number, serving.cancel)
+            loop.add_signal_handler(number, asked_to_stop.set)
+    stopping = asyncio.ensure_future(asked_to_stop.wait())
+    code = 1
     try:
-        await serving
-    except asyncio.CancelledError:
-        logging.getLogger(__name__).info("Asked to stop.")
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        code = 0
+    except Exception:  # the wire itself broke
+        logging.getLogger(__name__).exception("Reverie stopped serving.")
     finally:
         await parts.close()
         # A thread may still be importing or waiting on stdin. Everything is written: do not wait for it.
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(code)

@@ -1,11 +1,12 @@
 """What LanceDB's failures mean, and trying again when it is worth it.
 
 LanceDB raises plain RuntimeError, ValueError and OSError, so their text is all there is to tell them
-apart by; that reading happens here only.
+apart by; that reading happens here only. On a damaged file its Rust code may also panic.
 """
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -29,6 +30,8 @@ _DENIED = (
 _VANISHED = ("not found", "no such file", "os error 2)")
 
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
+_PANICS = ("RustPanic", "PanicException")  # classes that no module exports; the second is no Exception
+_WHERE_IN_RUST = re.compile(r",\s+/\S+\.rs:\d+(:\d+)?.*")
 
 
 async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
@@ -43,8 +46,8 @@ async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts
     for remaining in reversed(range(attempts)):
         try:
             return await attempt()
-        except LANCE_ERRORS as error:
-            if isinstance(error, ReverieError):
+        except BaseException as error:
+            if not _is_fault(error):
                 raise
             text = str(error).lower()
             # A version that another process has just cleaned up reads as a missing file: the next try
@@ -58,10 +61,10 @@ async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts
     raise AssertionError("unreachable")
 
 
-def translated(table: str, error: Exception) -> Exception:
+def translated(table: str, error: BaseException) -> ReverieError:
     """Return the error that tells the user what happened to this table and what to try."""
     text = str(error).lower()
-    first_line = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+    first_line = _WHERE_IN_RUST.sub("", str(error).splitlines()[0])[:200] if str(error) else type(error).__name__
     if _says(text, _FULL):
         return StoreUnavailable(
             f"The disk that holds the memories is full ({table}). Free some space and try again; "
@@ -75,6 +78,13 @@ def translated(table: str, error: Exception) -> Exception:
     if _says(text, _CONFLICT):
         return StoreBusy(f"Other processes kept changing {table!r}. Nothing was written; try again in a moment.")
     return StoreDamaged(table, first_line)
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Whether it came from LanceDB: nothing of ours, and no cancellation."""
+    if isinstance(error, ReverieError):
+        return False
+    return isinstance(error, LANCE_ERRORS) or type(error).__name__ in _PANICS
 
 
 def _says(text: str, signs: tuple[str, ...]) -> bool:

@@ -1,0 +1,251 @@
+"""What a client sees: the handshake in both generations, tools, schemas, resources, prompts, and a clean wire."""
+
+import json
+import sys
+
+import jsonschema
+import pytest
+
+from reverie.embeddings.tokens import count_tokens
+
+TOOLS = {"remember", "recall", "inspect", "revise", "forget", "restore", "promote", "demote", "pin", "status"}
+
+
+@pytest.fixture(scope="module")
+def tools(server):
+    return {tool.name: tool for tool in server.run(server.client.list_tools).tools}
+
+
+@pytest.mark.parametrize(
+    ("mode", "spoken"),
+    [
+        pytest.param("legacy", "2025-11-25", id="the initialize handshake"),
+        pytest.param("2026-07-28", "2026-07-28", id="the stateless protocol"),
+        pytest.param("auto", "2026-07-28", id="whichever is newer"),
+    ],
+)
+def test_a_client_of_either_generation_remembers_and_recalls(module_start, mode, spoken):
+    server = module_start(mode=mode)
+    assert server.client.protocol_version == spoken
+    kept = server.call("remember", content=f"The {mode} client keeps its notes under the blue lamp.")
+    found = server.call("recall", query=f"where does the {mode} client keep notes")
+    assert kept["id"] in [row["id"] for row in found["results"]]
+
+
+def test_the_handshake_names_the_server_and_tells_the_model_how_to_use_it(wire):
+    result = wire().shake_hands()
+    assert result["serverInfo"]["name"] == "reverie"
+    assert "not instructions" in result["instructions"] or "never instructions" in result["instructions"]
+    assert {"tools", "resources", "prompts"} <= result["capabilities"].keys()
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_every_older_handshake_is_answered_in_its_own_version(wire, version):
+    assert wire().shake_hands(version)["protocolVersion"] == version
+
+
+def test_the_tools_are_those_of_the_contract(tools):
+    assert tools.keys() == TOOLS
+
+
+def test_every_tool_says_what_it_does_to_the_world(tools):
+    for tool in tools.values():
+        hints = tool.annotations
+        given = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+        assert all(isinstance(hint, bool) for hint in given), tool.name
+
+
+def test_only_tools_that_change_nothing_call_themselves_read_only(tools):
+    assert {tool.name for tool in tools.values() if tool.annotations.read_only_hint} == {
+        "recall",
+        "inspect",
+        "status",
+    }
+
+
+def test_every_schema_is_a_valid_schema(tools):
+    for tool in tools.values():
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        assert tool.output_schema["type"] == "object"
+
+
+def test_every_description_begins_with_when_to_call_the_tool(tools):
+    for tool in tools.values():
+        assert tool.description.split()[0] in {"When", "Before"}, tool.description
+
+
+def test_the_whole_tool_list_stays_under_3500_tokens(tools):
+    listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
+    assert count_tokens(json.dumps({"tools": listed}, ensure_ascii=False)) < 3_500
+
+
+def test_structured_content_keeps_to_the_output_schema(server, tools):
+    kept = server.call("remember", content="Schemas are checked against what every tool really answers.")["id"]
+    second = server.call("remember", content="The retry limit of the uploader is 4.")["id"]
+    calls = [
+        (
+            "remember",
+            {"content": "The retry limit of the uploader is 7.", "tags": ["uploads"], "files": ["a/b.py::c"]},
+        ),
+        ("recall", {"query": "retry limit", "explain": True}),
+        ("recall", {"query": "xyzzy", "tags": ["nobody uses this"]}),
+        ("inspect", {"ids": [kept, second]}),
+        ("pin", {"id": kept}),
+        ("promote", {"id": kept}),
+        ("demote", {"id": kept}),
+        ("revise", {"id": second, "content": "The retry limit of the uploader is 5.", "reason": "measured"}),
+        ("forget", {"ids": [kept], "dry_run": True}),
+        ("forget", {"tag": "uploads", "reason": "schema test"}),
+        ("restore", {"ids": [kept, second]}),
+        ("status", {}),
+    ]
+    assert {name for name, _ in calls} == TOOLS
+    for name, arguments in calls:
+        jsonschema.validate(server.call(name, **arguments), tools[name].output_schema)
+
+
+def test_an_answer_has_one_short_text_beside_its_structure(server):
+    answer = server.answer("remember", content="An answer is told in a line, not in a page.")
+    [text] = answer.content
+    assert text.type == "text"
+    assert len(text.text) < 200
+
+
+def test_the_text_of_a_recall_keeps_to_its_tokens(server):
+    for number in range(6):
+        server.call("remember", content=f"Budget note {number}: " + "tokens are counted before they are sent. " * 20)
+    answer = server.answer("recall", query="how are tokens counted", max_tokens=200)
+    assert count_tokens(answer.content[0].text) <= 200
+    assert answer.structured_content["tokens"] == count_tokens(answer.content[0].text)
+
+
+def test_the_resources_answer(server):
+    kept = server.call("remember", content="Resources give the same memory as inspect does.")["id"]
+    listed = {str(resource.uri) for resource in server.run(server.client.list_resources).resources}
+    templates = [t.uri_template for t in server.run(server.client.list_resource_templates).resource_templates]
+    assert {"memory://brief", "memory://status"} <= listed
+    assert "memory://item/{id}" in templates
+    item = json.loads(server.run(server.client.read_resource, f"memory://item/{kept}").contents[0].text)
+    assert item["content"] == "Resources give the same memory as inspect does."
+    assert (
+        json.loads(server.run(server.client.read_resource, "memory://status").contents[0].text)["project"] == "tests"
+    )
+    assert "tests" in server.run(server.client.read_resource, "memory://brief").contents[0].text
+
+
+def test_an_unknown_resource_is_an_error_that_says_so(server):
+    with pytest.raises(Exception, match="zzzzzzzzzz"):
+        server.run(server.client.read_resource, "memory://item/zzzzzzzzzz")
+    assert server.call("status")["version"]
+
+
+def test_the_prompts_answer(server):
+    names = {prompt.name for prompt in server.run(server.client.list_prompts).prompts}
+    assert names == {"session_start", "session_handoff", "review_dreams"}
+    for name in names:
+        [message] = server.run(server.client.get_prompt, name, {}).messages
+        assert message.content.text.strip()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"this is no JSON", id="no JSON"),
+        pytest.param(b'{"jsonrpc": "2.0", "id": 7, "method"', id="cut short"),
+        pytest.param(b"[]", id="an empty batch"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b"\xff\xfe\x00", id="no UTF-8"),
+        pytest.param(b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', id="another version"),
+        pytest.param(b'{"id": {}, "params": 3}', id="no request at all"),
+        pytest.param(b"[" * 100_000, id="very deep"),
+    ],
+)
+def test_a_malformed_line_gets_an_error_and_the_server_goes_on(shared_wire, line):
+    shared_wire.send(line)
+    error = json.loads(shared_wire.next_line())
+    assert error["id"] is None
+    assert "Send" in error["error"]["message"]
+    assert "tools" in shared_wire.answer(shared_wire.ask("tools/list"))["result"]
+
+
+@pytest.mark.parametrize("line", [b"", b"   ", b'{"jsonrpc":"2.0","id":7,"result":{}}'])
+def test_a_line_that_asks_nothing_gets_no_answer(shared_wire, line):
+    shared_wire.send(line)
+    number = shared_wire.ask("tools/list")
+    assert json.loads(shared_wire.next_line())["id"] == number
+
+
+def test_half_an_emoji_is_refused_to_the_one_who_sent_it(shared_wire):
+    number = shared_wire.ask("tools/call", name="remember", arguments={"content": "cut in the middle of \ud83d"})
+    assert "surrogate" in shared_wire.answer(number)["error"]["message"]
+    assert not any(shared_wire.call("status")["counts"].values())
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        pytest.param("memory/dance", {}, id="an unknown method"),
+        pytest.param("tools/call", {}, id="a call without a name"),
+        pytest.param("tools/call", {"name": 7}, id="a name that is no text"),
+        pytest.param("tools/call", {"name": "recall", "arguments": "query"}, id="arguments that are no object"),
+        pytest.param("resources/read", {"uri": "memory://nothing"}, id="an unknown resource"),
+        pytest.param("prompts/get", {"name": "nothing"}, id="an unknown prompt"),
+    ],
+)
+def test_a_wrong_request_gets_an_error_and_the_server_goes_on(shared_wire, method, params):
+    answer = shared_wire.answer(shared_wire.ask(method, **params))
+    assert answer["error"]["message"]
+    assert "tools" in shared_wire.answer(shared_wire.ask("tools/list"))["result"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        pytest.param("dream_on", {}, "dream_on", id="an unknown tool"),
+        pytest.param("recall", {"query": "x", "limt": 3}, "limt", id="an unknown argument"),
+        pytest.param("remember", {}, "content", id="a missing argument"),
+        pytest.param("remember", {"content": 5}, "content", id="a number for a text"),
+        pytest.param("remember", {"content": "x", "tags": "one"}, "tags", id="a text for a list"),
+        pytest.param("remember", {"content": "x", "tags": [1]}, "tags", id="a list of numbers"),
+        pytest.param("remember", {"content": "x", "pin": "perhaps"}, "pin", id="a text for a flag"),
+        pytest.param("recall", {"query": "x", "limit": "many"}, "limit", id="a text for a number"),
+        pytest.param("recall", {"query": None}, "query", id="null for a text"),
+        pytest.param("inspect", {"ids": {"a": 1}}, "ids", id="an object for a list"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_the_server_goes_on(server, tool, arguments, named):
+    assert named in server.refused(tool, **arguments)
+    assert server.call("status")["version"]
+
+
+NOISY = """
+import os, sys
+from reverie.server import calls, serve
+from reverie.settings import load_settings
+
+honest = calls.status
+
+async def noisy(workspace):
+    print("a stray print")
+    sys.stdout.write("a stray write\\n" * 2_000)
+    sys.stdout.flush()
+    os.write(1, b"straight to the descriptor\\n")
+    os.system("echo from a child")
+    return await honest(workspace)
+
+calls.status = noisy
+serve.serve(load_settings())
+"""
+
+
+def test_stray_output_never_reaches_the_wire(wire):
+    noisy = wire(program=[sys.executable, "-c", NOISY])
+    noisy.shake_hands()
+    for _ in range(3):
+        assert noisy.call("status")["project"] == "tests"  # every line on the way is read as JSON-RPC
+    noisy.hang_up()
+    while line := noisy.next_line():
+        json.loads(line)
+    for stray in ("a stray print", "a stray write", "straight to the descriptor", "from a child"):
+        assert stray in noisy.stderr
