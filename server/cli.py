@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     os.umask(0o077)  # whatever is written belongs to its owner alone
+    # onnxruntime leaves a device id and a database in the user's cache as soon as it is imported.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         if command == "serve":
             from reverie.server.serve import serve

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from reverie.storage.wording import search_text
@@ -35,3 +37,14 @@ def test_a_run_of_characters_without_spaces_is_found_by_any_two_neighbours() -> 
 
 def test_several_texts_are_searched_as_one() -> None:
     assert search_text("a title", "", "a body") == "a title\na body"
+
+
+@pytest.mark.parametrize("piece", ["x", "X", "1", "_", "é", "日", "a.", "aB", "a-", "::", "a1_"])
+def test_a_hundred_thousand_characters_without_a_space_take_no_time(piece: str) -> None:
+    started = time.perf_counter()
+    search_text(piece * (100_000 // len(piece)))
+    assert time.perf_counter() - started < 1.0
+
+
+def test_accents_do_not_make_an_identifier() -> None:
+    assert search_text("Café déjà vu") == "Café déjà vu"
