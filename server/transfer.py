@@ -1,6 +1,9 @@
 """The commands that carry memories in and out of files."""
 
+import shutil
+import signal
 import sys
+import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Iterator
@@ -79,7 +82,8 @@ def text_from_stdin() -> str:
         InvalidInput: if it is not UTF-8.
     """
     try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
+        with _interruptible():
+            return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput("TEXT", f"stdin is not UTF-8 at byte {error.start + 1}", "Convert it first.") from None
 
@@ -88,7 +92,12 @@ def text_from_stdin() -> str:
 def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
     """Open what is to be imported, with its size if that is known."""
     if name == _STDIN:
-        yield sys.stdin.buffer, 0
+        with tempfile.TemporaryFile() as spool:
+            with _interruptible():
+                shutil.copyfileobj(sys.stdin.buffer, spool)
+            size = spool.tell()
+            spool.seek(0)
+            yield spool, size
         return
     path = Path(name)
     try:
@@ -97,6 +106,16 @@ def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
         raise InvalidInput("FILE", f"{name} cannot be read ({error.strerror})", "Name a JSON Lines file.") from None
     with file:
         yield file, path.stat().st_size if path.is_file() else 0
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a read at once; asyncio's own way would wait for the read to return."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _told(tally: Imported, name: str, seconds: float) -> list[str]:

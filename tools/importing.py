@@ -13,6 +13,7 @@ from reverie.tools.lines import BadLine, Line, read_lines
 from reverie.tools.workspace import Workspace
 
 _LINES_AT_ONCE = 500
+_TEXTS_AT_ONCE = 128  # an interrupted import waits for no more than these
 _CHARACTERS_AT_ONCE = 2_000_000  # long memories have a vector for each passage
 _MOST_BAD_LINES_TOLD = 1_000
 
@@ -132,5 +133,8 @@ async def _embedded(
     """Return the vectors of every text that has to be written."""
     changed = (memory.content for memory in drafts.values() if memory != known.get(memory.id))
     missing = [text for text in dict.fromkeys(changed) if text not in vectors]
-    embeddings = await workspace.embed(missing) if missing else []
-    return {**vectors, **dict(zip(missing, embeddings, strict=True))}
+    made = dict(vectors)
+    for start in range(0, len(missing), _TEXTS_AT_ONCE):
+        texts = missing[start : start + _TEXTS_AT_ONCE]
+        made |= zip(texts, await workspace.embed(texts), strict=True)
+    return made
