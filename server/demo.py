@@ -132,11 +132,13 @@ async def _first_session(folder: Path, tell: Tell) -> dict[str, Any]:
                 ]
             )
         )
+        kept = await _looked_after(session, tell, remembered)
     return {
         "handshake_seconds": round(session.handshake, 3),
         "remembered": remembered,
         "first_remember_ms": round(session.milliseconds["remember"][0]),
         "remember_ms": round(statistics.median(session.milliseconds["remember"])),
+        **kept,
     }
 
 
@@ -149,9 +151,9 @@ async def _second_session(folder: Path, tell: Tell, remembered: list[dict[str, A
         tell("Someone says what cannot be true as well. Both are kept, and the assistant is told:", "")
         tell(f"  + {CONFLICT['content']}")
         tell(*(f"  ! at odds with: {other['content']} ({other['reason']})" for other in conflict["conflicts"]))
-        kept = await _looked_after(session, tell, remembered)
+        refused = await _tried_to_forget(session, tell, remembered)
     recall_ms = round(statistics.median(session.milliseconds["recall"]))
-    return {"recalled": answers, "recall_ms": recall_ms, "conflict": conflict, **kept}
+    return {"recalled": answers, "recall_ms": recall_ms, "conflict": conflict, "refused": refused}
 
 
 async def _until_ready(session: Session) -> None:
@@ -170,25 +172,33 @@ async def _asked(session: Session, tell: Tell, question: str) -> dict[str, str]:
 
 
 async def _looked_after(session: Session, tell: Tell, remembered: list[dict[str, Any]]) -> dict[str, Any]:
-    """Promote one memory, pin another, and try to forget the pinned one."""
-    passing = next(answer["id"] for answer, learned in _paired(remembered) if "storm surge" in learned["content"])
-    rule = next(answer["id"] for answer, learned in _paired(remembered) if "high water" in learned["content"])
-    moved = await session.call("promote", id=passing)
-    pinned = await session.call("pin", id=rule)
-    refused = await session.call("forget", ids=[rule], reason="the demo tries it")
+    """Promote one memory and pin another."""
+    moved = await session.call("promote", id=_id_of("in feet", remembered))
+    pinned = await session.call("pin", id=_id_of("high water", remembered))
     tell(
         "",
-        "What proved lasting is promoted, what must stay is pinned, and a pin holds:",
+        "What proves lasting is promoted; what must never go is pinned:",
         "",
         *columns(
             [
-                ("promote", "the storm surge model", f"{moved['from_layer']} to {moved['to_layer']}"),
-                ("pin", "no deploys around high water", "pinned" if pinned["pinned"] else "not pinned"),
-                ("forget", "no deploys around high water", f"refused: {refused['skipped'][0]['reason']}"),
+                ("promote", "the nightly import fails on feet", f"{moved['from_layer']} to {moved['to_layer']}"),
+                ("pin", "never deploy around high water", "pinned" if pinned["pinned"] else "not pinned"),
             ]
         ),
     )
-    return {"promoted": moved, "pinned": pinned, "refused": refused}
+    return {"promoted": moved, "pinned": pinned}
+
+
+async def _tried_to_forget(session: Session, tell: Tell, remembered: list[dict[str, Any]]) -> dict[str, Any]:
+    """Try to forget the pinned memory, which must not work."""
+    refused = await session.call("forget", ids=[_id_of("high water", remembered)], reason="the demo tries it")
+    reason = refused["skipped"][0]["reason"] if refused["skipped"] else "nothing was refused"
+    tell("", "And a pin holds:", "", *columns([("forget", "never deploy around high water", f"refused: {reason}")]))
+    return refused
+
+
+def _id_of(words: str, remembered: list[dict[str, Any]]) -> str:
+    return next(str(answer["id"]) for answer, learned in _paired(remembered) if words in learned["content"])
 
 
 def _paired(remembered: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:

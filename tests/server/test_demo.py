@@ -55,7 +55,7 @@ def test_each_question_finds_its_answer_by_other_words(story: dict[str, Any], nu
 def test_the_conflict_is_noticed_and_the_pin_holds(story: dict[str, Any]) -> None:
     [conflict] = story["conflict"]["conflicts"]
     assert conflict["content"] == "The API listens on port 8080."
-    assert (story["promoted"]["from_layer"], story["promoted"]["to_layer"]) == ("working", "episodic")
+    assert (story["promoted"]["from_layer"], story["promoted"]["to_layer"]) == ("episodic", "semantic")
     assert (story["refused"]["forgotten"], story["refused"]["skipped"][0]["reason"]) == ([], "pinned")
 
 
