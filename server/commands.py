@@ -5,10 +5,10 @@ Everything heavy is imported by the command that needs it, after `load_tools`, w
 
 import asyncio
 from argparse import Namespace
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reverie.server.parts import load_tools
 from reverie.server.telling import told_recalled, told_remembered, told_status
@@ -142,7 +142,7 @@ async def _reembed(settings: Settings, given: Namespace) -> int:
     return await run_reembed(settings, given)
 
 
-_COMMANDS: Mapping[str, Callable[[Settings, Namespace], Awaitable[int]]] = {
+_COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]]] = {
     "status": _status,
     "remember": _remember,
     "recall": _recall,

@@ -71,7 +71,8 @@ class Session:
         self.milliseconds.setdefault(tool, []).append((time.perf_counter() - started) * 1000)
         if result.is_error or result.structured_content is None:
             raise ReverieError(f"The demo failed at {tool}: {result.content}. Please report this.")
-        return result.structured_content
+        answer: dict[str, Any] = result.structured_content
+        return answer
 
 
 async def demo(*, as_json: bool = False) -> int:

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
@@ -47,7 +48,7 @@ def paragraph(text: str, indent: str = _INDENT) -> str:
     return "\n".join(wrapped)
 
 
-def columns(rows: list[tuple[str, ...]], indent: str = "  ") -> list[str]:
+def columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
     """Align rows in columns, two spaces apart."""
     widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))] if rows else []
     return [

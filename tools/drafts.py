@@ -94,4 +94,4 @@ def _trust(fields: Mapping[str, Any], base: Memory | None) -> float:
     if base is not None and "source" not in fields and "trust" not in fields:
         return base.trust
     source: Source = fields.get("source") or (base.source if base is not None else "import")
-    return min(fields.get("trust", 1.0), trust_of(source))
+    return min(float(fields.get("trust", 1.0)), trust_of(source))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,7 +61,7 @@ def line_of(memory: Memory) -> bytes:
 async def _oldest_first(workspace: Workspace, project: str, progress: Progress) -> AsyncIterator[Memory]:
     """Read memories by creation and id, a few hundred at a time: a store may be larger than memory."""
     where = equals("project", project) if project else None
-    order = {}
+    order: dict[str, datetime] = {}
     for layer in LAYERS:
         rows = await workspace.store.database.table(layer).rows(["id", "created_at"], where)
         order |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
