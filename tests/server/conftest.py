@@ -292,3 +292,21 @@ def shared_wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
         wire = starter()
         wire.shake_hands()
         yield wire
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
+    """Read the whole store of the test with the real command."""
+
+    def export() -> list[dict[str, Any]]:
+        file = tmp_path / "export.jsonl"
+        subprocess.run(
+            [sys.executable, "-m", "reverie", "export", str(file)],
+            env=_environment(tmp_path / "home", {}),
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+        return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+    return export
