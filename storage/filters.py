@@ -88,9 +88,14 @@ def is_set(column: str) -> Condition:
     return Condition(f"{column} IS NOT NULL")
 
 
-def at_least(column: str, number: int) -> Condition:
+def at_least(column: str, number: float) -> Condition:
     """Match rows whose number is this or more."""
     return Condition(f"{column} >= {literal(number)}")
+
+
+def at_most(column: str, number: float) -> Condition:
+    """Match rows whose number, or a formula of columns, is this or less."""
+    return Condition(f"{column} <= {literal(number)}")
 
 
 def active_at(moment: datetime) -> Condition:

@@ -14,12 +14,17 @@ from reverie.storage.vectors import MOST_ON_SHELVES
 KEEP_VERSIONS_FOR = timedelta(minutes=15)
 """Other processes read the newest version; a quarter of an hour is far longer than any read of theirs takes."""
 
-WRITES_BETWEEN_LOOKS = 4
+WRITES_BETWEEN_LOOKS = 8
+SECONDS_TO_REST = 1.0
+"""So long after the last write the store counts as at rest, and is tidied more thoroughly."""
+
 FEWEST_ROWS_TO_INDEX_VECTORS = 4_000
 FEWEST_ROWS_TO_INDEX_VALUES = 5_000
 
-_MOST_SIDE_PIECES = 48
-_FEWEST_PIECES, _MOST_PIECES, _ROWS_PER_PIECE = 8, 40, 1_000
+_MOST_SIDE_PIECES = 64
+_ROWS_PER_PIECE = 1_000
+_PIECES_AT_REST, _MOST_PIECES_AT_REST = 6, 24
+_PIECES_WHEN_BUSY, _MOST_PIECES_WHEN_BUSY = 32, 64
 
 log = logging.getLogger(__name__)
 
@@ -31,37 +36,51 @@ class Upkeep:
         self._database = database
         self._writes = 0
         self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def note_write(self) -> None:
-        """Count a write; every few of them, start looking after the tables behind the answer."""
+        """Count a write: look after the tables every few of them, and once more when they cease."""
         self._writes += 1
-        if self._writes >= WRITES_BETWEEN_LOOKS and (self._task is None or self._task.done()):
-            self._writes = 0
-            self._task = asyncio.create_task(self._look())
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(SECONDS_TO_REST, self._start, True)
+        if self._writes % WRITES_BETWEEN_LOOKS == 0:
+            self._start(False)
 
     async def stop(self) -> None:
         """Leave off; a merge or an index that is cut short leaves the table as it was."""
+        if self._timer is not None:
+            self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def run(self) -> list[str]:
-        """Do what is due and return the tables that were worked on; another process at work leaves none."""
+    def _start(self, at_rest: bool) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._look(at_rest))
+
+    async def run(self, *, at_rest: bool = True) -> list[str]:
+        """Do what is due and return the tables that were worked on; another process at work leaves none.
+
+        Merging rewrites a table and competes with what goes on, so a busy store is let go further than one
+        at rest.
+        """
         async with self._database.upkeep_lock.held_if_free() as ours:
             if not ours:
                 return []
-            return [name for name in (*LAYERS, *SIDE_TABLES) if await self._keep(self._database.table(name))]
+            tables = [self._database.table(name) for name in (*LAYERS, *SIDE_TABLES)]
+            return [table.name for table in tables if await self._keep(table, at_rest=at_rest)]
 
-    async def _look(self) -> None:
+    async def _look(self, at_rest: bool) -> None:
         try:
-            await self.run()
+            await self.run(at_rest=at_rest)
         except StoreError as error:
             # Nothing is lost by waiting: the tables are only slower than they could be.
             log.info("Upkeep was put off: %s", error)
 
-    async def _keep(self, table: Table) -> bool:
+    async def _keep(self, table: Table, *, at_rest: bool) -> bool:
         rows = await table.count()
-        in_pieces = await table.fragments() > _most_pieces(table.name, rows)
+        in_pieces = await table.fragments() > _most_pieces(table.name, rows, at_rest=at_rest)
         if in_pieces:
             await table.tidy(KEEP_VERSIONS_FOR)
         return await self._index(table, rows) or in_pieces
@@ -87,8 +106,9 @@ class Upkeep:
         return sum(await asyncio.gather(*(self._database.table(name).count() for name in names)))
 
 
-def _most_pieces(table: str, rows: int) -> int:
+def _most_pieces(table: str, rows: int, *, at_rest: bool) -> int:
     """Return how many pieces a table may lie in: merging costs more, and is worth less, the larger it is."""
     if table not in LAYERS:
         return _MOST_SIDE_PIECES
-    return min(_MOST_PIECES, _FEWEST_PIECES + rows // _ROWS_PER_PIECE)
+    few, many = (_PIECES_AT_REST, _MOST_PIECES_AT_REST) if at_rest else (_PIECES_WHEN_BUSY, _MOST_PIECES_WHEN_BUSY)
+    return min(many, few + rows // _ROWS_PER_PIECE)

@@ -191,9 +191,11 @@ async def _confirm_identical(
 async def _confirm(workspace: Workspace, known: Memory, draft: Memory, now: datetime) -> bool:
     """Count a confirmation if the text comes from a source that has not said it before."""
     voice = draft.source
+    if _has_said(known, voice):  # the common case, which needs no lock
+        return False
     async with workspace.store.changing():
         fresh = (await workspace.store.get([known.id])).get(known.id)
-        if fresh is None or voice == fresh.source or voice in fresh.confirmed_by:
+        if fresh is None or _has_said(fresh, voice):
             return False
         voices = (*fresh.confirmed_by, voice)
         await workspace.store.change(
@@ -204,6 +206,10 @@ async def _confirm(workspace: Workspace, known: Memory, draft: Memory, now: date
             at=now,
         )
     return True
+
+
+def _has_said(memory: Memory, voice: Source) -> bool:
+    return voice == memory.source or voice in memory.confirmed_by
 
 
 def _remembered(memory: Memory, around: Neighbours, *, confirmed: bool, warnings: list[str]) -> Remembered:

@@ -5,13 +5,28 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reverie.dream.sweep import SweepPlan, plan_sweep
-from reverie.lifecycle.archive import ARCHIVE_AFTER_DAYS
+from reverie.lifecycle.archive import (
+    ARCHIVE_AFTER_DAYS,
+    ARCHIVE_BELOW_ACCESSES,
+    ARCHIVE_BELOW_IMPORTANCE,
+    LOW_VALUE_AFTER_DAYS,
+    LOW_VALUE_IMPORTANCE,
+)
+from reverie.lifecycle.elapsed import SECONDS_PER_DAY
+from reverie.lifecycle.importance import WEIGHTS
 from reverie.lifecycle.lasting import LIVING
-from reverie.lifecycle.promotion import SEMANTIC_ACCESSES
+from reverie.lifecycle.promotion import CORE_ACCESSES, SEMANTIC_ACCESSES
+from reverie.lifecycle.surprise import MAX_ADJUSTMENT
+from reverie.lifecycle.tiers import LIFESPAN_SECONDS
 from reverie.memory import Memory
 from reverie.storage import filters
 from reverie.storage.filters import Condition
 from reverie.tools.workspace import Workspace
+
+_LIFESPAN_DAYS = LIFESPAN_SECONDS / SECONDS_PER_DAY
+
+# adjusted_importance in SQL, without its bounds: they do not matter to what is asked of it here.
+_BASE = f"importance + {2 * MAX_ADJUSTMENT} * least(coalesce(surprise, 0.5), 1.0) - {MAX_ADJUSTMENT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +73,32 @@ async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:
 
 
 def _worth_a_look(now: datetime, *, any_tier: bool) -> Condition:
-    """Match every memory that some rule could act on now, so that a large store is not read whole."""
-    living = filters.one_of("status", LIVING)
-    due = (
+    """Match every memory that some rule could act on now, so that a large store is not read whole.
+
+    It may match too much, never too little: the rules themselves decide.
+    """
+    fading = filters.equals("layer", "episodic") & filters.equals("pinned", False)
+    outlived = fading & (filters.is_set("tier") | _older(now, _LIFESPAN_DAYS))
+    if any_tier:  # a domain with a default tier gives every fading memory a lifespan
+        outlived |= fading
+    return filters.one_of("status", LIVING) & (
         filters.equals("layer", "working")
         | filters.not_after("forget_after", now)
-        | filters.is_set("tier")
-        | filters.at_least("access_count", SEMANTIC_ACCESSES)
+        | (filters.equals("layer", "episodic") & filters.at_least("access_count", SEMANTIC_ACCESSES))
+        | (filters.equals("core", False) & filters.at_least("access_count", CORE_ACCESSES))
+        | outlived
         | (
-            filters.equals("layer", "episodic")
-            & filters.before("created_at", now - timedelta(days=ARCHIVE_AFTER_DAYS))
+            fading
+            & _older(now, ARCHIVE_AFTER_DAYS)
+            & filters.at_most("access_count", ARCHIVE_BELOW_ACCESSES - 1)
+            & filters.at_most(_BASE, ARCHIVE_BELOW_IMPORTANCE / WEIGHTS["base"])
         )
+        | (fading & _older(now, LOW_VALUE_AFTER_DAYS) & filters.at_most("importance", LOW_VALUE_IMPORTANCE))
     )
-    if any_tier:  # a domain with a default tier gives every fading memory a lifespan
-        due |= filters.equals("layer", "episodic")
-    return living & due
+
+
+def _older(now: datetime, days: float) -> Condition:
+    return filters.before("created_at", now - timedelta(days=days))
 
 
 async def _apply(workspace: Workspace, plan: SweepPlan, now: datetime) -> None:

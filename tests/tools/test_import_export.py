@@ -410,6 +410,17 @@ async def test_a_reason_is_one_line_of_reasonable_length(workspace: Workspace) -
     assert "\n" not in reason
 
 
+async def test_after_an_import_every_text_is_indexed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "_LINES_AT_ONCE", 10)
+    await imported(workspace, *({"content": f"memory {number}", "layer": "semantic"} for number in range(50)))
+    table = workspace.store.database.table("semantic")
+    for index in await table.lance.list_indices():
+        statistics = await table.lance.index_stats(index.name)
+        assert statistics is not None
+        assert statistics.num_unindexed_rows == 0
+    assert await table.fragments() == 1
+
+
 async def test_an_empty_file_imports_nothing(workspace: Workspace) -> None:
     assert await imported(workspace) == Imported()
 
