@@ -24,6 +24,9 @@ from reverie.storage.table import Table, TextHit
 from reverie.storage.vectors import Vectors
 from reverie.storage.wording import search_text
 
+_MOST_FAMILIAR = 1_000
+_LONGEST_FAMILIAR = 2_000
+
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
@@ -42,6 +45,7 @@ class MemoryStore:
         self.new_id = new_id
         self.journal = Journal(database.table("events"))
         self.vectors = Vectors(database)
+        self._familiar: dict[str, Memory] = {}
 
     @classmethod
     async def open(cls, folder: Path, stamp: Stamp, *, session: str, new_id: IdMaker, now: datetime) -> Self:
@@ -110,6 +114,26 @@ class MemoryStore:
         parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.layers))
         return _newest_of_each([memory for part in parts for memory in part])
 
+    async def familiar(self, hits: Sequence[Hit], scope: Scope) -> dict[str, Memory]:
+        """Return the memories behind vector hits, from memory where this process met them before.
+
+        Texts never change, so this is safe for comparing them; counters and marks may be out of date.
+        """
+        found = {hit.id: self._familiar[hit.id] for hit in hits if hit.id in self._familiar}
+        unknown = {hit.id: Whereabouts(hit.table, hit.place) for hit in hits if hit.id not in found}
+        if unknown:
+            read = await self.fetch(unknown, list(unknown), scope)
+            self._get_to_know(read)
+            found |= {memory.id: memory for memory in read}
+        return found
+
+    def _get_to_know(self, memories: Sequence[Memory]) -> None:
+        for memory in memories:
+            if len(memory.content) <= _LONGEST_FAMILIAR:
+                self._familiar[memory.id] = memory
+        while len(self._familiar) > _MOST_FAMILIAR:
+            del self._familiar[next(iter(self._familiar))]
+
     async def _fetch_from(
         self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
     ) -> list[Memory]:
@@ -160,6 +184,7 @@ class MemoryStore:
             rows = to_table(part, self.database.stamp.dimensions)
             version = await self.database.table(layer).add(rows)
             self.vectors.note_added(layer, version, rows)
+            self._get_to_know([item.memory for item in part])
 
         return [append(layer, part) for layer, part in _by_layer(items).items()]
 
@@ -188,6 +213,8 @@ class MemoryStore:
         )
         if known:
             await self.database.table("passages").delete(one_of("memory_id", known))
+        for memory_id in ids:
+            self._familiar.pop(memory_id, None)
         await self._write_passages(items)
         for layer, part in _by_layer(items).items():
             await self.database.table(layer).upsert(to_table(part, self.database.stamp.dimensions))

@@ -8,7 +8,6 @@ from reverie.lifecycle.likeness import contradictions
 from reverie.lifecycle.surprise import NEIGHBOURS, is_duplicate, surprise_from
 from reverie.memory import Memory
 from reverie.storage.scope import Scope
-from reverie.storage.store import Whereabouts
 from reverie.tools.results import Conflict
 from reverie.tools.workspace import Workspace
 
@@ -39,8 +38,7 @@ async def neighbours_of(
     scope = Scope(projects=workspace.visible_from(project), statuses=("active",))
     hits = await workspace.store.nearest(vector, scope, _LOOKED_AT)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
-    seen = {hit.id: Whereabouts(hit.table, hit.place) for hit in near}
-    found = {memory.id: memory for memory in await workspace.store.fetch(seen, list(seen), scope)}
+    found = await workspace.store.familiar(near, scope)
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),

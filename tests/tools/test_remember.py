@@ -189,3 +189,10 @@ async def test_files_named_by_the_caller_are_kept_as_anchors(workspace: Workspac
     first, second = (await workspace.store.resolve(kept.id)).anchors
     assert (first.path, first.symbol) == ("core/settings.py", "parse_config")
     assert (second.path, second.symbol) == ("README.md", None)
+
+
+async def test_long_texts_are_compared_too(keep: Keep) -> None:
+    long = "the harbour and its lamp " * 200
+    first = await keep(long + "stand on pier 7")
+    other = await keep(long + "stand on pier 8")
+    assert [conflict.id for conflict in other.conflicts] == [first.id]
