@@ -1,18 +1,26 @@
-"""Bringing back what was let go, or undoing one recorded change."""
+"""Bringing back what was let go, or undoing one recorded change.
 
-from collections.abc import Mapping
+What comes back counts as recalled, and the next sweep does not take it away again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.lifecycle.lasting import LIVING
+from reverie.lifecycle.reprieve import reprieved
 from reverie.memory import Memory
+from reverie.storage.accesses import record
 from reverie.storage.journal import Event
 from reverie.tools.arguments import checked_ids
 from reverie.tools.results import Restored, Skipped
 from reverie.tools.workspace import Workspace
 
 _LET_GO = ("expired", "superseded", "quarantined", "challenged")
-_BACK: Mapping[str, Any] = {"status": "active", "expired_at": None, "status_reason": None, "superseded_by": None}
+_CLEARED = ("status", "expired_at", "status_reason", "superseded_by")
+_RAISED = ("forget_after", "tier")
 
 
 async def restore(
@@ -38,12 +46,30 @@ async def restore(
 async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime) -> Restored:
     memories = [await workspace.store.resolve(memory_id) for memory_id in ids]
     gone = [memory for memory in memories if memory.status in _LET_GO]
-    await workspace.store.change(gone, _BACK, action="restored", actor="restore", at=now)
+    for memory in gone:
+        back = _reprieved(workspace, memory, now)
+        values = {name: getattr(back, name) for name in _CLEARED} | _raised(memory, back)
+        await workspace.store.change([memory], values, action="restored", actor="restore", at=now)
+    await _count_as_recalled(workspace, gone, now)
     workspace.upkeep.note_write()
     return Restored(
         [memory.id for memory in gone],
         [Skipped(memory.id, "already active") for memory in memories if memory.status not in _LET_GO],
     )
+
+
+def _reprieved(workspace: Workspace, memory: Memory, now: datetime) -> Memory:
+    settings = workspace.settings
+    return reprieved(memory, now, workspace.store.session, settings.retention, settings.tier)
+
+
+def _raised(memory: Memory, back: Memory) -> dict[str, Any]:
+    """Return what a reprieve changed besides the status, so that the journal names only that."""
+    return {name: getattr(back, name) for name in _RAISED if getattr(back, name) != getattr(memory, name)}
+
+
+async def _count_as_recalled(workspace: Workspace, memories: Sequence[Memory], now: datetime) -> None:
+    await record(workspace.store, [memory.id for memory in memories], now)
 
 
 async def _event(workspace: Workspace, event_id: str) -> Event:
@@ -88,5 +114,11 @@ async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: da
     if layer is not None and layer != memory.layer:
         memory = await workspace.store.move(memory, layer, actor="restore", at=now, reason=event.id)
     if before:
+        comes_back = memory.status not in LIVING and before.get("status") in LIVING
+        if comes_back:
+            found = replace(memory, **before)
+            before |= _raised(found, _reprieved(workspace, found, now))
         await workspace.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
+        if comes_back:
+            await _count_as_recalled(workspace, [memory], now)
     return bool(before) or layer is not None

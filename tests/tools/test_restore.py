@@ -3,17 +3,21 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.settings import RETENTION_MODES
+from reverie.tools import remember
 from reverie.tools.forget import Request, forget
 from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
+from reverie.tools.sweep import sweep
 from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
 
 
 async def _last_event(workspace: Workspace, memory_id: str) -> str:
@@ -80,3 +84,109 @@ async def test_what_was_purged_cannot_be_restored(workspace: Workspace, keep: Ke
 async def test_a_wrong_request_is_told_what_to_give(workspace: Workspace, arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         await restore(workspace, **arguments)  # type: ignore[arg-type]
+
+
+# ── what a sweep let go and a user brought back stays ─────────────────────────────────────────────────────────────
+
+
+async def _swept_away(workspace: Workspace, memory_id: str) -> None:
+    assert [memory_id] in (await sweep(workspace)).let_go.values()
+
+
+async def _stays(workspace: Workspace, memory_id: str) -> None:
+    assert (await sweep(workspace)).let_go == {}
+    assert (await workspace.store.resolve(memory_id)).status == "active"
+
+
+@pytest.mark.parametrize("retention", RETENTION_MODES)
+async def test_what_was_let_go_as_faded_and_restored_stays(
+    open_workspace: OpenWorkspace, clock: Callable[[], object], retention: str
+) -> None:
+    workspace = await open_workspace(retention=retention)
+    kept = await remember.remember(workspace, remember.Request(content="ship moon", layer="episodic", importance=0.1))
+    clock.advance(days=400)  # type: ignore[attr-defined]
+    await _swept_away(workspace, kept.id)
+    assert (await restore(workspace, ids=[kept.id])).restored == [kept.id]
+    await _stays(workspace, kept.id)
+
+
+async def test_a_deadline_that_has_passed_is_cleared(
+    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+) -> None:
+    kept = await keep("the fair is in town", forget_after="2d")
+    clock.advance(days=3)  # type: ignore[attr-defined]
+    await _swept_away(workspace, kept.id)
+    await restore(workspace, ids=[kept.id])
+    assert (await workspace.store.resolve(kept.id)).forget_after is None
+    await _stays(workspace, kept.id)
+
+
+async def test_a_deadline_still_to_come_is_kept(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the fair is in town", forget_after="2d")
+    await forget(workspace, Request(ids=[kept.id]))
+    deadline = (await workspace.store.resolve(kept.id)).forget_after
+    await restore(workspace, ids=[kept.id])
+    assert (await workspace.store.resolve(kept.id)).forget_after == deadline is not None
+
+
+@pytest.mark.parametrize(
+    ("tier", "days", "raised"),
+    [
+        pytest.param("goldfish", 1, "standard", id="8 h gone, 7 d to come"),
+        pytest.param("goldfish", 8.2, "elephant", id="standard (8.4 d with a recall) would end within 8 h"),
+        pytest.param("standard", 10, "elephant", id="7 d gone, 90 d to come"),
+        pytest.param("elephant", 100, "permanent", id="90 d gone, nothing longer but for ever"),
+    ],
+)
+async def test_an_outlived_tier_is_raised(
+    workspace: Workspace, keep: Keep, clock: Callable[[], object], tier: str, days: float, raised: str
+) -> None:
+    kept = await keep("the harbour froze", layer="episodic", importance=0.6, tier=tier)
+    clock.advance(days=days)  # type: ignore[attr-defined]
+    await _swept_away(workspace, kept.id)
+    await restore(workspace, ids=[kept.id])
+    assert (await workspace.store.resolve(kept.id)).tier == raised
+    await _stays(workspace, kept.id)
+
+
+async def test_a_tier_that_was_not_outlived_is_left_alone(
+    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+) -> None:
+    kept = await keep("the harbour froze", layer="episodic", tier="standard")
+    clock.advance(days=5)  # type: ignore[attr-defined]
+    await forget(workspace, Request(ids=[kept.id]))
+    await restore(workspace, ids=[kept.id])
+    assert (await workspace.store.resolve(kept.id)).tier == "standard"
+    await _stays(workspace, kept.id)
+
+
+async def test_the_tier_of_the_domain_does_not_take_it_away_again(
+    open_workspace: OpenWorkspace, clock: Callable[[], object]
+) -> None:
+    workspace = await open_workspace(tier="standard")
+    kept = await remember.remember(workspace, remember.Request(content="ship moon", layer="episodic"))
+    clock.advance(days=10)  # type: ignore[attr-defined]
+    await _swept_away(workspace, kept.id)
+    await restore(workspace, ids=[kept.id])
+    assert (await workspace.store.resolve(kept.id)).tier == "elephant"
+    await _stays(workspace, kept.id)
+
+
+async def test_undoing_the_sweep_by_its_event_keeps_the_memory_too(
+    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+) -> None:
+    kept = await keep("ship moon", layer="episodic", importance=0.1)
+    clock.advance(days=400)  # type: ignore[attr-defined]
+    await _swept_away(workspace, kept.id)
+    await restore(workspace, event_id=await _last_event(workspace, kept.id))
+    await _stays(workspace, kept.id)
+
+
+async def test_a_restore_counts_as_a_recall(workspace: Workspace, keep: Keep, clock: Callable[[], object]) -> None:
+    kept = await keep("the lamp burns oil")
+    await forget(workspace, Request(ids=[kept.id]))
+    clock.advance(days=1)  # type: ignore[attr-defined]
+    await restore(workspace, ids=[kept.id])
+    memory = await workspace.store.resolve(kept.id)
+    assert (memory.access_count, memory.last_accessed_at) == (1, workspace.now)
+    assert memory.tier is None
