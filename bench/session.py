@@ -1,0 +1,107 @@
+"""One server process, spoken to over its pipes as a client would, with a clock beside it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Self
+
+SERVE = (sys.executable, "-m", "reverie", "serve")
+_HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+
+
+def environment_for(home: Path) -> dict[str, str]:
+    """Return this environment with nothing set but the data folder and the project."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OPENAI_"))}
+    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "bench"}
+
+
+class Session:
+    """A server from start to end; `started` is when its process was."""
+
+    def __init__(self, home: Path, program: tuple[str, ...] = SERVE) -> None:
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment_for(home),
+            cwd=home.parent,
+        )
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the process was started."""
+        return time.perf_counter() - self.started
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request and return its result."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._number += 1
+        request = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.flush()
+        while line := self.process.stdout.readline():
+            message = json.loads(line)
+            if message.get("id") == self._number:
+                return dict(message["result"])
+        raise RuntimeError("The server has gone.")
+
+    def shake_hands(self) -> Self:
+        """Open the session as clients do."""
+        assert self.process.stdin is not None
+        self.ask("initialize", **_HELLO)
+        self.process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        self.process.stdin.flush()
+        return self
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool and return its structured content."""
+        result = self.ask("tools/call", name=tool, arguments=arguments)
+        if result.get("isError"):
+            raise RuntimeError(result["content"][0]["text"])
+        return dict(result["structuredContent"])
+
+    def timed(self, tool: str, **arguments: Any) -> float:
+        """Call a tool and return the seconds it took to answer."""
+        before = time.perf_counter()
+        self.call(tool, **arguments)
+        return time.perf_counter() - before
+
+    def until_ready(self) -> Self:
+        """Wait until recall searches by meaning."""
+        while self.call("recall", query="is anybody there", limit=1)["index_state"] != "ready":
+            time.sleep(0.02)
+        return self
+
+    def memory(self) -> tuple[float, float]:
+        """Return the megabytes that are resident, and this process's share of them (PSS)."""
+        text = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text("ascii")
+        sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in text.splitlines()[1:]}
+        return sizes["Rss"], sizes["Pss"]
+
+    def close(self) -> float:
+        """Hang up and return the seconds until the process is gone."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        before = time.perf_counter()
+        self.process.stdin.close()
+        self.process.wait(30)
+        took = time.perf_counter() - before
+        self.process.stdout.close()
+        return took
