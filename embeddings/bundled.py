@@ -141,6 +141,8 @@ def _load(bundle: Path) -> _Model:
     try:
         from tokenizers import Tokenizer
 
+        # onnxruntime leaves a device id and a database in the user's cache as soon as it is imported.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         ort: Any = import_module("onnxruntime")  # a plain import would need types it does not have
 
         tokenizer = Tokenizer.from_file(str(bundle / "tokenizer.json"))

@@ -23,8 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     os.umask(0o077)  # whatever is written belongs to its owner alone
-    # onnxruntime leaves a device id and a database in the user's cache as soon as it is imported.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         if command == "serve":
             from reverie.server.serve import serve
@@ -60,6 +58,14 @@ def build_parser() -> argparse.ArgumentParser:
     _command(commands, "status", "show what is remembered and how the store is doing")
     _add_remember(commands)
     _add_recall(commands)
+    curves = _command(commands, "curves", "draw the forgetting curves, and where a memory stands on them")
+    curves.add_argument(
+        "id", metavar="ID", nargs="?", default="", help="the memory to mark; without it, a typical one"
+    )
+    curves.add_argument("--days", type=float, default=180.0, help="how far to draw")
+    curves.add_argument("--png", metavar="FILE", help="write a picture instead; needs reverie-mcp[plots]")
+    forecast = _command(commands, "forecast", "say what would be let go, moved and kept; change nothing")
+    forecast.add_argument("--days", type=float, default=90.0, help="how far ahead")
     export = _command(commands, "export", "write every memory to a JSON Lines file")
     export.add_argument("file", metavar="FILE", help="where to; - for stdout")
     export.add_argument("--project", default="", help="only the memories of this project")

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -39,6 +40,7 @@ class AccessRecorder:
         self._served: dict[str, datetime] = {}
         self._waiting: list[Access] = []
         self._task: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
 
     def note(self, memories: Iterable[Memory], at: datetime) -> None:
         """Remember that these were served; the writing happens later."""
@@ -56,19 +58,23 @@ class AccessRecorder:
         Raises:
             StoreError: if it cannot be written; what waits is kept for another try.
         """
+        self._hurry.set()
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self._write()
+            await self._task
+        if self._waiting:
+            await self._write()
+        self._hurry.clear()
 
     async def _write_later(self) -> None:
         while self._waiting:
-            await asyncio.sleep(_PAUSE_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), _PAUSE_SECONDS)
             try:
-                # Shielded: a flush that comes meanwhile must not cut a write in two.
-                await asyncio.shield(self._write())
+                await self._write()
             except ReverieError as error:
                 log.warning("Accesses are not written yet: %s", error)
+                if self._hurry.is_set():
+                    return  # flush tries once more, and tells
 
     async def _write(self) -> None:
         batch, self._waiting = self._waiting, []
