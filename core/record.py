@@ -1,6 +1,7 @@
 """A memory as JSON: the form of exports, of the journal and of `inspect`."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -134,9 +135,11 @@ def _count(name: str, value: Any) -> int:
 
 
 def _number(name: str, value: Any, lowest: float, highest: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # Only a float may be infinite, and a huge int cannot be asked: it does not fit into one.
+    endless = isinstance(value, float) and not math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or endless:
         raise InvalidInput(name, f"{value!r} is not a number", f"Give one from {lowest:g} to {highest:g}.")
-    if not lowest <= value <= highest:  # false for NaN too; compared as it is, for an int may be too large a float
+    if not lowest <= value <= highest:
         raise InvalidInput(name, f"{str(value)[:20]} is out of range", f"Give one from {lowest:g} to {highest:g}.")
     return float(value)
 
