@@ -35,10 +35,7 @@ def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if name in _MADE_ANEW or (value is None and name not in _MAY_BE_NULL):
             continue
-        try:
-            fields[name] = decode(name, value)
-        except OverflowError:
-            raise InvalidInput(name, "is a number beyond all bounds", "Give a smaller one.") from None
+        fields[name] = decode(name, value)
     checked_content(fields["content"])
     for name in ("title", "project"):
         checked_label(name, fields.get(name, ""))
