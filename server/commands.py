@@ -142,6 +142,18 @@ async def _reembed(settings: Settings, given: Namespace) -> int:
     return await run_reembed(settings, given)
 
 
+async def _curves(settings: Settings, given: Namespace) -> int:
+    from reverie.server.seeing import run_curves
+
+    return await run_curves(settings, given, opened)
+
+
+async def _forecast(settings: Settings, given: Namespace) -> int:
+    from reverie.server.seeing import run_forecast
+
+    return await run_forecast(settings, given, opened)
+
+
 _COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]]] = {
     "status": _status,
     "remember": _remember,
@@ -149,4 +161,6 @@ _COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]
     "export": _export,
     "import": _import,
     "reembed": _reembed,
+    "curves": _curves,
+    "forecast": _forecast,
 }

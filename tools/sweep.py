@@ -1,6 +1,5 @@
-"""Applying the rules of age and merit to the store, now or in a forecast."""
+"""Applying the rules of age and merit to the store."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -31,7 +30,7 @@ _BASE = f"importance + {2 * MAX_ADJUSTMENT} * least(coalesce(surprise, 0.5), 1.0
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep did, or in a forecast would do: ids by reason."""
+    """What a sweep did: ids by reason."""
 
     let_go: dict[str, list[str]]
     moved: dict[str, list[str]]
@@ -56,15 +55,6 @@ async def sweep(workspace: Workspace) -> Swept:
         await _apply(workspace, plan, now)
     workspace.upkeep.note_write()
     return _told(plan)
-
-
-async def forecast(workspace: Workspace, days: float) -> tuple[Swept, Sequence[Memory]]:
-    """Say what the sweep would do in so many days if nothing is recalled till then; return the rest as kept."""
-    then = workspace.now + timedelta(days=days)
-    memories = await workspace.store.find(filters.one_of("status", LIVING))
-    plan = plan_sweep(memories, then, workspace.settings.retention, workspace.settings.tier)
-    going = {memory.id for memory, _ in plan.let_go}
-    return _told(plan), [memory for memory in memories if memory.id not in going]
 
 
 async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:

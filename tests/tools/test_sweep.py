@@ -9,7 +9,7 @@ from reverie.storage.accesses import record
 from reverie.tools import remember
 from reverie.tools.pin import pin
 from reverie.tools.results import Remembered
-from reverie.tools.sweep import forecast, sweep
+from reverie.tools.sweep import sweep
 from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -162,17 +162,3 @@ async def test_a_pin_outlasts_every_rule(workspace: Workspace, keep: Keep, clock
     clock.advance(days=4000)  # type: ignore[attr-defined]
     assert (await sweep(workspace)).let_go == {}
     assert (await _memory(workspace, kept)).status == "active"
-
-
-async def test_a_forecast_tells_and_changes_nothing(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
-) -> None:
-    going = await keep("ship moon harbour", layer="episodic", importance=0.1)
-    staying = await keep("lamp stone river", layer="semantic")
-    before = await workspace.store.find()
-    told, kept = await forecast(workspace, 91)
-    assert told.let_go == {"archived": [going.id]}
-    assert [memory.id for memory in kept] == [staying.id]
-    assert await workspace.store.find() == before
-    clock.advance(days=91)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == told.let_go

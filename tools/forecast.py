@@ -1,0 +1,89 @@
+"""Looking ahead: what the rules would let go, move and keep in so many days if nothing is recalled till then."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reverie.dream.sweep import plan_sweep
+from reverie.errors import InvalidInput
+from reverie.lifecycle.fate import settled
+from reverie.lifecycle.lasting import LIVING
+from reverie.lifecycle.outlook import ending_of
+from reverie.memory import LAYERS
+from reverie.moments import iso
+from reverie.storage.filters import one_of
+from reverie.tools.arguments import checked_number
+from reverie.tools.workspace import Workspace
+
+LONGEST_DAYS = 36_500.0
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """A memory that would be let go: when, by which rule, and why in words."""
+
+    id: str
+    title: str
+    layer: str
+    project: str
+    at: str
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """A memory that would go to another layer."""
+
+    id: str
+    title: str
+    from_layer: str
+    to_layer: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a day to come would find; `kept` counts by the layer that the memories would be in."""
+
+    at: str
+    days: float
+    curve: str
+    let_go: list[Going]
+    moved: list[Moving]
+    made_core: list[str]
+    kept: dict[str, int]
+
+
+async def forecast(workspace: Workspace, days: float) -> Forecast:
+    """Say what would become of every living memory of the domain; change nothing.
+
+    Raises:
+        InvalidInput: if the days are out of range or end outside the calendar.
+        StoreError: if the store cannot be read.
+    """
+    now, settings = workspace.now, workspace.settings
+    try:
+        then = now + timedelta(days=checked_number("days", days, 0.0, LONGEST_DAYS))
+    except OverflowError:
+        raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
+    memories = await workspace.store.find(one_of("status", LIVING))
+    plan = plan_sweep(memories, then, settings.retention, settings.tier)
+    let_go = []
+    for memory, verdict in plan.let_go:
+        ending = ending_of(memory, now, settings.retention, settings.tier)
+        at = then if ending is None else min(max(ending.at, now), then)
+        let_go.append(
+            Going(memory.id, memory.title, memory.layer, memory.project, iso(at), verdict.rule, verdict.reason)
+        )
+    going = {memory.id for memory, _ in plan.let_go}
+    layers = Counter(settled(memory, then).layer for memory in memories if memory.id not in going)
+    return Forecast(
+        at=iso(then),
+        days=days,
+        curve=settings.retention,
+        let_go=sorted(let_go, key=lambda one: (one.rule, one.at, one.id)),
+        moved=[Moving(memory.id, memory.title, memory.layer, move.to, move.reason) for memory, move in plan.moves],
+        made_core=[memory.id for memory in plan.cores],
+        kept={layer: layers[layer] for layer in LAYERS if layers[layer]},
+    )
