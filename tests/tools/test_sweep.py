@@ -1,15 +1,18 @@
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 import pytest
 
-from reverie.memory import Memory
+from reverie.dream.sweep import plan_sweep
+from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
 from reverie.storage.accesses import record
+from reverie.storage.rows import Embedded
 from reverie.tools import remember
 from reverie.tools.pin import pin
 from reverie.tools.results import Remembered
-from reverie.tools.sweep import sweep
+from reverie.tools.sweep import _planned, sweep
 from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -162,3 +165,53 @@ async def test_a_pin_outlasts_every_rule(workspace: Workspace, keep: Keep, clock
     clock.advance(days=4000)  # type: ignore[attr-defined]
     assert (await sweep(workspace)).let_go == {}
     assert (await _memory(workspace, kept)).status == "active"
+
+
+def _any_memory(dice: random.Random, workspace: Workspace, number: int) -> Memory:
+    written = workspace.now - timedelta(days=dice.choice([0.01, 0.5, 6, 20, 91, 100, 140, 200, 400, 1100]))
+    touched = written + (workspace.now - written) * dice.random()
+    accesses = dice.choice([0, 0, 0, 1, 2, 3, 5, 10, 12])
+    return Memory(
+        id=f"memory-{number:04}",
+        content=f"thing {number}",
+        content_hash=str(number),
+        title="thing",
+        kind=dice.choice(KINDS),
+        layer=dice.choice((*LAYERS, "episodic", "episodic", "episodic")),
+        status=dice.choice((*STATUSES, "active", "active", "active", "active")),
+        trust=dice.choice([0.4, 0.5, 0.7, 1.0]),
+        importance=dice.choice([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.69, 0.7, 0.9, 1.0]),
+        surprise=dice.choice([None, 0.0, 0.2, 0.5, 0.8, 1.0, 2.0]),
+        stability=dice.random(),
+        created_at=written,
+        happened_at=written,
+        updated_at=written,
+        access_count=accesses,
+        last_accessed_at=touched if accesses else None,
+        access_times=(touched,) * accesses,
+        sessions=tuple(f"s{n}" for n in range(min(accesses, 4))),
+        core=dice.random() < 0.1,
+        pinned=dice.random() < 0.1,
+        tier=dice.choice((None, None, None, *TIERS)),
+        forget_after=dice.choice([None, None, None, workspace.now, workspace.now - timedelta(days=1)]),
+        embedder=workspace.embedder.stamp,
+    )
+
+
+@pytest.mark.parametrize("retention", ["huber", "strength", "lifespan"])
+@pytest.mark.parametrize("tier", [None, "elephant"])
+async def test_what_the_sweep_does_not_read_no_rule_would_touch(
+    open_workspace: OpenWorkspace, retention: str, tier: str | None
+) -> None:
+    workspace = await open_workspace(retention=retention, tier=tier)
+    dice = random.Random(11)  # noqa: S311 - the same memories every time
+    memories = [_any_memory(dice, workspace, number) for number in range(1500)]
+    [embedding] = await workspace.embed(["thing"])
+    await workspace.store.add(
+        [Embedded(memory, embedding.vector) for memory in memories], actor="test", at=workspace.now
+    )
+    whole = plan_sweep(await workspace.store.find(), workspace.now, workspace.settings.retention, tier)  # type: ignore[arg-type]
+    read = await _planned(workspace, workspace.now)
+    assert min(len(whole.let_go), len(whole.moves), len(whole.cores)) > 0
+    assert (read.let_go, read.moves, read.cores) == (whole.let_go, whole.moves, whole.cores)
+    assert read.seen < whole.seen
