@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from reverie.dream.sweep import plan_sweep
 from reverie.errors import InvalidInput
-from reverie.lifecycle.fate import settled
 from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.outlook import ending_of
 from reverie.memory import LAYERS
 from reverie.moments import iso
 from reverie.storage.filters import one_of
 from reverie.tools.arguments import checked_number
+from reverie.tools.sweep import heeding_demotions
 from reverie.tools.workspace import Workspace
 
 LONGEST_DAYS = 36_500.0
@@ -68,7 +68,7 @@ async def forecast(workspace: Workspace, days: float) -> Forecast:
     except OverflowError:
         raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
     memories = await workspace.store.find(one_of("status", LIVING))
-    plan = plan_sweep(memories, then, settings.retention, settings.tier)
+    plan = await heeding_demotions(workspace, plan_sweep(memories, then, settings.retention, settings.tier))
     let_go = []
     for memory, verdict in plan.let_go:
         ending = ending_of(memory, now, settings.retention, settings.tier)
@@ -77,7 +77,8 @@ async def forecast(workspace: Workspace, days: float) -> Forecast:
             Going(memory.id, memory.title, memory.layer, memory.project, iso(at), verdict.rule, verdict.reason)
         )
     going = {memory.id for memory, _ in plan.let_go}
-    layers = Counter(settled(memory, then).layer for memory in memories if memory.id not in going)
+    moving = {memory.id: move.to for memory, move in plan.moves}
+    layers = Counter(moving.get(memory.id, memory.layer) for memory in memories if memory.id not in going)
     return Forecast(
         at=iso(then),
         days=days,

@@ -1,6 +1,6 @@
 """Applying the rules of age and merit to the store."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reverie.dream.sweep import SweepPlan, plan_sweep
@@ -50,6 +50,7 @@ async def sweep(workspace: Workspace) -> Swept:
     now = workspace.now
     if (await _planned(workspace, now)).is_empty:  # the common case needs no lock
         return Swept({}, {}, [], 0)
+    await workspace.accesses.flush()  # what this session has just been served is not to be judged as untouched
     async with workspace.store.changing():
         plan = await _planned(workspace, now)
         await _apply(workspace, plan, now)
@@ -59,7 +60,23 @@ async def sweep(workspace: Workspace) -> Swept:
 
 async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:
     memories = await workspace.store.find(_worth_a_look(now, any_tier=workspace.settings.tier is not None))
-    return plan_sweep(memories, now, workspace.settings.retention, workspace.settings.tier)
+    plan = plan_sweep(memories, now, workspace.settings.retention, workspace.settings.tier)
+    return await heeding_demotions(workspace, plan)
+
+
+async def heeding_demotions(workspace: Workspace, plan: SweepPlan) -> SweepPlan:
+    """Return the plan without promotions that someone has just decided against by demoting the memory."""
+    moves = [
+        (memory, move)
+        for memory, move in plan.moves
+        if move.to != "semantic" or not await _was_demoted(workspace, memory)
+    ]
+    return replace(plan, moves=tuple(moves))
+
+
+async def _was_demoted(workspace: Workspace, memory: Memory) -> bool:
+    moves = [event for event in await workspace.store.journal.about(memory.id) if event.action == "moved"]
+    return bool(moves) and moves[-1].actor == "demote"
 
 
 def _worth_a_look(now: datetime, *, any_tier: bool) -> Condition:

@@ -10,8 +10,9 @@ from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
 from reverie.storage.accesses import record
 from reverie.storage.rows import Embedded
 from reverie.tools import remember
+from reverie.tools.move import move
 from reverie.tools.pin import pin
-from reverie.tools.results import Remembered
+from reverie.tools.results import Recalled, Remembered
 from reverie.tools.sweep import _planned, sweep
 from reverie.tools.workspace import Workspace
 
@@ -65,6 +66,24 @@ async def test_an_important_and_often_recalled_episode_becomes_knowledge(workspa
     kept = await keep("the harbour froze", layer="episodic", importance=0.9, source="human")
     await _recalled(workspace, kept.id, 5, apart=timedelta(days=1))
     assert (await sweep(workspace)).moved == {"episodic → semantic": [kept.id]}
+
+
+async def test_a_demotion_is_not_undone_by_the_next_sweep(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the harbour froze", layer="semantic", importance=0.9, source="human")
+    await _recalled(workspace, kept.id, 5, apart=timedelta(days=1))
+    await move(workspace, kept.id, "", "down")
+    assert (await sweep(workspace)).moved == {}
+    assert (await _memory(workspace, kept)).layer == "episodic"
+
+
+async def test_what_was_served_a_moment_ago_is_not_let_go_as_untouched(
+    workspace: Workspace, keep: Keep, ask: Callable[..., Awaitable[Recalled]], clock: Callable[[], object]
+) -> None:
+    kept = await keep("ship moon harbour", layer="episodic", importance=0.1)
+    clock.advance(days=91)  # type: ignore[attr-defined]
+    assert [row.id for row in (await ask("moon harbour")).results] == [kept.id]
+    assert (await sweep(workspace)).let_go == {}
+    assert (await _memory(workspace, kept)).status == "active"
 
 
 async def test_promotion_stays_in_reach_after_a_hundred_sweeps(workspace: Workspace, keep: Keep) -> None:
