@@ -76,17 +76,19 @@ class Table:
         """Read whole rows by where they lie.
 
         Reading many columns by a condition touches every piece of the table; this touches the rows alone.
-        A row that another process moved meanwhile is looked for again.
+        Rows that another process moved meanwhile are read by a condition after all: one query, one version, in
+        which a row is there or gone.
         """
 
-        async def take(numbers: Iterable[int]) -> pa.Table:
-            return await self.lance.take_row_ids(list(numbers)).select(["id", *_without_id(columns)]).to_arrow()
+        async def take() -> pa.Table:
+            query = self.lance.take_row_ids(list(places.values()))
+            return await query.select(["id", *_without_id(columns)]).to_arrow()
 
-        rows = await retried(self.name, lambda: take(places.values()))
+        rows = await retried(self.name, take)
         missing = places.keys() - set(rows.column("id").to_pylist())
         if missing:
-            now = await self.places(one_of("id", missing))
-            rows = pa.concat_tables([rows, await retried(self.name, lambda: take(now.values()))])
+            moved = await self.rows(["id", *_without_id(columns)], one_of("id", sorted(missing)))
+            rows = pa.concat_tables([rows, moved])
         return rows.select(columns)
 
     async def matching(self, text: str, where: Condition, limit: int) -> list[TextHit]:

@@ -52,7 +52,6 @@ def test_eight_processes_that_tell_the_same_text_at_once_leave_it_findable_and_w
     assert found[0]["content"] == "The release train leaves on Thursdays at noon."
 
 
-@pytest.mark.xfail(reason="Table.at_places misses a row that is moved twice while it looks", strict=False)
 def test_every_session_that_recalls_a_memory_is_counted_once(wire):
     """A session is a process, so this starts a hundred and sixty of them, eight at a time."""
     writer = wire()

@@ -215,3 +215,16 @@ async def test_all_tables_of_the_design_are_there_with_a_primary_key(workspace: 
 async def test_a_layer_table_has_its_text_and_id_indexed_from_the_first_row(workspace: Workspace) -> None:
     for layer in LAYERS:
         assert {"search_text", "id"} <= await workspace.store.database.table(layer).indexed_columns()
+
+
+async def test_a_row_that_is_moved_while_it_is_looked_for_is_still_read(workspace: Workspace, make: Make) -> None:
+    item = make("restless")
+    await workspace.store.add([item], actor="test", at=workspace.now)
+    table = workspace.store.database.table("semantic")
+    stale = await table.places(equals("id", item.memory.id))
+    for _ in range(3):  # each update puts the row somewhere else
+        await table.update_by({"access_count": "access_count + 1"}, equals("id", item.memory.id))
+    rows = await table.at_places(stale, ["content", "access_count"])
+    assert rows.to_pylist() == [{"content": "restless", "access_count": 3}]
+    await table.delete(equals("id", item.memory.id))
+    assert len(await table.at_places(stale, ["content"])) == 0
