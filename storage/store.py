@@ -78,6 +78,9 @@ class MemoryStore:
             )
         fitting = await self._read(starts_with("id", given))
         if not fitting:
+            # The layers are read one beside the other: a memory on its way between two may be in neither.
+            fitting = await self._read(starts_with("id", given))
+        if not fitting:
             raise MemoryNotFound(given)
         if len(fitting) > 1:
             raise AmbiguousId(given, sorted(memory.id for memory in fitting))

@@ -1,7 +1,7 @@
 """One LanceDB table, with every operation retried and its failures translated."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
