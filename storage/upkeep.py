@@ -11,8 +11,9 @@ from reverie.storage.schema import SIDE_TABLES
 from reverie.storage.table import Table
 from reverie.storage.vectors import MOST_ON_SHELVES
 
-KEEP_VERSIONS_FOR = timedelta(minutes=15)
-"""Other processes read the newest version; a quarter of an hour is far longer than any read of theirs takes."""
+KEEP_VERSIONS_FOR = timedelta(seconds=30)
+"""Other processes read the newest version, far quicker than this, and a read that meets a version just dropped is
+tried again. Every version kept makes the next write slower: they lie in one folder that is listed each time."""
 
 WRITES_BETWEEN_LOOKS = 8
 SECONDS_TO_REST = 1.0
