@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -35,8 +36,8 @@ def load_tools() -> ModuleType:
 class Parts:
     """The workspace of a server process; opened once, by whoever needs it first."""
 
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self._settings = settings
+    def __init__(self, load_settings: Callable[[], Settings], folder: Path) -> None:
+        self._load_settings = load_settings
         self._folder = folder
         self._opening: asyncio.Task[Workspace] | None = None
         self._behind: asyncio.Task[None] | None = None
@@ -79,7 +80,8 @@ class Parts:
         await asyncio.to_thread(load_tools)
         from reverie.tools.workspace import Workspace
 
-        workspace = await Workspace.open(self._settings, folder=self._folder)
+        # Read here and not at start: a wrong setting is told by the first answer, where somebody sees it.
+        workspace = await Workspace.open(self._load_settings(), folder=self._folder)
         self._behind = asyncio.create_task(_behind_the_answers(workspace))
         return workspace
 

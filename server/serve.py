@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from reverie.server.app import build_server
@@ -15,17 +16,17 @@ from reverie.server.thrift import share_heaps
 from reverie.settings import Settings
 
 
-def serve(settings: Settings) -> int:
+def serve(load_settings: Callable[[], Settings]) -> int:
     """Serve MCP until the client closes stdin or the system asks to stop; return the exit code."""
     os.umask(0o077)  # whatever is written belongs to its owner alone
     share_heaps()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="reverie: %(message)s")
-    asyncio.run(_serve(settings))
+    asyncio.run(_serve(load_settings))
     return 0
 
 
-async def _serve(settings: Settings) -> None:
-    parts = Parts(settings, Path.cwd())
+async def _serve(load_settings: Callable[[], Settings]) -> None:
+    parts = Parts(load_settings, Path.cwd())
     serving = asyncio.ensure_future(run_on_stdio(build_server(parts)))
     # Cancelling would wait for the thread that reads stdin, and a client that sends a signal may leave stdin open.
     asked_to_stop = asyncio.Event()

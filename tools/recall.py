@@ -96,9 +96,9 @@ async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *
 
     With `wanted`, only candidates that can still be among the best so many are read.
     """
-    words = asyncio.create_task(workspace.store.matching(query, scope, CANDIDATES))
-    cosines, nearby, state = await _by_meaning(workspace, query, scope)
-    hits = await words
+    hits, (cosines, nearby, state) = await asyncio.gather(
+        workspace.store.matching(query, scope, CANDIDATES), _by_meaning(workspace, query, scope)
+    )
     least = _least_cosine(workspace.settings.max_distance)
     texts = {hit.id: hit.score for hit in hits}
     near = {memory_id: cosine for memory_id, cosine in cosines.items() if cosine >= least or memory_id in texts}

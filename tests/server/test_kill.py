@@ -27,7 +27,7 @@ table.Table.tidy = marked
 from reverie.server.serve import serve
 from reverie.settings import load_settings
 
-serve(load_settings())
+serve(load_settings)
 """.replace("\\\\", "\\")
 
 

@@ -235,7 +235,7 @@ async def noisy(workspace):
     return await honest(workspace)
 
 calls.status = noisy
-serve.serve(load_settings())
+serve.serve(load_settings)
 """
 
 
