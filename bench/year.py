@@ -1,0 +1,318 @@
+"""A year in a minute: what forgetting keeps, lets go and loses under each curve.
+
+    python bench/year.py                                every curve, and lifespan with two tiers
+    python bench/year.py --curve huber --json
+
+The developer of `developer.py` works for a year on a clock that this program moves. Every memory goes in through
+`remember`, every question through `recall`, accesses are written as they are in a session, and every morning `sweep`
+runs as it does when a server starts. The embedder is the tiny one: what is measured is forgetting, not meaning.
+
+Upkeep runs every morning too, not behind the answers: a year of table versions piles up within a minute here, and
+what runs behind would make two runs differ.
+
+"Decay off" asks the same question at the same moment with nothing let go hidden and strength left out of the ranking.
+"""
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from developer import DAYS, OPENED_WITH_A_RECALL, Question, Write, Year, year_of
+
+from reverie.storage.lance import import_lancedb
+
+import_lancedb()
+
+from reverie.embeddings.tiny import TinyEmbedder  # noqa: E402
+from reverie.lifecycle.archive import ARCHIVE_AFTER_DAYS  # noqa: E402
+from reverie.lifecycle.elapsed import age_days  # noqa: E402
+from reverie.lifecycle.lasting import is_lasting  # noqa: E402
+from reverie.memory import LAYERS, Memory, Tier  # noqa: E402 - after the import above
+from reverie.settings import RETENTION_MODES, RetentionMode, Settings  # noqa: E402
+from reverie.storage import upkeep  # noqa: E402
+from reverie.storage.accesses import AccessRecorder  # noqa: E402
+from reverie.storage.filters import one_of  # noqa: E402
+from reverie.storage.purge import _rewrite, purge  # noqa: E402
+from reverie.storage.schema import SIDE_TABLES  # noqa: E402
+from reverie.storage.upkeep import Upkeep  # noqa: E402
+from reverie.tools import rank, recall, remember  # noqa: E402
+from reverie.tools.exporting import line_of  # noqa: E402
+from reverie.tools.status import status  # noqa: E402
+from reverie.tools.sweep import sweep  # noqa: E402
+from reverie.tools.workspace import Workspace  # noqa: E402
+
+SEED = 7
+MEMORIES = 600
+SHOWN = 8
+HELD = ("semantic", "procedural")
+WITH_TIERS: tuple[tuple[RetentionMode, Tier], ...] = (("lifespan", "elephant"), ("lifespan", "standard"))
+
+
+class MovingClock:
+    """A clock that stands where the simulation puts it."""
+
+    def __init__(self, start: datetime) -> None:
+        self.moment = start
+
+    def __call__(self) -> datetime:
+        """Return that moment."""
+        return self.moment
+
+
+class MorningUpkeep(Upkeep):
+    """Looks after the tables only when it is told to."""
+
+    def note_write(self) -> None:
+        """Do nothing."""
+
+
+class Unheard(AccessRecorder):
+    """Lets a question be asked without it counting as a recall."""
+
+    def note(self, memories: Iterable[Memory], at: datetime) -> None:
+        """Do nothing."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a year under one curve came to."""
+
+    curve: str
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    written: int = 0
+    recalls: int = 0
+    kept: int = 0
+    core: int = 0
+    may_fade: int = 0
+    faded: int = 0
+    let_go: Counter[str] = field(default_factory=Counter)
+    moved: Counter[str] = field(default_factory=Counter)
+    bytes_all: int = 0
+    bytes_kept: int = 0
+    exported_all: int = 0
+    exported_kept: int = 0
+    disk_all: int = 0
+    disk_purged: int = 0
+    needed: int = 0
+    needed_late: int = 0
+    gone: Counter[str] = field(default_factory=Counter)
+    found: int = 0
+    found_off: int = 0
+
+
+async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -> Report:
+    """Live the year on an empty store and insist that nothing was lost that must not be."""
+    report = Report(curve if tier is None else f"{curve}, {tier}")
+    started, worked = time.perf_counter(), time.process_time()
+    clock = MovingClock(year.mornings[0])
+    settings = Settings(home=home, retention=curve, tier=tier)
+    workspace = await Workspace.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
+    workspace.upkeep = MorningUpkeep(workspace.store.database)
+    ids: dict[int, str] = {}
+    at_the_end = year.mornings[0] + timedelta(days=DAYS)
+    mornings = [*year.mornings, at_the_end]
+    for moment in year.moments:
+        while mornings[0] <= moment.at:
+            clock.moment = mornings.pop(0)
+            await _morning(workspace, report)
+        clock.moment = moment.at
+        workspace.store.session = f"session-{moment.session}"
+        if isinstance(moment, Write):
+            ids[moment.number] = await _remember(workspace, moment)
+        else:
+            await _ask(workspace, moment, ids, report)
+    for morning in mornings:
+        clock.moment = morning
+        await _morning(workspace, report)
+    memories = await workspace.store.find()
+    _insist(memories, report)
+    report.seconds, report.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
+    await _measure(workspace, memories, report)
+    await workspace.close()
+    return report
+
+
+async def _remember(workspace: Workspace, said: Write) -> str:
+    request = remember.Request(
+        content=said.content,
+        importance=said.importance,
+        source=said.source,
+        project=said.project,
+        pin=said.pin,
+        forget_after=said.forget_after,
+        tier=said.tier,
+    )
+    return (await remember.remember(workspace, request)).id
+
+
+async def _ask(workspace: Workspace, question: Question, ids: dict[int, str], report: Report) -> None:
+    request = recall.Request(query=question.query, project=question.project, limit=SHOWN)
+    report.recalls += 1
+    if question.answer is None:
+        await recall.recall(workspace, request)
+    else:
+        wanted = ids[question.answer]
+        report.needed += 1
+        memory = (await workspace.store.get([wanted]))[wanted]
+        report.needed_late += age_days(memory, workspace.now) > ARCHIVE_AFTER_DAYS
+        if memory.status != "active":
+            report.gone[memory.status_reason or memory.status] += 1
+        report.found_off += wanted in await _found_without_decay(workspace, request)
+        answer, _ = await recall.recall(workspace, request)
+        report.found += wanted in {row.id for row in answer.results}
+    await workspace.accesses.flush()
+
+
+async def _found_without_decay(workspace: Workspace, request: recall.Request) -> set[str]:
+    unheard = dataclasses.replace(workspace, accesses=Unheard(workspace.store))
+    with patch.object(rank, "STRENGTH_WEIGHT", 0.0):
+        answer, _ = await recall.recall(unheard, dataclasses.replace(request, include=["expired"]))
+    return {row.id for row in answer.results}
+
+
+async def _morning(workspace: Workspace, report: Report) -> None:
+    with patch.object(upkeep, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
+        await workspace.upkeep.run()
+    swept = await sweep(workspace)
+    report.let_go.update({rule: len(ids) for rule, ids in swept.let_go.items()})
+    report.moved.update({move: len(ids) for move, ids in swept.moved.items()})
+
+
+def _insist(memories: Sequence[Memory], report: Report) -> None:
+    """Nothing pinned is ever lost, and nothing semantic, procedural or core but by a deadline of its own."""
+    for memory in memories:
+        if memory.status != "active":
+            assert not memory.pinned, f"{memory.id} was pinned"
+            held = memory.core or memory.layer in HELD
+            assert not held or memory.status_reason == "ttl-expired", f"{memory.id} is {memory.layer}"
+    gone = sum(memory.status != "active" for memory in memories)
+    assert gone == report.let_go.total(), "the sweeps told what they did"
+
+
+async def _measure(workspace: Workspace, memories: Sequence[Memory], report: Report) -> None:
+    """Weigh the store with all that was ever written, and again once what was let go is purged."""
+    kept = [memory for memory in memories if memory.status == "active"]
+    gone = [memory for memory in memories if memory.status != "active"]
+    report.written, report.kept = len(memories), len(kept)
+    report.core = sum(memory.core for memory in kept)
+    report.may_fade = sum(_may_fade(memory) for memory in memories)
+    report.faded = sum(_may_fade(memory) for memory in gone)
+    report.bytes_all, report.bytes_kept = _content_bytes(memories), _content_bytes(kept)
+    report.exported_all = sum(len(line_of(memory)) for memory in memories)
+    report.exported_kept = sum(len(line_of(memory)) for memory in kept)
+    await workspace.upkeep.stop()
+    report.disk_all = await _rewritten(workspace)
+    async with workspace.store.changing():
+        await purge(workspace.store, gone, actor="year", at=workspace.now)
+    assert await workspace.store.count(one_of("id", [memory.id for memory in gone])) == 0
+    report.disk_purged = await _rewritten(workspace)
+
+
+def _may_fade(memory: Memory) -> bool:
+    return not memory.pinned and not is_lasting(memory)
+
+
+async def _rewritten(workspace: Workspace) -> int:
+    """Return what the tables take once written out anew, as a purge does, so that before and after compare."""
+    for name in (*LAYERS, *SIDE_TABLES):
+        table = workspace.store.database.table(name)
+        if await table.count():
+            await _rewrite(table)
+    return (await status(workspace)).disk_bytes
+
+
+def _content_bytes(memories: Iterable[Memory]) -> int:
+    return sum(len(memory.content.encode()) for memory in memories)
+
+
+def told(report: Report) -> str:
+    """Lay one year out as a table."""
+    rules = ", ".join(f"{rule} {count}" for rule, count in sorted(report.let_go.items())) or "none"
+    gone_by = ", ".join(f"{rule} {count}" for rule, count in sorted(report.gone.items()))
+    rows = [
+        ("written", f"{report.written:,}, recalls {report.recalls:,}"),
+        ("kept", f"{report.kept:,} ({_share(report.kept, report.written)})"),
+        ("let go", f"{report.let_go.total():,}: {rules}"),
+        ("", f"{_share(report.faded, report.may_fade)} of the {report.may_fade:,} that may fade"),
+        ("moved", ", ".join(f"{move} {count}" for move, count in sorted(report.moved.items())) or "none"),
+        ("core", f"{report.core:,}"),
+        ("texts", _shrunk(report.bytes_all, report.bytes_kept)),
+        ("export", _shrunk(report.exported_all, report.exported_kept)),
+        ("disk, purged", _shrunk(report.disk_all, report.disk_purged)),
+        ("needed later", f"{report.needed:,}, {report.needed_late:,} of them after more than 90 days"),
+        ("gone by then", f"{report.gone.total():,} ({_share(report.gone.total(), report.needed)}) {gone_by}"),
+        (
+            f"in the top {SHOWN}",
+            f"{_share(report.found, report.needed)}; decay off {_share(report.found_off, report.needed)}",
+        ),
+        ("took", f"{report.seconds:.0f} s, {report.cpu_seconds:.0f} s of it on the processor"),
+    ]
+    return "\n".join([f"── {report.curve}", *(f"  {name:<14}{value}".rstrip() for name, value in rows)])
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / (whole or 1):.1f} %"
+
+
+def _shrunk(before: int, after: int) -> str:
+    return f"{before / 1000:,.0f} kB → {after / 1000:,.0f} kB ({_share(before - after, before)} smaller)"
+
+
+def as_record(report: Report) -> dict[str, Any]:
+    """Return a report as JSON values, with the shares that the page quotes."""
+    values = {part.name: getattr(report, part.name) for part in dataclasses.fields(report)}
+    return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()} | {
+        "smaller": {
+            "rows": round(1 - report.kept / report.written, 4),
+            "texts": round(1 - report.bytes_kept / report.bytes_all, 4),
+            "export": round(1 - report.exported_kept / report.exported_all, 4),
+            "disk": round(1 - report.disk_purged / report.disk_all, 4),
+        },
+        "gone_share": round(report.gone.total() / report.needed, 4),
+        "found_share": round(report.found / report.needed, 4),
+        "found_off_share": round(report.found_off / report.needed, 4),
+    }
+
+
+def main() -> None:
+    """Live the year under the curves asked for and print what each came to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--curve", choices=RETENTION_MODES, help="only this one")
+    parser.add_argument("--tier", choices=("goldfish", "standard", "elephant", "permanent"), help="the domain's tier")
+    parser.add_argument("--memories", type=int, default=MEMORIES, help="how many are written in the year")
+    parser.add_argument(
+        "--looks", type=float, default=OPENED_WITH_A_RECALL, help="share of sessions that begin with a recall"
+    )
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    year = year_of(given.seed, given.memories, given.looks)
+    runs: list[tuple[RetentionMode, Tier | None]]
+    if given.curve or given.tier:
+        runs = [(given.curve or "huber", given.tier)]
+    else:
+        runs = [*((mode, None) for mode in RETENTION_MODES), *WITH_TIERS]
+    reports = []
+    for curve, tier in runs:
+        with tempfile.TemporaryDirectory() as home:
+            report = asyncio.run(live(year, curve, tier, home))
+        reports.append(as_record(report))
+        if not given.json:
+            print(told(report), flush=True)
+    if given.json:
+        print(json.dumps(reports, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
