@@ -193,10 +193,12 @@ class MemoryStore:
 
     async def _take_back(self, items: Sequence[Embedded]) -> None:
         """Remove rows whose write was not completed, as far as the disk still lets us."""
-        ids = one_of("id", [item.memory.id for item in items])
-        for layer in _by_layer(items):
-            with suppress(StoreError):  # the first failure is the one to tell
-                await self.database.table(layer).delete(ids)
+        ids = [item.memory.id for item in items]
+        with suppress(StoreError):  # the first failure is the one to tell
+            for layer in _by_layer(items):
+                await self.database.table(layer).delete(one_of("id", ids))
+            if any(item.passages for item in items):
+                await self.database.table("passages").delete(one_of("memory_id", ids))
 
     async def replace(self, items: Sequence[Embedded], *, actor: str, at: datetime) -> None:
         """Write memories over those that have the same ids. Call it inside `changing()`."""

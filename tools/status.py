@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from reverie.embeddings.tokens import tokens_are_estimated
+from reverie.errors import StoreError
 from reverie.memory import LAYERS, STATUSES
 from reverie.settings import unknown_variables
 from reverie.storage.filters import equals
@@ -14,10 +15,14 @@ from reverie.version import __version__
 
 
 async def status(workspace: Workspace) -> Status:
-    """Count memories by layer and status, and say what needs attention."""
-    counts = await asyncio.gather(*(_counts(workspace, layer) for layer in LAYERS))
+    """Count memories by layer and status, and say what needs attention; a damaged table is a note, not the end."""
+    counts = await asyncio.gather(*(_counts(workspace, layer) for layer in LAYERS), return_exceptions=True)
+    damage = [str(found) for found in counts if isinstance(found, StoreError)]
+    for found in counts:
+        if isinstance(found, BaseException) and not isinstance(found, StoreError):
+            raise found
     return Status(
-        counts=dict(zip(LAYERS, counts, strict=True)),
+        counts={layer: {} if isinstance(n, BaseException) else n for layer, n in zip(LAYERS, counts, strict=True)},
         home=workspace.settings.home,
         domain=workspace.settings.domain,
         project=workspace.here.project,
@@ -26,7 +31,7 @@ async def status(workspace: Workspace) -> Status:
         last_dream=None,
         disk_bytes=await asyncio.to_thread(_disk_bytes, Path(workspace.settings.domain_uri)),
         version=__version__,
-        health=_health(workspace),
+        health=damage + _health(workspace),
     )
 
 

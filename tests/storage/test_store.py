@@ -171,8 +171,9 @@ async def test_if_the_journal_cannot_be_written_the_memory_does_not_stay(
 
     monkeypatch.setattr(Table, "add", full_for_events)
     with pytest.raises(StoreUnavailable):
-        await workspace.store.add([make("half written?")], actor="test", at=workspace.now)
+        await workspace.store.add([make("half written? " * 60)], actor="test", at=workspace.now)
     assert await workspace.store.count() == 0
+    assert await workspace.store.database.table("passages").count() == 0
 
 
 async def test_writing_over_a_known_id_replaces_text_vector_and_layer(workspace: Workspace, make: Make) -> None:
