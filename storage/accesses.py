@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ import pyarrow as pa
 from reverie.errors import ReverieError
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
 from reverie.memory import Memory
-from reverie.storage.filters import literal, one_of
+from reverie.storage.filters import literal, moment_by_id, number_by_id, one_of
 from reverie.storage.schema import side_schema
 from reverie.storage.store import MemoryStore
 
@@ -80,45 +80,47 @@ class AccessRecorder:
         batch, self._waiting = self._waiting, []
         try:
             async with self._store.changing():
-                for moment in sorted({access.at for access in batch}):
-                    ids = [access.memory_id for access in batch if access.at == moment]
-                    await record(self._store, ids, moment)
-                    batch = [access for access in batch if access.at != moment]
+                while batch:
+                    # One access of each memory at a time; hardly ever is there a second round.
+                    once = {access.memory_id: access for access in reversed(batch)}
+                    await record(self._store, {memory_id: access.at for memory_id, access in once.items()})
+                    batch = [access for access in batch if once[access.memory_id] is not access]
         except BaseException:
             self._waiting = batch + self._waiting
             raise
 
 
-async def record(store: MemoryStore, ids: Sequence[str], at: datetime) -> None:
-    """Count one access of each memory at a moment, in the log and on the memory. Call it inside `changing()`."""
-    memories = (await store.get(ids)).values()  # where they are now: one may have moved or been purged since
-    rows = [{"id": store.new_id(), "memory_id": memory.id, "at": at, "session": store.session} for memory in memories]
+async def record(store: MemoryStore, accesses: Mapping[str, datetime]) -> None:
+    """Count one access of each memory at its moment, in the log and on the memory. Call it inside `changing()`."""
+    # Read where they are now: one may have moved or been purged since it was served.
+    memories = (await store.get(list(accesses))).values()
+    rows = [
+        {"id": store.new_id(), "memory_id": memory.id, "at": accesses[memory.id], "session": store.session}
+        for memory in memories
+    ]
     if rows:
         await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))
     for layer in dict.fromkeys(memory.layer for memory in memories):
-        accessed = [memory for memory in memories if memory.layer == layer]
+        accessed = {memory: accesses[memory.id] for memory in memories if memory.layer == layer}
         table = store.database.table(layer)
-        version = await table.update_by(
-            _after_access(accessed, at, store.session), one_of("id", [memory.id for memory in accessed])
-        )
+        where = one_of("id", [memory.id for memory in accessed])
+        version = await table.update_by(_after_access(accessed, store.session), where)
         store.vectors.note_unmoved(layer, version)
 
 
-def _after_access(memories: Sequence[Memory], at: datetime, session: str) -> dict[str, str]:
+def _after_access(accessed: Mapping[Memory, datetime], session: str) -> dict[str, str]:
     """Say lifecycle's after_access in SQL: counters over their present values, stability as computed.
 
     LanceDB knows no CASE, and within one statement it may show an expression the new value of another
-    column; so each stability is picked by its id and no expression reads a column but its own.
+    column; so what differs between memories is picked by id, and no expression reads a column but its own.
     """
-    now = literal(at)
-    stability = " + ".join(
-        f"CAST(id = {literal(memory.id)} AS DOUBLE) * {literal(after_access(memory, at, session).stability)}"
-        for memory in memories
-    )
+    at = moment_by_id({memory.id: moment for memory, moment in accessed.items()})
     return {
         "access_count": "access_count + 1",
-        "last_accessed_at": f"greatest(last_accessed_at, {now})",
-        "access_times": f"array_slice(array_append(access_times, {now}), -{KEPT_ACCESS_TIMES}, -1)",
+        "last_accessed_at": f"greatest(last_accessed_at, {at})",
+        "access_times": f"array_slice(array_append(access_times, {at}), -{KEPT_ACCESS_TIMES}, -1)",
         "sessions": f"array_slice(array_distinct(array_append(sessions, {literal(session)})), -{KEPT_SESSIONS}, -1)",
-        "stability": stability,
+        "stability": number_by_id(
+            {memory.id: after_access(memory, moment, session).stability for memory, moment in accessed.items()}
+        ),
     }

@@ -1,6 +1,6 @@
 """Every filter string and SQL literal that reaches LanceDB is built here, and nowhere else."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -102,6 +102,17 @@ def active_at(moment: datetime) -> Condition:
     """Match rows that had been written, and not yet let go or replaced, at a moment in the past."""
     at = literal(moment)
     return Condition(f"created_at <= {at} AND (expired_at IS NULL OR expired_at > {at})")
+
+
+def number_by_id(values: Mapping[str, float]) -> str:
+    """Write an expression that gives each row the number under its id; LanceDB knows no CASE."""
+    return " + ".join(f"CAST(id = {literal(key)} AS DOUBLE) * {literal(value)}" for key, value in values.items())
+
+
+def moment_by_id(values: Mapping[str, datetime]) -> str:
+    """Write an expression that gives each row the moment under its id."""
+    micros = " + ".join(f"CAST(id = {literal(key)} AS BIGINT) * {_micros(value)}" for key, value in values.items())
+    return f"to_timestamp_micros({micros})"
 
 
 def _micros(moment: datetime) -> int:

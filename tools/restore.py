@@ -69,7 +69,7 @@ def _raised(memory: Memory, back: Memory) -> dict[str, Any]:
 
 
 async def _count_as_recalled(workspace: Workspace, memories: Sequence[Memory], now: datetime) -> None:
-    await record(workspace.store, [memory.id for memory in memories], now)
+    await record(workspace.store, {memory.id: now for memory in memories})
 
 
 async def _event(workspace: Workspace, event_id: str) -> Event:

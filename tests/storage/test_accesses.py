@@ -29,7 +29,7 @@ async def test_the_store_counts_as_the_lifecycle_says(workspace: Workspace, make
     for days in (0.01, 1, 1.5, 40):
         at = start + timedelta(days=days)
         async with workspace.store.changing():
-            await record(workspace.store, [first.id, second.id], at)
+            await record(workspace.store, {first.id: at, second.id: at})
         expected = {i: after_access(memory, at, workspace.store.session) for i, memory in expected.items()}
     assert await workspace.store.get([first.id, second.id]) == expected
 
@@ -40,7 +40,7 @@ async def test_only_the_latest_access_times_are_kept(workspace: Workspace, make:
     for minute in range(40):
         at = workspace.now + timedelta(minutes=minute)
         async with workspace.store.changing():
-            await record(workspace.store, [memory.id], at)
+            await record(workspace.store, {memory.id: at})
         expected = after_access(expected, at, workspace.store.session)
     found = await workspace.store.resolve(memory.id)
     assert (found.access_count, len(found.access_times)) == (40, 32)
@@ -86,3 +86,19 @@ async def test_sessions_that_count_at_once_all_count(open_workspace: OpenWorkspa
     assert found.access_count == 6
     assert set(found.sessions) == {session.store.session for session in sessions}
     assert await sessions[0].store.database.table("accesses").count() == 6
+
+
+async def test_memories_served_at_different_moments_are_counted_in_one_write(
+    workspace: Workspace, make: Make
+) -> None:
+    memories = [await _kept(workspace, make(f"thing {number}")) for number in range(3)]
+    recorder = AccessRecorder(workspace.store)
+    moments = [workspace.now + timedelta(seconds=number, microseconds=number) for number in range(3)]
+    for memory, moment in zip(memories, moments, strict=True):
+        recorder.note([memory], moment)
+    before = await workspace.store.database.table("semantic").version()
+    await recorder.flush()
+    assert await workspace.store.database.table("semantic").version() == before + 1
+    found = await workspace.store.get([memory.id for memory in memories])
+    session = workspace.store.session
+    assert list(found.values()) == [after_access(m, at, session) for m, at in zip(memories, moments, strict=True)]

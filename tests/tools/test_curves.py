@@ -49,7 +49,7 @@ async def test_the_days_count_from_the_last_recall_but_age_counts_on(
     kept = await keep("the harbour froze", layer="episodic", source="human", tier="standard")
     clock.advance(days=3.5)  # type: ignore[attr-defined]
     async with workspace.store.changing():
-        await record(workspace.store, [kept.id], workspace.now)
+        await record(workspace.store, {kept.id: workspace.now})
     curves = curves_of(await workspace.store.resolve(kept.id), workspace.now, "huber", 30, 2)
     assert curves.standing is not None
     assert curves.standing.day == 0

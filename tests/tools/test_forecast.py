@@ -48,7 +48,7 @@ async def test_what_is_about_to_become_core_is_told(
         clock.advance(days=2)  # type: ignore[attr-defined]
         workspace.store.session = f"session-{number}"
         async with workspace.store.changing():
-            await record(workspace.store, [kept.id], workspace.now)
+            await record(workspace.store, {kept.id: workspace.now})
     assert (await forecast(workspace, 0)).made_core == [kept.id]
 
 

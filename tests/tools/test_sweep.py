@@ -25,7 +25,7 @@ OpenWorkspace = Callable[..., Awaitable[Workspace]]
 async def _recalled(workspace: Workspace, memory_id: str, times: int, *, apart: timedelta) -> None:
     for number in range(times):
         async with workspace.store.changing():
-            await record(workspace.store, [memory_id], workspace.now + number * apart)
+            await record(workspace.store, {memory_id: workspace.now + number * apart})
 
 
 async def _memory(workspace: Workspace, kept: Remembered) -> Memory:
@@ -104,7 +104,7 @@ async def test_ten_spaced_recalls_in_three_sessions_make_a_memory_core(
         clock.advance(days=2)  # type: ignore[attr-defined]
         session = sessions[number % 3]
         async with session.store.changing():
-            await record(session.store, [kept.id], session.now)
+            await record(session.store, {kept.id: session.now})
     assert (await sweep(sessions[0])).made_core == [kept.id]
     assert (await _memory(sessions[1], kept)).core
 
