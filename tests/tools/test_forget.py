@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.lifecycle.access import after_access
 from reverie.tools.forget import Request, forget
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
@@ -128,4 +129,5 @@ async def test_what_was_forgotten_can_be_brought_back_whole(workspace: Workspace
     await forget(workspace, Request(ids=[kept.id]))
     answer = await restore(workspace, ids=[kept.id])
     assert answer.restored == [kept.id]
-    assert await workspace.store.resolve(kept.id) == before
+    # Whole, and recalled once: bringing a memory back is a use of it.
+    assert await workspace.store.resolve(kept.id) == after_access(before, workspace.now, workspace.store.session)
