@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,8 +35,9 @@ class Access:
 class AccessRecorder:
     """Collects what recall served and writes it a little later, in batches."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: MemoryStore, wrote: Callable[[], None] = lambda: None) -> None:
         self._store = store
+        self._wrote = wrote  # told after each write, so that upkeep comes to know of it
         self._served: dict[str, datetime] = {}
         self._waiting: list[Access] = []
         self._task: asyncio.Task[None] | None = None
@@ -85,6 +86,7 @@ class AccessRecorder:
                     once = {access.memory_id: access for access in reversed(batch)}
                     await record(self._store, {memory_id: access.at for memory_id, access in once.items()})
                     batch = [access for access in batch if once[access.memory_id] is not access]
+                    self._wrote()
         except BaseException:
             self._waiting = batch + self._waiting
             raise

@@ -62,7 +62,8 @@ class Workspace:
             new_id=IdMaker(clock),
             now=clock(),
         )
-        return cls(settings, clock, embedder, store, AccessRecorder(store), Upkeep(store.database), here)
+        upkeep = Upkeep(store.database)
+        return cls(settings, clock, embedder, store, AccessRecorder(store, upkeep.note_write), upkeep, here)
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""

@@ -102,3 +102,13 @@ async def test_memories_served_at_different_moments_are_counted_in_one_write(
     found = await workspace.store.get([memory.id for memory in memories])
     session = workspace.store.session
     assert list(found.values()) == [after_access(m, at, session) for m, at in zip(memories, moments, strict=True)]
+
+
+async def test_upkeep_comes_to_know_of_counting(workspace: Workspace, make: Make) -> None:
+    memory = await _kept(workspace, make("served"))
+    told: list[str] = []
+    recorder = AccessRecorder(workspace.store, lambda: told.append("wrote"))
+    recorder.note([memory], workspace.now)
+    await recorder.flush()
+    await recorder.flush()
+    assert told == ["wrote"]
