@@ -10,7 +10,7 @@ _M_ARENA_MAX = -8
 _FEW_ARENAS = 2
 _MADV_DONTNEED = 4
 _CODE_OF_A_LIBRARY = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-xp .*\.so(?:\.[\d.]+)?$")
-_SECONDS_BETWEEN = 10.0
+_SECONDS_BETWEEN = 60.0
 
 
 def share_heaps() -> None:
