@@ -67,11 +67,14 @@ class ReverieServer(MCPServer[Any]):
 
 
 def _said(tool: str, error: ValidationError) -> str:
-    problems = "; ".join(
-        f"{'.'.join(str(part) for part in problem['loc']) or 'arguments'}: {problem['msg']}"
-        for problem in error.errors(include_url=False, include_input=False, include_context=False)[:5]
-    )
-    return f"{tool} could not read its arguments. {problems}."
+    found = error.errors(include_url=False, include_input=False, include_context=False)[:5]
+    problems = [f"{_where(problem['loc'])}: {problem['msg']}" for problem in found]
+    return f"{tool} could not read its arguments. {'; '.join(problems)}."
+
+
+def _where(place: tuple[int | str, ...]) -> str:
+    """Name the argument, and the item in it, but not which reading of its type was tried."""
+    return ".".join(str(part) for part in place if not str(part).startswith("literal[")) or "arguments"
 
 
 def build_server(parts: Parts) -> ReverieServer:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from reverie.lifecycle.surprise import MAX_ADJUSTMENT
+
 
 @dataclass(frozen=True, slots=True)
 class Condition:
@@ -94,8 +96,19 @@ def at_least(column: str, number: float) -> Condition:
 
 
 def at_most(column: str, number: float) -> Condition:
-    """Match rows whose number, or a formula of columns, is this or less."""
+    """Match rows whose number is this or less."""
     return Condition(f"{column} <= {literal(number)}")
+
+
+def adjusted_importance_at_most(number: float) -> Condition:
+    """Match rows whose importance, moved by surprise, is this or less; the bounds it is kept in are left out."""
+    moved = f"importance + {2 * MAX_ADJUSTMENT} * least(coalesce(surprise, 0.5), 1.0) - {MAX_ADJUSTMENT}"
+    return Condition(f"{moved} <= {literal(number)}")
+
+
+def everything() -> Condition:
+    """Match every row."""
+    return Condition("TRUE")
 
 
 def active_at(moment: datetime) -> Condition:

@@ -22,6 +22,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
         await store.database.table(layer).delete(one_of("id", ids))
     for side in ("passages", "accesses"):
         await store.database.table(side).delete(one_of("memory_id", ids))
+    store.no_longer_familiar(ids)
     await store.journal.forget_texts(one_of("memory_id", ids))
     async with store.database.upkeep_lock.held():
         for name in (*layers, "passages", "accesses", "events"):

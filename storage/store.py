@@ -137,6 +137,11 @@ class MemoryStore:
         while len(self._familiar) > _MOST_FAMILIAR:
             del self._familiar[next(iter(self._familiar))]
 
+    def no_longer_familiar(self, ids: Sequence[str]) -> None:
+        """Let go of texts that were replaced or purged."""
+        for memory_id in ids:
+            self._familiar.pop(memory_id, None)
+
     async def _fetch_from(
         self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
     ) -> list[Memory]:
@@ -218,8 +223,7 @@ class MemoryStore:
         )
         if known:
             await self.database.table("passages").delete(one_of("memory_id", known))
-        for memory_id in ids:
-            self._familiar.pop(memory_id, None)
+        self.no_longer_familiar(ids)
         await self._write_passages(items)
         for layer, part in _by_layer(items).items():
             await self.database.table(layer).upsert(to_table(part, self.database.stamp.dimensions))

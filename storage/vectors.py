@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
-from reverie.storage.filters import Condition, one_of
+from reverie.storage.filters import everything, one_of
 from reverie.storage.rows import Vector
 from reverie.storage.scope import Scope
 from reverie.storage.shelf import Hit, Shelf
@@ -45,7 +45,7 @@ class Vectors:
             hits = self._passages.nearest(vector, limit, [scope.projects])
         else:
             table = self._database.table("passages")
-            where = Condition("TRUE") if scope.projects is None else one_of("project", scope.projects)
+            where = everything() if scope.projects is None else one_of("project", scope.projects)
             hits = _hits(await table.nearest(vector, where, ["id"], limit), "passages")
         best: dict[str, float] = {}
         for hit in hits:

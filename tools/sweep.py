@@ -15,7 +15,6 @@ from reverie.lifecycle.elapsed import SECONDS_PER_DAY
 from reverie.lifecycle.importance import WEIGHTS
 from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.promotion import CORE_ACCESSES, SEMANTIC_ACCESSES
-from reverie.lifecycle.surprise import MAX_ADJUSTMENT
 from reverie.lifecycle.tiers import LIFESPAN_SECONDS
 from reverie.memory import Memory
 from reverie.storage import filters
@@ -23,9 +22,6 @@ from reverie.storage.filters import Condition
 from reverie.tools.workspace import Workspace
 
 _LIFESPAN_DAYS = LIFESPAN_SECONDS / SECONDS_PER_DAY
-
-# adjusted_importance in SQL, without its bounds: they do not matter to what is asked of it here.
-_BASE = f"importance + {2 * MAX_ADJUSTMENT} * least(coalesce(surprise, 0.5), 1.0) - {MAX_ADJUSTMENT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ def _worth_a_look(now: datetime, *, any_tier: bool) -> Condition:
             fading
             & _older(now, ARCHIVE_AFTER_DAYS)
             & filters.at_most("access_count", ARCHIVE_BELOW_ACCESSES - 1)
-            & filters.at_most(_BASE, ARCHIVE_BELOW_IMPORTANCE / WEIGHTS["base"])
+            & filters.adjusted_importance_at_most(ARCHIVE_BELOW_IMPORTANCE / WEIGHTS["base"])
         )
         | (fading & _older(now, LOW_VALUE_AFTER_DAYS) & filters.at_most("importance", LOW_VALUE_IMPORTANCE))
     )
