@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -52,3 +53,15 @@ def test_what_was_active_then_was_written_before_and_not_yet_let_go() -> None:
         "created_at <= to_timestamp_micros(2000000) AND "
         "(expired_at IS NULL OR expired_at > to_timestamp_micros(2000000))"
     )
+
+
+def test_no_condition_is_written_anywhere_else() -> None:
+    root = Path(__file__).parents[2]
+    folders = ("core", "codebase", "dream", "embeddings", "lifecycle", "reasoning", "server", "storage", "tools")
+    writers = {
+        str(path.relative_to(root))
+        for folder in folders
+        for path in (root / folder).rglob("*.py")
+        if re.search(r"\bCondition\(", path.read_text("utf-8"))
+    }
+    assert writers == {"storage/filters.py"}
