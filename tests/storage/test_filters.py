@@ -1,5 +1,6 @@
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
