@@ -118,7 +118,7 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     clock = MovingClock(year.mornings[0])
     settings = Settings(home=home, retention=curve, tier=tier)
     workspace = await Workspace.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
-    workspace.upkeep = MorningUpkeep(workspace.store.database)
+    workspace.upkeep = MorningUpkeep(workspace.store.database, workspace.store.journal)
     ids: dict[int, str] = {}
     at_the_end = year.mornings[0] + timedelta(days=DAYS)
     mornings = [*year.mornings, at_the_end]

@@ -13,12 +13,14 @@ from lancedb import AsyncConnection
 from reverie.errors import StoreDamaged, StoreTooNew, WrongEmbedder
 from reverie.memory import LAYERS, Layer
 from reverie.moments import iso
+from reverie.storage.additions import Additions
 from reverie.storage.faults import LANCE_ERRORS, retried, translated
 from reverie.storage.generations import Generations
 from reverie.storage.lance import connect, table_names
 from reverie.storage.lock import ProcessLock
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.schema import TABLES, side_schema
+from reverie.storage.spool import Spool
 from reverie.storage.table import Table
 
 
@@ -37,10 +39,12 @@ class Database:
         self.generations = generations
         self.generation = generation
         self.stamp = stamp
-        self._tables = tables
         locks = generations.folder / "locks"
         self.write_lock = ProcessLock(locks / "write.lock")
         self.upkeep_lock = ProcessLock(locks / "upkeep.lock")
+        self.additions = additions_to(generations.path(generation), generations.folder, tables, stamp.dimensions)
+        self._unsettled = tables
+        self._tables = {name: table.after(self.additions.before_reading) for name, table in tables.items()}
 
     @classmethod
     async def open(cls, folder: Path, wanted: Stamp, now: datetime) -> Self:
@@ -68,6 +72,10 @@ class Database:
         """Return one table by name."""
         return self._tables[name]
 
+    def unsettled(self, name: str) -> Table:
+        """Return one table as it stands, without what is on its way there."""
+        return self._unsettled[name]
+
     @property
     def layers(self) -> dict[Layer, Table]:
         """The five layer tables."""
@@ -85,6 +93,13 @@ class Database:
     async def write_meta(self, values: Mapping[str, str]) -> None:
         """Note something about the store."""
         await self.table("meta").upsert(meta_rows(values))
+
+
+def additions_to(path: Path, folder: Path, tables: Mapping[str, Table], dimensions: int) -> Additions:
+    """Return what waits to be added to the tables of one generation."""
+    locks = folder / "locks"
+    spool = Spool(path / "additions", locks / "additions.lock")
+    return Additions(spool, ProcessLock(locks / "settle-additions.lock"), tables, dimensions)
 
 
 async def connect_to(path: Path) -> AsyncConnection:
@@ -114,7 +129,8 @@ async def open_tables(connection: AsyncConnection) -> dict[str, Table]:
     """
 
     async def one(name: str) -> Table:
-        return Table(name, await retried(name, lambda: connection.open_table(name)))
+        lance = await retried(name, lambda: connection.open_table(name))
+        return Table(name, lance, versions=Path(connection.uri) / f"{name}.lance" / "_versions")
 
     return {table.name: table for table in await asyncio.gather(*(one(name) for name in TABLES))}
 

@@ -1,19 +1,37 @@
-"""The audit journal: what changed, before and after, by what and why. Enough to undo it."""
+"""The audit journal: what changed, before and after, by what and why. Enough to undo it.
+
+Events are written to a file (see spool.py) and moved to their table when there is time; readers look at both.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from reverie.moments import iso, parse_iso
 from reverie.record import decode, encode
-from reverie.storage.filters import Condition, equals
+from reverie.storage.chain import START, Link, link_after, text_digest
+from reverie.storage.database import Database
+from reverie.storage.filters import Condition, at_most, equals, one_of
+from reverie.storage.lock import ProcessLock
 from reverie.storage.schema import side_schema
-from reverie.storage.table import Table
+from reverie.storage.spool import Spool, lines_of
 
 _COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "reason", "before", "after")
+_LINKS = ("digest", "number", "hash")
+_IDS_PER_READ = 500
+
+FOLDED = "folded"
+"""What an event is called that stands for older ones."""
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,46 +53,173 @@ class Event:
 class Journal:
     """Writes and reads events."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._table = database.unsettled("events")
+        locks = database.generations.folder / "locks"
+        self._spool = Spool(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
+        self._settling = ProcessLock(locks / "settle-journal.lock")
+        self._started = False
 
     async def write(self, events: Sequence[Event]) -> None:
-        """Append events. They are written before what they tell of, so that no change goes unrecorded."""
-        if events:
-            schema = side_schema("events", 1)
-            await self._table.add(pa.Table.from_pylist([_to_row(event) for event in events], schema=schema))
+        """Append events; on return they survive the process."""
+        if not events:
+            return
+        await self._start()
+        rows = [_to_row(event) for event in events]
+        await self._spool.append(lambda last: _chained(rows, last))
+
+    async def settle(self) -> int:
+        """Move what waits to the table, in one commit; return how many events that were."""
+        if not self._spool.waiting_bytes():
+            return 0
+        async with self._settling.held():
+            return await self._settle_now()
+
+    @asynccontextmanager
+    async def settled(self) -> AsyncIterator[None]:
+        """Settle, and let nobody else do so until the block ends: what is written meanwhile waits."""
+        async with self._settling.held():
+            await self._settle_now()
+            yield
+
+    async def _settle_now(self) -> int:
+        if not self._database.is_current():
+            return 0  # sessions on the newer tables see to it
+        earlier, now = await self._spool.set_aside()
+        rows = await self._not_yet_settled(earlier) + _rows_of(now)
+        if rows:
+            await self._table.add(_as_table(rows))
+        for path in (*earlier, *now):
+            path.unlink(missing_ok=True)
+        return len(rows)
+
+    def waiting_bytes(self) -> int:
+        """Return how much waits to be settled."""
+        return self._spool.waiting_bytes()
 
     async def about(self, memory_id: str) -> list[Event]:
         """Return everything that happened to a memory, oldest first."""
-        return await self._read(equals("memory_id", memory_id))
+        return await self._read("memory_id", memory_id)
 
     async def with_id(self, event_id: str) -> Event | None:
         """Return one event, or None."""
-        found = await self._read(equals("id", event_id))
+        found = await self._read("id", event_id)
         return found[0] if found else None
 
     async def of_batch(self, batch: str) -> list[Event]:
         """Return the events of one batch of changes, oldest first."""
-        return await self._read(equals("batch", batch))
+        return await self._read("batch", batch)
 
     async def forget_texts(self, of: Condition) -> None:
         """Blank the texts of events about purged memories; that they happened stays on record."""
+        await self.settle()
         await self._table.update(of, {"before": "{}", "after": "{}", "reason": None})
 
-    async def _read(self, where: Condition) -> list[Event]:
-        rows = (await self._table.rows(_COLUMNS, where)).to_pylist()
-        return sorted((_from_row(row) for row in rows), key=lambda event: event.id)
+    async def rows(self) -> list[Row]:
+        """Return every event as it is kept, in the order of the chain."""
+        waiting = _parsed(await self._spool.lines())
+        settled = await self._table.rows([*_COLUMNS, *_LINKS])
+        found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
+        found |= {row["id"]: row for row in waiting}
+        return sorted(found.values(), key=lambda row: int(row["number"]))
+
+    async def head(self) -> Link:
+        """Return the last link of the chain as the file beside the table has it."""
+        await self._start()
+        return _as_link(await self._spool.last())
+
+    async def fold(self, before: datetime, folded: Event) -> int:
+        """Remove the oldest events, up to the first that is not older than a moment; return how many.
+
+        One event takes their place; its reason says how many there were of each kind and where the chain goes on.
+        """
+        await self.settle()
+        old = list(takewhile(lambda row: parse_iso(row["at"], "at") < before, await self.rows()))
+        if not old:
+            return 0
+        counts = Counter(str(row["action"]) for row in old)
+        told = {"through": old[-1]["number"], "hash": old[-1]["hash"], "counts": dict(sorted(counts.items()))}
+        await self.write([replace(folded, action=FOLDED, reason=json.dumps(told))])
+        await self._table.delete(at_most("number", old[-1]["number"]))
+        return len(old)
+
+    async def _read(self, column: str, value: str) -> list[Event]:
+        # The file first: what leaves it meanwhile is in the table by then.
+        waiting = _parsed(await self._spool.lines(containing=value.encode()))
+        settled = await self._table.rows(_COLUMNS, equals(column, value))
+        found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
+        found |= {row["id"]: row for row in waiting if row[column] == value}
+        return [_from_row(found[event_id]) for event_id in sorted(found)]
+
+    async def _start(self) -> None:
+        """Let the chain go on from the last event in the table: a new store, or one from before the chain."""
+        if self._started or await self._spool.last():
+            self._started = True
+            return
+        rows = (await self._table.rows(["number", "hash"])).to_pylist()
+        last = max(rows, key=lambda row: row["number"], default={"number": START.number, "hash": START.hash})
+        await self._spool.start_from(json.dumps(last).encode())
+
+    async def _not_yet_settled(self, earlier: Sequence[Path]) -> list[Row]:
+        """Return the rows of files whose settling was cut short, without those that reached the table."""
+        rows = _rows_of(earlier)
+        there: set[str] = set()
+        for start in range(0, len(rows), _IDS_PER_READ):
+            ids = [row["id"] for row in rows[start : start + _IDS_PER_READ]]
+            there |= set((await self._table.rows(["id"], one_of("id", ids))).column("id").to_pylist())
+        return [row for row in rows if row["id"] not in there]
 
 
-def _to_row(event: Event) -> dict[str, Any]:
-    row = {name: getattr(event, name) for name in _COLUMNS}
+def _chained(rows: Sequence[Row], last: bytes) -> list[bytes]:
+    """Write rows as lines, each linked to the one before."""
+    link, lines = _as_link(last), []
+    for row in rows:
+        digest = text_digest(row)
+        link = link_after(link, row, digest)
+        chained = {**row, "digest": digest, "number": link.number, "hash": link.hash}
+        lines.append(json.dumps(chained, ensure_ascii=False).encode() + b"\n")
+    return lines
+
+
+def _link_of(line: bytes) -> bytes:
+    """Return all that the next line needs to know of this one; a purge must not miss its texts here."""
+    row = json.loads(line)
+    return json.dumps({"number": row["number"], "hash": row["hash"]}).encode()
+
+
+def _as_link(line: bytes) -> Link:
+    known = json.loads(line)
+    return Link(known["number"], known["hash"])
+
+
+def _parsed(lines: Sequence[bytes]) -> list[Row]:
+    return [json.loads(line) for line in lines]
+
+
+def _with_text_moment(row: Row) -> Row:
+    return {**row, "at": iso(row["at"])}
+
+
+def _rows_of(files: Sequence[Path]) -> list[Row]:
+    return _parsed([line for path in files for line in lines_of(path)])
+
+
+def _to_row(event: Event) -> Row:
+    row: Row = {name: getattr(event, name) for name in _COLUMNS}
+    row["at"] = iso(event.at)
     for side in ("before", "after"):
         row[side] = json.dumps({name: encode(value) for name, value in row[side].items()}, ensure_ascii=False)
     return row
 
 
 def _from_row(row: Mapping[str, Any]) -> Event:
-    values = dict(row)
+    values = {name: row[name] for name in _COLUMNS}
     for side in ("before", "after"):
         values[side] = {name: decode(name, value) for name, value in json.loads(values[side]).items()}
-    return Event(**{**values, "at": values["at"].astimezone(UTC)})
+    return Event(**{**values, "at": parse_iso(values["at"], "at")})
+
+
+def _as_table(rows: Sequence[Row]) -> pa.Table:
+    parsed = [{**row, "at": parse_iso(row["at"], "at")} for row in rows]
+    return pa.Table.from_pylist(parsed, schema=side_schema("events", 1))

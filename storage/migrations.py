@@ -3,9 +3,12 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
 from lancedb import AsyncConnection
 
 from reverie.memory import LAYERS
+from reverie.moments import iso
+from reverie.storage.chain import START, link_after, text_digest
 from reverie.storage.lance import table_names
 from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
 from reverie.storage.table import Table
@@ -45,9 +48,28 @@ async def _index_side_tables_by_memory(connection: AsyncConnection, dimensions: 
             await table.index_values("memory_id")
 
 
+async def _chain_events(connection: AsyncConnection, dimensions: int) -> None:
+    lance = await connection.open_table("events")
+    known = (await lance.schema()).names
+    schema = side_schema("events", dimensions)
+    missing = [schema.field(name) for name in schema.names if name not in known]
+    if missing:  # else the store was made with them, or this was killed after adding them
+        await lance.add_columns(missing)
+    table = Table("events", lance)
+    rows = (await table.rows(schema.names)).to_pylist()
+    link = START
+    for row in sorted(rows, key=lambda row: str(row["id"])):
+        row["digest"] = text_digest(row)
+        link = link_after(link, {**row, "at": iso(row["at"])}, row["digest"])
+        row["number"], row["hash"] = link.number, link.hash
+    if rows:
+        await table.upsert(pa.Table.from_pylist(rows, schema=schema))
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the five layers and the side tables", _create_tables),
     Migration(2, "what belongs to a memory is found by an index", _index_side_tables_by_memory),
+    Migration(3, "the journal is a chain in which tampering shows", _chain_events),
 )
 
 NEWEST = MIGRATIONS[-1].number

@@ -10,7 +10,8 @@ the switch; a writer that comes later still sees that its tables are no longer c
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from reverie.memory import LAYERS, Memory
 from reverie.storage.database import (
     Database,
     Stamp,
+    additions_to,
     connect_to,
     create_database,
     meta_rows,
@@ -31,12 +33,12 @@ from reverie.storage.database import (
 from reverie.storage.faults import LANCE_ERRORS, retried, translated
 from reverie.storage.filters import Condition, equals, one_of
 from reverie.storage.generations import Generations
+from reverie.storage.journal import Journal
 from reverie.storage.lance import table_names
 from reverie.storage.lock import ProcessLock
-from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, to_table, vector_column
+from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table, vector_column
 from reverie.storage.schema import SIDE_TABLES, vector_type
 from reverie.storage.shelf import as_matrix
-from reverie.storage.store import passage_rows
 from reverie.storage.table import Table
 from reverie.storage.upkeep import KEEP_VERSIONS_FOR
 
@@ -104,7 +106,7 @@ class _Conversion:
         old = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
         staging = await _staging(self._folder / _STAGING, self._stamp)
         await self._stage(old, staging)
-        async with database.write_lock.held():
+        async with database.write_lock.held(), _settled(database):
             await self._stage(old, staging)  # what came in meanwhile
             number = database.generation + 1
             path = self._generations.path(number)
@@ -119,12 +121,13 @@ class _Conversion:
     async def finish(self, database: Database) -> None:
         """Do what a conversion still had to do when it was killed after the switch."""
         fresh = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
-        async with database.write_lock.held():
+        async with database.write_lock.held(), _settled(database):
             for path in self._generations.older_than(database.generation):
                 try:
                     old = await open_tables(await connect_to(path))
                 except StoreDamaged:
                     continue  # a session that opened just as the tables were switched left an empty shell
+                await additions_to(path, self._folder, old, await _dimensions_of(old)).settle()
                 staging = await _staging(self._folder / _STAGING, self._stamp)
                 await self._carry_over(old, fresh, staging)
         self._tidy_away(database.generation)
@@ -164,6 +167,19 @@ class _Conversion:
     def _tidy_away(self, number: int) -> None:
         self._generations.drop_others(number)
         shutil.rmtree(self._folder / _STAGING, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _settled(database: Database) -> AsyncIterator[None]:
+    """Bring what waits to the tables, and let what the journal gets later wait for the new ones."""
+    journal = Journal(database)
+    async with journal.settled():
+        yield
+
+
+async def _dimensions_of(tables: Tables) -> int:
+    vectors = (await tables["passages"].lance.schema()).field("vector").type
+    return int(vectors.list_size)
 
 
 async def _ids(table: Table, column: str = "id", where: Condition | None = None) -> set[str]:

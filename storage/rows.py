@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reverie.memory import Anchor, Memory
-from reverie.storage.schema import memory_schema
+from reverie.memory import Anchor, Layer, Memory
+from reverie.storage.schema import memory_schema, side_schema
 from reverie.storage.wording import search_text
 
 Vector = NDArray[np.float32]
@@ -30,6 +30,21 @@ class Embedded:
     passages: tuple[Vector, ...] = field(default=())
 
 
+def as_rows(items: Sequence[Embedded], dimensions: int) -> dict[str, pa.Table]:
+    """Lay memories out as rows of every table that they need, passages first: a memory without them is incomplete."""
+    rows = {"passages": passage_rows(items, dimensions)}
+    rows |= {layer: to_table(part, dimensions) for layer, part in by_layer(items).items()}
+    return {table: part for table, part in rows.items() if len(part)}
+
+
+def by_layer(items: Sequence[Embedded]) -> dict[Layer, list[Embedded]]:
+    """Sort memories by the table they belong to."""
+    parts: dict[Layer, list[Embedded]] = {}
+    for item in items:
+        parts.setdefault(item.memory.layer, []).append(item)
+    return parts
+
+
 def to_table(items: Sequence[Embedded], dimensions: int) -> pa.Table:
     """Lay memories out as rows of a layer table."""
     schema = memory_schema(dimensions)
@@ -39,6 +54,26 @@ def to_table(items: Sequence[Embedded], dimensions: int) -> pa.Table:
     columns["search_text"] = [searched(item.memory) for item in items]
     columns["vector"] = vector_column([item.vector for item in items], dimensions)
     return pa.table([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
+
+
+def passage_rows(items: Sequence[Embedded], dimensions: int) -> pa.Table:
+    """Lay the passages of long memories out as rows; their ids change with the text."""
+    schema = side_schema("passages", dimensions)
+    owners = [item for item in items for _ in item.passages]
+    ids = [
+        f"{item.memory.id}#{item.memory.content_hash[:8]}-{number}"
+        for item in items
+        for number in range(len(item.passages))
+    ]
+    return pa.table(
+        [
+            pa.array(ids, pa.string()),
+            pa.array([item.memory.id for item in owners], pa.string()),
+            pa.array([item.memory.project for item in owners], pa.string()),
+            vector_column([vector for item in items for vector in item.passages], dimensions),
+        ],
+        schema=schema,
+    )
 
 
 def vector_column(vectors: Sequence[Vector], dimensions: int) -> pa.Array:

@@ -106,6 +106,10 @@ def side_schema(table: str, dimensions: int) -> pa.Schema:
                     pa.field("reason", pa.string()),
                     _required("before", pa.string()),
                     _required("after", pa.string()),
+                    # the chain (see chain.py); empty only while a store is being migrated
+                    pa.field("digest", pa.string()),
+                    pa.field("number", pa.int64()),
+                    pa.field("hash", pa.string()),
                 ]
             )
         case "accesses":

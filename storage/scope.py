@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 
-from reverie.memory import LAYERS, Kind, Layer, Status
+from reverie.memory import LAYERS, Kind, Layer, Memory, Status
 from reverie.storage import filters
 from reverie.storage.filters import Condition
 
@@ -31,6 +31,13 @@ class Scope:
         """Whether only project and status decide, as for nearly every question."""
         narrowed = (self.kinds, self.tags, self.since, self.before, self.as_of)
         return all(part is None for part in narrowed)
+
+    def admits(self, memory: Memory) -> bool:
+        """Whether a memory that no table holds yet is in scope; for plain scopes only."""
+        if not self.is_plain:
+            raise ValueError("only the tables can answer this")
+        mine = self.projects is None or memory.project in self.projects
+        return mine and memory.status in self.statuses and memory.layer in self.layers
 
     def condition(self) -> Condition:
         """Return the WHERE clause that holds a layer table to this scope."""

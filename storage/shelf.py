@@ -84,11 +84,15 @@ class Shelf:
     def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[Hit]:
         """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
         held = len(self._ids)
+        if not held:
+            return []
         allowed = self._alive[:held].copy()
         for number, values in enumerate(wanted):
             if values is not None:
-                codes = [self._codes[number][value] for value in values if value in self._codes[number]]
-                allowed &= np.isin(self._labels[:held, number], codes)
+                known = self._codes[number]
+                fits = np.zeros(len(known), np.bool_)
+                fits[[known[value] for value in values if value in known]] = True
+                allowed &= fits[self._labels[:held, number]]
         places = np.flatnonzero(allowed)
         if not len(places):
             return []

@@ -1,7 +1,8 @@
 """The memory store: everything the tools read and write goes through here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,11 +14,21 @@ import pyarrow as pa
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
 from reverie.identity import SHORTEST_PREFIX, IdMaker
 from reverie.memory import LAYERS, Layer, Memory
+from reverie.storage.additions import MOST_AT_ONCE
 from reverie.storage.database import Database, Stamp
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.journal import Event, Journal
-from reverie.storage.rows import FIELDS, Embedded, Vector, column_value, from_table, to_table, vector_column
-from reverie.storage.schema import side_schema
+from reverie.storage.rows import (
+    FIELDS,
+    Embedded,
+    Vector,
+    as_rows,
+    by_layer,
+    column_value,
+    from_table,
+    passage_rows,
+    to_table,
+)
 from reverie.storage.scope import Scope
 from reverie.storage.shelf import Hit
 from reverie.storage.table import Table, TextHit
@@ -43,9 +54,11 @@ class MemoryStore:
         self.database = database
         self.session = session
         self.new_id = new_id
-        self.journal = Journal(database.table("events"))
+        self.journal = Journal(database)
         self.vectors = Vectors(database)
+        database.additions.settled = self._note_added
         self._familiar: dict[str, Memory] = {}
+        self._arriving: dict[str, Memory] = {}
 
     @classmethod
     async def open(cls, folder: Path, stamp: Stamp, *, session: str, new_id: IdMaker, now: datetime) -> Self:
@@ -101,6 +114,15 @@ class MemoryStore:
         """Return the memories closest to a vector, best first."""
         return await self.vectors.nearest(vector, scope, limit)
 
+    async def around(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
+        """Return the memories closest to a vector, those on their way to the tables included, best first.
+
+        Unlike `nearest` it does not wait for them to arrive, so that one `remember` need not wait for the last.
+        """
+        waiting = await self.database.additions.waiting()
+        self._arriving = {item.memory.id: item.memory for item in waiting}
+        return await self.vectors.around(vector, scope, limit, waiting)
+
     async def matching(self, text: str, scope: Scope, limit: int) -> list[TextHit]:
         """Return the memories that share words with a text, best first by BM25."""
         query = search_text(text)
@@ -122,7 +144,8 @@ class MemoryStore:
 
         Texts never change, so this is safe for comparing them; counters and marks may be out of date.
         """
-        found = {hit.id: self._familiar[hit.id] for hit in hits if hit.id in self._familiar}
+        known = ChainMap(self._arriving, self._familiar)
+        found = {hit.id: known[hit.id] for hit in hits if hit.id in known}
         unknown = {hit.id: Whereabouts(hit.table, hit.place) for hit in hits if hit.id not in found}
         if unknown:
             read = await self.fetch(unknown, list(unknown), scope)
@@ -139,13 +162,14 @@ class MemoryStore:
 
     def no_longer_familiar(self, ids: Sequence[str]) -> None:
         """Let go of texts that were replaced or purged."""
+        self._arriving.clear()
         for memory_id in ids:
             self._familiar.pop(memory_id, None)
 
     async def _fetch_from(
         self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
     ) -> list[Memory]:
-        table = self.database.table(layer)
+        table = self.database.unsettled(layer)  # what was seen is there
         known = {i: seen[i].place for i in ids if i in seen and seen[i].table == layer}
         places = {i: place for i, place in known.items() if place is not None}
         # A passage names its memory but not the layer, nor whether it is in scope.
@@ -176,31 +200,36 @@ class MemoryStore:
             yield
 
     async def add(self, items: Sequence[Embedded], *, actor: str, at: datetime, reason: str | None = None) -> None:
-        """Write new memories and the journal at once; if either fails, neither stays."""
+        """Write new memories and then the journal; if either fails, neither stays."""
         self._check_still_current()  # the old tables may be gone, which reads like damage
         events = [self.event("remembered", item.memory, actor=actor, at=at, reason=reason) for item in items]
-        await self._write_passages(items)
-        written = await asyncio.gather(self.journal.write(events), *self._appends(items), return_exceptions=True)
-        failures = [result for result in written if isinstance(result, BaseException)]
-        if failures:
+        try:
+            if len(items) <= MOST_AT_ONCE:
+                await self.database.additions.write(items)
+            else:
+                await self._append(items)
+            await self.journal.write(events)
+        except StoreError:
             await self._take_back(items)
-            raise failures[0]
+            raise
+        self._get_to_know([item.memory for item in items])
         self._check_still_current()
 
-    def _appends(self, items: Sequence[Embedded]) -> list[Awaitable[None]]:
-        async def append(layer: Layer, part: Sequence[Embedded]) -> None:
-            rows = to_table(part, self.database.stamp.dimensions)
-            version = await self.database.table(layer).add(rows)
-            self.vectors.note_added(layer, version, rows)
-            self._get_to_know([item.memory for item in part])
+    async def _append(self, items: Sequence[Embedded]) -> None:
+        """Write straight to the tables."""
+        for name, rows in as_rows(items, self.database.stamp.dimensions).items():
+            self._note_added(name, await self.database.table(name).add(rows), rows)
 
-        return [append(layer, part) for layer, part in _by_layer(items).items()]
+    def _note_added(self, table: str, version: int, rows: pa.Table) -> None:
+        for layer in LAYERS:
+            if layer == table:
+                self.vectors.note_added(layer, version, rows)
 
     async def _take_back(self, items: Sequence[Embedded]) -> None:
         """Remove rows whose write was not completed, as far as the disk still lets us."""
         ids = [item.memory.id for item in items]
         with suppress(StoreError):  # the first failure is the one to tell
-            for layer in _by_layer(items):
+            for layer in by_layer(items):
                 await self.database.table(layer).delete(one_of("id", ids))
             if any(item.passages for item in items):
                 await self.database.table("passages").delete(one_of("memory_id", ids))
@@ -225,7 +254,7 @@ class MemoryStore:
             await self.database.table("passages").delete(one_of("memory_id", known))
         self.no_longer_familiar(ids)
         await self._write_passages(items)
-        for layer, part in _by_layer(items).items():
+        for layer, part in by_layer(items).items():
             await self.database.table(layer).upsert(to_table(part, self.database.stamp.dimensions))
         for memory in known.values():
             moved_to = next(item.memory.layer for item in items if item.memory.id == memory.id)
@@ -311,9 +340,8 @@ class MemoryStore:
         )
 
     async def _write_passages(self, items: Sequence[Embedded]) -> None:
-        rows = passage_rows(items, self.database.stamp.dimensions)
-        if len(rows):
-            await self.database.table("passages").add(rows)
+        if any(item.passages for item in items):
+            await self.database.table("passages").add(passage_rows(items, self.database.stamp.dimensions))
 
     def _check_still_current(self) -> None:
         """A write that raced with `reverie reembed` may have gone to tables that were just replaced."""
@@ -323,36 +351,9 @@ class MemoryStore:
             )
 
 
-def passage_rows(items: Sequence[Embedded], dimensions: int) -> pa.Table:
-    """Lay the passages of long memories out as rows; their ids change with the text."""
-    schema = side_schema("passages", dimensions)
-    owners = [item for item in items for _ in item.passages]
-    ids = [
-        f"{item.memory.id}#{item.memory.content_hash[:8]}-{number}"
-        for item in items
-        for number in range(len(item.passages))
-    ]
-    return pa.table(
-        [
-            pa.array(ids, pa.string()),
-            pa.array([item.memory.id for item in owners], pa.string()),
-            pa.array([item.memory.project for item in owners], pa.string()),
-            vector_column([vector for item in items for vector in item.passages], dimensions),
-        ],
-        schema=schema,
-    )
-
-
 def _column(rows: pa.Table, name: str, values: pa.Array) -> tuple[int, pa.Field, pa.Array]:
     number = rows.schema.get_field_index(name)
     return number, rows.schema.field(number), values
-
-
-def _by_layer(items: Sequence[Embedded]) -> dict[Layer, list[Embedded]]:
-    parts: dict[Layer, list[Embedded]] = {}
-    for item in items:
-        parts.setdefault(item.memory.layer, []).append(item)
-    return parts
 
 
 def _newest_of_each(memories: Sequence[Memory]) -> list[Memory]:

@@ -1,23 +1,31 @@
 """One LanceDB table, with every operation retried and its failures translated."""
 
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from lancedb import AsyncTable
 from lancedb.index import FTS, Bitmap, BTree, IvfRq
 from lancedb.query import MatchQuery
 
-from reverie.storage.faults import retried
+from reverie.storage.faults import ATTEMPTS, retried
 from reverie.storage.filters import Condition, literal, one_of
 from reverie.storage.rows import Vector
 
 _PROBES = 20  # partitions searched
 _REFINE = 10  # how many times the wanted rows are compared again at full precision
+_MANIFEST = ".manifest"
+_HIGHEST = 2**64 - 1
 TEXT_INDEX = FTS(language="English", stem=True, ascii_folding=True, max_token_length=None)
+
+
+First = Callable[[], Awaitable[None]]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +41,31 @@ class TextHit:
 class Table:
     """A named table; reads always see the newest version."""
 
-    def __init__(self, name: str, lance: AsyncTable) -> None:
+    def __init__(
+        self, name: str, lance: AsyncTable, versions: Path | None = None, first: First | None = None
+    ) -> None:
         self.name = name
         self.lance = lance
+        self._versions = versions  # the folder of a table on a local disk that has a file for each version
+        self._first = first or _nothing
+
+    def after(self, first: First) -> "Table":
+        """Return the same table, with something to do before anything in it is read or changed."""
+        return Table(self.name, self.lance, self._versions, first)
+
+    async def _do(self, operation: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
+        await self._first()
+        return await retried(self.name, operation, attempts)
 
     async def version(self) -> int:
         """Return the number of the newest version."""
-        return await retried(self.name, self.lance.version)
+        await self._first()
+        newest = _newest_in(self._versions) if self._versions else None
+        return await retried(self.name, self.lance.version) if newest is None else newest
 
     async def count(self, where: Condition | None = None) -> int:
         """Count rows."""
-        return await retried(self.name, lambda: self.lance.count_rows(where.sql if where else None))
+        return await self._do(lambda: self.lance.count_rows(where.sql if where else None))
 
     async def rows(
         self,
@@ -65,7 +87,7 @@ class Table:
                 query = query.limit(limit)
             return await query.to_arrow()
 
-        return await retried(self.name, read)
+        return await self._do(read)
 
     async def places(self, where: Condition) -> dict[str, int]:
         """Return where the matching rows lie now: id to row number, for `at_places`."""
@@ -84,7 +106,7 @@ class Table:
             query = self.lance.take_row_ids(list(places.values()))
             return await query.select(["id", *_without_id(columns)]).to_arrow()
 
-        rows = await retried(self.name, take)
+        rows = await self._do(take)
         missing = places.keys() - set(rows.column("id").to_pylist())
         if missing:
             moved = await self.rows(["id", *_without_id(columns)], one_of("id", sorted(missing)))
@@ -99,7 +121,7 @@ class Table:
             query = self.lance.query().nearest_to_text(match)
             return await query.where(where.sql).limit(limit).with_row_id().select(["id", "_score"]).to_arrow()
 
-        rows = await retried(self.name, read)
+        rows = await self._do(read)
         scores = rows.column("_score").to_pylist()
         return [
             TextHit(memory_id, self.name, place, score)
@@ -114,7 +136,7 @@ class Table:
             query = query.where(where.sql).nprobes(_PROBES).refine_factor(_REFINE).limit(limit)
             return await query.select([*columns, "_distance"]).to_arrow()
 
-        return await retried(self.name, read)
+        return await self._do(read)
 
     async def add(self, rows: pa.Table) -> int:
         """Append rows; all land together or none does. Returns the version that holds them."""
@@ -127,7 +149,7 @@ class Table:
         async def write() -> None:
             await self.lance.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
-        await retried(self.name, write)
+        await self._do(write)
 
     async def update(self, where: Condition, values: Mapping[str, Any]) -> None:
         """Set columns of the matching rows to literal values, leaving every other column as it is."""
@@ -135,7 +157,7 @@ class Table:
 
     async def update_by(self, expressions: Mapping[str, str], where: Condition) -> int:
         """Set columns of the matching rows by SQL expressions over their present values; return the version."""
-        result = await retried(self.name, lambda: self.lance.update(updates_sql=dict(expressions), where=where.sql))
+        result = await self._do(lambda: self.lance.update(updates_sql=dict(expressions), where=where.sql))
         return int(result.version)
 
     async def touch_one(self) -> None:
@@ -146,32 +168,32 @@ class Table:
 
     async def delete(self, where: Condition) -> None:
         """Remove the matching rows from the newest version."""
-        await retried(self.name, lambda: self.lance.delete(where.sql))
+        await self._do(lambda: self.lance.delete(where.sql))
 
     async def fragments(self) -> int:
         """Count the pieces the table lies in on disk."""
-        stats: Any = await retried(self.name, self.lance.stats)  # typed as a class, given as a dict
+        stats: Any = await self._do(self.lance.stats)  # typed as a class, given as a dict
         return int(stats["fragment_stats"]["num_fragments"])
 
     async def indexed_columns(self) -> set[str]:
         """Return the columns that have an index."""
-        indexes = await retried(self.name, self.lance.list_indices)
+        indexes = await self._do(self.lance.list_indices)
         return {column for index in indexes for column in index.columns}
 
     async def index_text(self) -> None:
         """Build the full-text index anew."""
-        await retried(self.name, lambda: self.lance.create_index("search_text", config=TEXT_INDEX, replace=True))
+        await self._do(lambda: self.lance.create_index("search_text", config=TEXT_INDEX, replace=True))
 
     async def index_values(self, column: str, *, few_distinct: bool = False) -> None:
         """Build a scalar index: a bitmap where there are few distinct values, a tree otherwise."""
         config = Bitmap() if few_distinct else BTree()
-        await retried(self.name, lambda: self.lance.create_index(column, config=config, replace=True))
+        await self._do(lambda: self.lance.create_index(column, config=config, replace=True))
 
     async def index_vectors(self) -> None:
         """Build the approximate vector index anew, for as many rows as there are."""
         partitions = max(1, round(await self.count() ** 0.5 / 2))
         config = IvfRq(distance_type="cosine", num_partitions=partitions)
-        await retried(self.name, lambda: self.lance.create_index("vector", config=config, replace=True))
+        await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
 
     async def tidy(self, keep_versions_for: timedelta) -> None:
         """Merge small pieces, bring the indexes up to date, drop versions older than the given age."""
@@ -179,7 +201,27 @@ class Table:
             # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
             warnings.simplefilter("ignore", UserWarning)
             # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
-            await retried(self.name, lambda: self.lance.optimize(cleanup_older_than=keep_versions_for), attempts=3)
+            await self._do(lambda: self.lance.optimize(cleanup_older_than=keep_versions_for), attempts=3)
+
+
+async def _nothing() -> None:
+    """Do nothing first."""
+
+
+def _newest_in(folder: Path) -> int | None:
+    """Read the newest version off the names of the files; None if they are not named as we know it.
+
+    LanceDB takes a millisecond for the same, and every search asks five tables. It counts the names down, so that
+    the newest comes first in a listing.
+    """
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return None
+    numbers = [name.removesuffix(_MANIFEST) for name in names if name.endswith(_MANIFEST)]
+    if not numbers or any(len(number) != len(str(_HIGHEST)) for number in numbers):
+        return None
+    return _HIGHEST - int(min(numbers))
 
 
 def _places(rows: pa.Table) -> dict[str, int]:

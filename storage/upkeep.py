@@ -7,6 +7,7 @@ from datetime import timedelta
 from reverie.errors import StoreError
 from reverie.memory import LAYERS
 from reverie.storage.database import Database
+from reverie.storage.journal import Journal
 from reverie.storage.schema import SIDE_TABLES
 from reverie.storage.table import Table
 from reverie.storage.vectors import MOST_ON_SHELVES
@@ -22,6 +23,9 @@ SECONDS_TO_REST = 1.0
 FEWEST_ROWS_TO_INDEX_VECTORS = 4_000
 FEWEST_ROWS_TO_INDEX_VALUES = 5_000
 
+MOST_WAITING_BYTES = 256 * 1024
+"""Journal that may wait while the store is busy; readers of the journal go through all of it."""
+
 _MOST_SIDE_PIECES = 64
 _ROWS_PER_PIECE = 1_000
 _PIECES_AT_REST, _MOST_PIECES_AT_REST = 6, 24
@@ -33,8 +37,9 @@ log = logging.getLogger(__name__)
 class Upkeep:
     """Looks after the tables whenever this process has written a little; one process at a time does the work."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, journal: Journal) -> None:
         self._database = database
+        self._journal = journal
         self._writes = 0
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -69,7 +74,9 @@ class Upkeep:
         async with self._database.upkeep_lock.held_if_free() as ours:
             if not ours:
                 return []
-            tables = [self._database.table(name) for name in (*LAYERS, *SIDE_TABLES)]
+            if at_rest or self._journal.waiting_bytes() > MOST_WAITING_BYTES:
+                await self._journal.settle()
+            tables = [self._database.unsettled(name) for name in (*LAYERS, *SIDE_TABLES)]
             return [table.name for table in tables if await self._keep(table, at_rest=at_rest)]
 
     async def _look(self, at_rest: bool) -> None:
@@ -104,7 +111,7 @@ class Upkeep:
 
     async def _total(self) -> int:
         names = (*LAYERS, "passages")
-        return sum(await asyncio.gather(*(self._database.table(name).count() for name in names)))
+        return sum(await asyncio.gather(*(self._database.unsettled(name).count() for name in names)))
 
 
 def _most_pieces(table: str, rows: int, *, at_rest: bool) -> int:

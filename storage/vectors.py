@@ -8,7 +8,7 @@ import pyarrow as pa
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import everything, one_of
-from reverie.storage.rows import Vector
+from reverie.storage.rows import Embedded, Vector
 from reverie.storage.scope import Scope
 from reverie.storage.shelf import Hit, Shelf
 
@@ -28,6 +28,20 @@ class Vectors:
 
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         """Return the closest memories in scope, best first."""
+        await self._database.additions.before_reading()
+        return await self._in_tables(vector, scope, limit)
+
+    async def around(self, vector: Vector, scope: Scope, limit: int, waiting: Sequence[Embedded]) -> list[Hit]:
+        """Return the closest among the tables' memories and those that still wait, best first."""
+        on_the_way = [
+            Hit(item.memory.id, item.memory.layer, float(item.vector @ vector))
+            for item in waiting
+            if scope.admits(item.memory)
+        ]
+        best = {hit.id: hit for hit in (*on_the_way, *await self._in_tables(vector, scope, limit))}
+        return sorted(best.values(), key=lambda hit: -hit.similarity)[:limit]
+
+    async def _in_tables(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         if scope.is_plain and await self._fits_on_shelves():
             found = await asyncio.gather(*(self._from_shelf(layer, vector, scope, limit) for layer in scope.layers))
         else:
@@ -40,11 +54,12 @@ class Vectors:
 
         Passages know only their project; the caller reads their memories in scope.
         """
+        await self._database.additions.before_reading()
         if await self._fits_on_shelves():
             await self._passages.refresh()
             hits = self._passages.nearest(vector, limit, [scope.projects])
         else:
-            table = self._database.table("passages")
+            table = self._database.unsettled("passages")
             where = everything() if scope.projects is None else one_of("project", scope.projects)
             hits = _hits(await table.nearest(vector, where, ["id"], limit), "passages")
         best: dict[str, float] = {}
@@ -66,13 +81,13 @@ class Vectors:
         return shelf.nearest(vector, limit, [scope.projects, scope.statuses])
 
     async def _from_disk(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
-        table = self._database.table(layer)
+        table = self._database.unsettled(layer)
         return _hits(await table.nearest(vector, scope.condition(), ["id"], limit), layer)
 
     async def _fits_on_shelves(self) -> bool:
         if self._on_shelves is None:
             tables: Sequence[str] = (*LAYERS, "passages")
-            counts = await asyncio.gather(*(self._database.table(name).count() for name in tables))
+            counts = await asyncio.gather(*(self._database.unsettled(name).count() for name in tables))
             self._on_shelves = sum(counts) <= MOST_ON_SHELVES
         elif self._on_shelves and sum(map(len, self._shelves.values())) + len(self._passages) > MOST_ON_SHELVES:
             self._clear_shelves()
@@ -82,9 +97,9 @@ class Vectors:
     def _clear_shelves(self) -> None:
         dimensions = self._database.stamp.dimensions
         self._shelves = {
-            layer: Shelf(self._database.table(layer), dimensions, _LABELS, stamp="updated_at") for layer in LAYERS
+            layer: Shelf(self._database.unsettled(layer), dimensions, _LABELS, stamp="updated_at") for layer in LAYERS
         }
-        self._passages = Shelf(self._database.table("passages"), dimensions, ("project",))
+        self._passages = Shelf(self._database.unsettled("passages"), dimensions, ("project",))
 
 
 def _hits(rows: pa.Table, table: str) -> list[Hit]:

@@ -36,7 +36,7 @@ async def neighbours_of(
 ) -> Neighbours:
     """Look around a new text among the active memories that its project sees."""
     scope = Scope(projects=workspace.visible_from(project), statuses=("active",))
-    hits = await workspace.store.nearest(vector, scope, _LOOKED_AT)
+    hits = await workspace.store.around(vector, scope, _LOOKED_AT)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
     found = await workspace.store.familiar(near, scope)
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]

@@ -62,12 +62,13 @@ class Workspace:
             new_id=IdMaker(clock),
             now=clock(),
         )
-        upkeep = Upkeep(store.database)
+        upkeep = Upkeep(store.database, store.journal)
         return cls(settings, clock, embedder, store, AccessRecorder(store, upkeep.note_write), upkeep, here)
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""
         await self.accesses.flush()
+        await self.store.database.additions.stop()
         await self.upkeep.stop()
 
     async def warm(self) -> None:

@@ -185,7 +185,7 @@ def test_nothing_is_left_lying_about(tmp_path: Path) -> None:
         await convert(tmp_path / "d")
 
     run(story)
-    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["current", "locks", "tables-2"]
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["current", "journal", "locks", "tables-2"]
 
 
 def test_an_embedder_that_fails_leaves_the_old_store_and_the_next_try_goes_on(
@@ -292,7 +292,7 @@ def test_a_conversion_killed_right_after_the_switch_is_finished_by_the_next_call
         assert sorted(found, key=_id) == sorted(stamped([*before[1:], late.memory]), key=_id)
 
     run(story)
-    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["current", "locks", "tables-2"]
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["current", "journal", "locks", "tables-2"]
 
 
 async def _killed(*_arguments: object) -> None:

@@ -1,16 +1,15 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreUnavailable
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreError
 from reverie.memory import LAYERS, Anchor
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
-from reverie.storage.table import Table
 from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -160,19 +159,14 @@ async def test_other_sessions_see_a_memory_at_once(open_workspace: OpenWorkspace
 
 
 async def test_if_the_journal_cannot_be_written_the_memory_does_not_stay(
-    workspace: Workspace, make: Make, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, make: Make, home: Path
 ) -> None:
-    add = Table.add
-
-    async def full_for_events(self: Table, rows: Any) -> int:
-        if self.name == "events":
-            raise StoreUnavailable("The disk is full")
-        return await add(self, rows)
-
-    monkeypatch.setattr(Table, "add", full_for_events)
-    with pytest.raises(StoreUnavailable):
+    await workspace.store.add([make("the first")], actor="test", at=workspace.now)
+    await workspace.store.journal.settle()
+    (home / "domains" / "default" / "journal" / "waiting.jsonl").mkdir()  # where the file should be
+    with pytest.raises(StoreError):
         await workspace.store.add([make("half written? " * 60)], actor="test", at=workspace.now)
-    assert await workspace.store.count() == 0
+    assert await workspace.store.count() == 1
     assert await workspace.store.database.table("passages").count() == 0
 
 

@@ -1,0 +1,138 @@
+import json
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from reverie.storage.audit import audit
+from reverie.storage.chain import START, Link, link_after
+from reverie.storage.filters import equals, one_of
+from reverie.storage.purge import purge
+from reverie.storage.rows import Embedded
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Make = Callable[..., Embedded]
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
+
+
+async def _three_memories(workspace: Workspace, make: Make) -> list[Embedded]:
+    items = [make(f"thing {number}") for number in range(3)]
+    await workspace.store.add(items, actor="test", at=workspace.now)
+    async with workspace.store.changing():
+        await workspace.store.change(
+            [items[0].memory], {"pinned": True}, action="pinned", actor="test", at=workspace.now, reason="by hand"
+        )
+    return items
+
+
+async def test_events_are_read_whether_they_wait_or_are_settled(open_workspace: OpenWorkspace, make: Make) -> None:
+    mine, other = await open_workspace(), await open_workspace()
+    [first, *_] = await _three_memories(mine, make)
+    waiting = await other.store.journal.about(first.memory.id)
+    assert [event.action for event in waiting] == ["remembered", "pinned"]
+    assert await other.store.journal.settle() == 4
+    assert await mine.store.journal.about(first.memory.id) == waiting
+    assert await mine.store.journal.with_id(waiting[1].id) == waiting[1]
+    assert await mine.store.journal.settle() == 0
+
+
+async def test_a_settling_cut_short_doubles_no_event(workspace: Workspace, make: Make, home: Path) -> None:
+    await _three_memories(workspace, make)
+    folder = home / "domains" / "default" / "journal"
+    copy = (folder / "waiting.jsonl").read_bytes()
+    await workspace.store.journal.settle()
+    (folder / "settling-again.jsonl").write_bytes(copy)
+    assert await workspace.store.journal.settle() == 0
+    assert await workspace.store.database.table("events").count() == 4
+
+
+def test_a_link_covers_the_number_the_fields_and_the_link_before() -> None:
+    row = {
+        "id": "e1",
+        "at": "2026-01-01T00:00:00Z",
+        "action": "pinned",
+        "memory_id": "m",
+        "actor": "a",
+        "session": "s",
+        "batch": None,
+    }
+    link = link_after(START, row, "digest")
+    assert link.number == 1
+    assert link == link_after(START, row, "digest")
+    others = [
+        link_after(Link(0, "x"), row, "digest"),
+        link_after(START, row, "other"),
+        *(link_after(START, {**row, name: "changed"}, "digest") for name in row),
+    ]
+    assert link.hash not in {other.hash for other in others}
+
+
+async def test_an_untouched_journal_is_intact_before_and_after_settling(workspace: Workspace, make: Make) -> None:
+    await _three_memories(workspace, make)
+    waiting = await audit(workspace.store.journal)
+    assert (waiting.events, waiting.faults, waiting.head.number) == (4, [], 4)
+    await workspace.store.journal.settle()
+    assert await audit(workspace.store.journal) == waiting
+    await _three_memories(workspace, make)  # the chain goes on over the settling
+    assert (await audit(workspace.store.journal)).intact
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("after", '{"pinned": false}'), ("reason", "by nobody"), ("actor", "somebody"), ("memory_id", "another")],
+)
+async def test_a_changed_event_shows(workspace: Workspace, make: Make, column: str, value: str) -> None:
+    await _three_memories(workspace, make)
+    await workspace.store.journal.settle()
+    await workspace.store.database.table("events").update(equals("action", "pinned"), {column: value})
+    [fault] = (await audit(workspace.store.journal)).faults
+    assert "event 4" in fault
+
+
+async def test_blanked_texts_show_unless_there_was_a_purge(workspace: Workspace, make: Make) -> None:
+    items = await _three_memories(workspace, make)
+    await workspace.store.journal.forget_texts(one_of("memory_id", [items[0].memory.id]))
+    assert "texts changed" in (await audit(workspace.store.journal)).faults[0]
+    async with workspace.store.changing():
+        await purge(workspace.store, [items[0].memory], actor="test", at=workspace.now)
+    found = await audit(workspace.store.journal)
+    assert (found.faults, found.purged) == ([], 3)
+
+
+async def test_a_removed_event_shows_in_the_middle_and_at_the_end(workspace: Workspace, make: Make) -> None:
+    await _three_memories(workspace, make)
+    await workspace.store.journal.settle()
+    table = workspace.store.database.table("events")
+    await table.delete(equals("number", 4))
+    assert (await audit(workspace.store.journal)).faults == ["events 4 to 4 are missing at the end"]
+    await table.delete(equals("number", 2))
+    assert "events 2 to 2 are missing" in (await audit(workspace.store.journal)).faults[0]
+
+
+async def test_a_changed_line_in_the_file_shows(workspace: Workspace, make: Make, home: Path) -> None:
+    await _three_memories(workspace, make)
+    file = home / "domains" / "default" / "journal" / "waiting.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"by hand", b"by foot"))
+    assert not (await audit(workspace.store.journal)).intact
+
+
+async def test_old_events_are_folded_into_one_and_the_chain_holds(workspace: Workspace, make: Make) -> None:
+    items = await _three_memories(workspace, make)
+    later = workspace.now + timedelta(days=100)
+    async with workspace.store.changing():
+        await workspace.store.change([items[1].memory], {"pinned": True}, action="pinned", actor="t", at=later)
+    journal = workspace.store.journal
+    folded = workspace.store.event("folded", items[0].memory, actor="test", at=later)
+    assert await journal.fold(later - timedelta(days=90), folded) == 4
+    assert await journal.fold(later - timedelta(days=90), folded) == 0
+    left = await journal.rows()
+    assert [row["action"] for row in left] == ["pinned", "folded"]
+    assert json.loads(left[1]["reason"])["counts"] == {"pinned": 1, "remembered": 3}
+    found = await audit(journal)
+    assert (found.faults, found.folded) == ([], 4)
+    await journal.settle()
+    await workspace.store.database.table("events").delete(equals("number", 5))
+    assert not (await audit(journal)).intact
