@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from reverie.record import decode, encode
-from reverie.storage.filters import Condition, equals
+from reverie.storage.filters import Condition, after, differs, equals
 from reverie.storage.schema import side_schema
 from reverie.storage.table import Table
 
 _COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "reason", "before", "after")
+_NOTHING = "{}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +58,13 @@ class Journal:
         """Return the events of one batch of changes, oldest first."""
         return await self._read(equals("batch", batch))
 
+    async def changes_after(self, moment: datetime) -> list[Event]:
+        """Return every change of a memory that was there before it, later than a moment, oldest first."""
+        return await self._read(after("at", moment) & differs("before", _NOTHING))
+
     async def forget_texts(self, of: Condition) -> None:
         """Blank the texts of events about purged memories; that they happened stays on record."""
-        await self._table.update(of, {"before": "{}", "after": "{}", "reason": None})
+        await self._table.update(of, {"before": _NOTHING, "after": _NOTHING, "reason": None})
 
     async def _read(self, where: Condition) -> list[Event]:
         rows = (await self._table.rows(_COLUMNS, where)).to_pylist()

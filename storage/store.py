@@ -16,6 +16,7 @@ from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.database import Database, Stamp
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.journal import Event, Journal
+from reverie.storage.past import look_back
 from reverie.storage.rows import FIELDS, Embedded, Vector, column_value, from_table, to_table, vector_column
 from reverie.storage.schema import side_schema
 from reverie.storage.scope import Scope
@@ -109,13 +110,20 @@ class MemoryStore:
         async def search(table: Table) -> list[TextHit]:
             return await table.matching(query, where, limit) if await table.count() else []
 
-        parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.layers))
+        parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.tables))
         return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.score)[:limit]
 
     async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
-        parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.layers))
-        return _newest_of_each([memory for part in parts for memory in part])
+        parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.tables))
+        found = _newest_of_each([memory for part in parts for memory in part])
+        return [scope.as_asked(memory) for memory in found]
+
+    async def looking_back(self, scope: Scope) -> Scope:
+        """Return the scope with what the journal tells of its moment; one without a moment stays as it is."""
+        if scope.as_of is None:
+            return scope
+        return replace(scope, past=await look_back(self.journal, self.database.layers, scope))
 
     async def familiar(self, hits: Sequence[Hit], scope: Scope) -> dict[str, Memory]:
         """Return the memories behind vector hits, from memory where this process met them before.

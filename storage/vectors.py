@@ -29,9 +29,9 @@ class Vectors:
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         """Return the closest memories in scope, best first."""
         if scope.is_plain and await self._fits_on_shelves():
-            found = await asyncio.gather(*(self._from_shelf(layer, vector, scope, limit) for layer in scope.layers))
+            found = await asyncio.gather(*(self._from_shelf(layer, vector, scope, limit) for layer in scope.tables))
         else:
-            found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.layers))
+            found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.tables))
         hits = [hit for part in found for hit in part]
         return sorted(hits, key=lambda hit: -hit.similarity)[:limit]
 

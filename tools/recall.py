@@ -68,7 +68,7 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     limit = int(checked_number("limit", request.limit, 1, MOST_RESULTS))
     budget = int(checked_number("max_tokens", request.max_tokens, FEWEST_TOKENS, MOST_TOKENS))
     now = workspace.now
-    scope = _scope(workspace, request, now)
+    scope = await workspace.store.looking_back(_scope(workspace, request, now))
     min_strength = checked_number("min_strength", request.min_strength, 0.0, 100.0)
     found = await _find(workspace, query, scope, now, wanted=limit if min_strength == 0 else None)
     kept = [candidate for candidate in found.ranked if candidate.strength >= min_strength]
