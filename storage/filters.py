@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 from reverie.lifecycle.surprise import MAX_ADJUSTMENT
@@ -68,6 +69,11 @@ def none_of(column: str, values: Iterable[str]) -> Condition:
 def has_any(column: str, values: Iterable[str]) -> Condition:
     """Match rows whose list column holds any of the values."""
     return Condition(f"array_has_any({column}, {literal(list(values))})")
+
+
+def has_text_of(column: str, texts: Iterable[str]) -> Condition:
+    """Match rows whose column holds any of the texts somewhere in it."""
+    return reduce(Condition.__or__, (Condition(f"contains({column}, {literal(text)})") for text in texts))
 
 
 def starts_with(column: str, prefix: str) -> Condition:

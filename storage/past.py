@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.journal import Event, Journal
@@ -65,9 +67,11 @@ def _first_replaced(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
 
 
 async def _rows(table: Table, wanted: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    where = one_of("id", wanted) if len(wanted) <= _MOST_NAMED else None
-    rows = (await table.rows(_JUDGED_BY, where)).to_pylist() if wanted else []
-    return {row["id"]: row for row in rows if row["id"] in wanted}
+    if not wanted:
+        return {}
+    rows = await table.rows(_JUDGED_BY, one_of("id", wanted) if len(wanted) <= _MOST_NAMED else None)
+    asked_for = pa.array([memory_id in wanted for memory_id in rows.column("id").to_pylist()], pa.bool_())
+    return {row["id"]: row for row in rows.filter(asked_for).to_pylist()}
 
 
 async def _fitting(table: Table, where: Condition, ids: Sequence[str]) -> set[str]:

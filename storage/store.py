@@ -98,6 +98,10 @@ class MemoryStore:
         counts = await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
         return sum(counts)
 
+    async def open_questions(self) -> int:
+        """Count what waits in the review queue."""
+        return await self.database.table("questions").count(equals("status", "open"))
+
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         """Return the memories closest to a vector, best first."""
         return await self.vectors.nearest(vector, scope, limit)
