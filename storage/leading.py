@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from reverie.memory import Layer, Memory
 from reverie.storage.filters import Condition
@@ -39,12 +38,12 @@ async def leading(
 def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
     if not len(rows):
         return rows
-    foreign = pc.not_equal(rows.column("project"), pa.scalar(project)).cast(pa.int8())
+    foreign = pa.array([name != project for name in rows.column("project").to_pylist()], pa.bool_())
     keys = [("foreign", "ascending"), (by, "descending"), ("happened_at", "descending"), ("id", "ascending")]
-    return rows.take(pc.select_k_unstable(rows.append_column("foreign", foreign), k=limit, sort_keys=keys))
+    return rows.append_column("foreign", foreign.cast(pa.int8())).sort_by(keys).slice(0, limit)
 
 
 async def _whole(table: Table, rows: pa.Table) -> list[Memory]:
-    here = rows.filter(pc.equal(rows.column("layer"), pa.scalar(table.name)))
+    here = rows.filter(pa.array([layer == table.name for layer in rows.column("layer").to_pylist()], pa.bool_()))
     places = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
     return from_table(await table.at_places(places, FIELDS)) if places else []

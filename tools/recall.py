@@ -80,6 +80,7 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     }
     served = {row.id for row in shown}
     workspace.accesses.note((r.memory for r in kept if r.memory.id in served), now)
+    workspace.served.note([*((row.id, row.content) for row in shown), *((row.id, text) for row in shown[:1])])
     answer = Recalled(
         results=shown,
         total_matches=found.matches,

@@ -69,7 +69,9 @@ async def test_what_a_project_holds_comes_before_what_belongs_to_none(
 ) -> None:
     workspace = await open_workspace(project="harbour")
     weighty = await keep("Every project signs its commits.", layer="procedural", kind="how_to", importance=1.0)
-    own = await keep("The harbour signs nothing.", layer="procedural", kind="how_to", importance=0.1, project="harbour")
+    own = await keep(
+        "The harbour signs nothing.", layer="procedural", kind="how_to", importance=0.1, project="harbour"
+    )
     await keep("The mill signs twice.", layer="procedural", kind="how_to", project="mill")
     assert (await brief(workspace)).memories == [own.id, weighty.id]
 
