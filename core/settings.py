@@ -1,16 +1,17 @@
 """Settings: `REVERIE_*` environment variables, and an optional `reverie.toml` in the data folder.
 
-The environment wins over the file. Nothing is ever read from the working directory.
+The environment wins over the file, and in the file the section of the domain over what stands above it. Nothing is
+ever read from the working directory.
 """
 
 import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from reverie.errors import SettingError
 from reverie.memory import TIERS, Tier
@@ -89,6 +90,11 @@ CLOCK = Setting(
 
 TABLE: tuple[Setting, ...] = (HOME, DOMAIN, PROJECT, EMBEDDER, RETENTION, TIER, MAX_DISTANCE, CLOCK)
 
+OF_A_DOMAIN: tuple[Setting, ...] = (RETENTION, TIER)
+"""What a section `[domains.NAME]` of reverie.toml may set: how that domain forgets."""
+
+_DOMAINS = "domains"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -124,14 +130,17 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """
     environment = os.environ if environment is None else environment
     home = _home(environment)
-    values = _from_file(home) | {
+    file = _file(home)
+    given = {
         setting: environment[setting.variable].strip()
         for setting in TABLE
         if environment.get(setting.variable, "").strip()
     }
+    domain = _matching(file.values | given, DOMAIN)
+    values = file.values | file.domains.get(domain, {}) | given
     return Settings(
         home=home,
-        domain=_matching(values, DOMAIN),
+        domain=domain,
         project=values.get(PROJECT),
         embedder=_embedder(values),
         retention=_retention(values),
@@ -174,23 +183,58 @@ def _home(environment: Mapping[str, str]) -> str:
     return str(path)
 
 
-def _from_file(home: str) -> dict[Setting, str]:
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What reverie.toml says: for every domain, and for each one that has a section."""
+
+    values: dict[Setting, str] = field(default_factory=dict)
+    domains: dict[str, dict[Setting, str]] = field(default_factory=dict)
+
+
+def _file(home: str) -> _File:
     if _OBJECT_STORE.match(home):
-        return {}
+        return _File()
     path = Path(home) / "reverie.toml"
     try:
         written = tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return _File()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingError(str(path), str(error), "a readable TOML file") from error
-    known = {setting.key: setting for setting in TABLE if setting is not HOME}
+    domains = written.pop(_DOMAINS, {})
+    anywhere = [setting for setting in TABLE if setting is not HOME]
+    return _File(_written_values(written, anywhere, str(path), sections=True), _written_domains(domains, path))
+
+
+def _written_domains(domains: Any, path: Path) -> dict[str, dict[Setting, str]]:
+    """Read every section, also those of other domains: a mistake is better told now than when it matters."""
+    example = f"sections such as [{_DOMAINS}.alfred]"
+    if not isinstance(domains, dict):
+        raise SettingError(f"{_DOMAINS} in {path}", str(domains), example)
+    found: dict[str, dict[Setting, str]] = {}
+    for name, section in domains.items():
+        here = f"[{_DOMAINS}.{name}] of {path}"
+        if not isinstance(section, dict):
+            raise SettingError(f"{_DOMAINS}.{name} in {path}", str(section), example)
+        if not _NAME.fullmatch(name):
+            raise SettingError(here, name, DOMAIN.takes)
+        found[name] = _written_values(section, OF_A_DOMAIN, here)
+        _retention(found[name], f"{RETENTION.key} in {here}")
+        _tier(found[name], f"{TIER.key} in {here}")
+    return found
+
+
+def _written_values(
+    written: Mapping[str, Any], allowed: Sequence[Setting], here: str, *, sections: bool = False
+) -> dict[Setting, str]:
+    known = {setting.key: setting for setting in allowed}
     values: dict[Setting, str] = {}
     for key, value in written.items():
         if key not in known:
-            raise SettingError(f"{key} in {path}", str(value), f"one of: {', '.join(sorted(known))}")
+            takes = f"one of: {', '.join(sorted(known))}" + (f", or sections [{_DOMAINS}.NAME]" if sections else "")
+            raise SettingError(f"{key} in {here}", str(value), takes)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise SettingError(f"{key} in {path}", str(value), known[key].takes)
+            raise SettingError(f"{key} in {here}", str(value), known[key].takes)
         if str(value).strip():
             values[known[key]] = str(value).strip()
     return values
@@ -211,22 +255,22 @@ def _embedder(values: Mapping[Setting, str]) -> str:
     return value
 
 
-def _retention(values: Mapping[Setting, str]) -> RetentionMode:
+def _retention(values: Mapping[Setting, str], named: str = RETENTION.variable) -> RetentionMode:
     value = values.get(RETENTION, RETENTION.default)
     for mode in RETENTION_MODES:
         if mode == value:
             return mode
-    raise SettingError(RETENTION.variable, value, RETENTION.takes)
+    raise SettingError(named, value, RETENTION.takes)
 
 
-def _tier(values: Mapping[Setting, str]) -> Tier | None:
+def _tier(values: Mapping[Setting, str], named: str = TIER.variable) -> Tier | None:
     value = values.get(TIER)
     if value is None:
         return None
     for tier in TIERS:
         if tier == value:
             return tier
-    raise SettingError(TIER.variable, value, TIER.takes)
+    raise SettingError(named, value, TIER.takes)
 
 
 def _distance(values: Mapping[Setting, str]) -> float:

@@ -68,7 +68,7 @@ _IDENTIFIER: Final = re.compile(r".*(?:[a-z][A-Z]|\d|_|::|\w\.\w|[#+]$).*")
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Read a text into its tokens, in order, fillers left out."""
     plain = _plain(text)
-    shouted = plain.isupper()
+    shouted = text.isupper()  # as written: a contraction is spelled out in small letters
     return tuple(token for token in _tokens(plain) if not _is_filler(token, shouted=shouted))
 
 

@@ -43,7 +43,8 @@ def told(result: Any) -> str:
 
 def _told_remembered(result: Remembered) -> str:
     if result.duplicate_of == result.id:
-        lines = [f"Already remembered as {result.id}{' (confirmed)' if result.confirmed else ''}."]
+        counted = ", confirmed" if result.confirmed else ""
+        lines = [f"Already remembered as {result.id}{counted}: {'; '.join(result.warnings)}."]
     else:
         lines = [f"Remembered {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f})."]
         if result.duplicate_of:

@@ -3,17 +3,28 @@
 from typing import Any
 
 _NOISE = frozenset({"title", "additionalProperties"})
-_NOISE_IN_ANSWERS = _NOISE | {"required", "description"}
+_NOISE_IN_ANSWERS = _NOISE | {"required", "description", "enum"}
+_BOUNDS = ("minimum", "maximum")
+_NOTHING: tuple[Any, ...] = ("", [], None, False, 0)
 
 
 def lean_input(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an input schema without generated titles, empty defaults and spelled-out nullability."""
+    """Return an input schema without generated titles, defaults that mean nothing, and bounds of whole numbers.
+
+    The bounds are checked all the same, and an error names them; for shares they say what the number means.
+    """
     return _lean(schema, _NOISE)
 
 
 def lean_output(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an output schema that only names parts and their types; the server always sends them all."""
-    return _lean(schema, _NOISE_IN_ANSWERS)
+    """Return an output schema that names the parts of an answer; one without a type is a text.
+
+    The server always sends them all, so nothing is said to be required.
+    """
+    defined = schema.get("$defs", {})
+    return _told_plainly(
+        _lean(_inlined({k: v for k, v in schema.items() if k != "$defs"}, defined), _NOISE_IN_ANSWERS)
+    )
 
 
 def _lean(schema: dict[str, Any], noise: frozenset[str]) -> dict[str, Any]:
@@ -32,10 +43,31 @@ def _lean_properties(properties: dict[str, Any], noise: frozenset[str]) -> dict[
 def _lean_part(part: Any, noise: frozenset[str]) -> Any:
     if isinstance(part, dict):
         slim = _lean(part, noise)
-        if slim.get("default") in ("", [], None) and "default" in slim:
+        if "default" in slim and slim["default"] in _NOTHING:
             del slim["default"]
+        if slim.get("type") == "integer":
+            slim = {name: value for name, value in slim.items() if name not in _BOUNDS}
         return _one_list(_without_null(slim))
     return [_lean_part(item, noise) for item in part] if isinstance(part, list) else part
+
+
+def _inlined(part: Any, defined: dict[str, Any]) -> Any:
+    """Write every `$ref` out where it stands; each is used once."""
+    if isinstance(part, dict):
+        if "$ref" in part:
+            return _inlined(defined[part["$ref"].rpartition("/")[2]], defined)
+        return {name: _inlined(value, defined) for name, value in part.items()}
+    return [_inlined(item, defined) for item in part] if isinstance(part, list) else part
+
+
+def _told_plainly(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave out that a text is a text and that a list holds texts."""
+    plain = {name: _told_plainly(part) if isinstance(part, dict) else part for name, part in schema.items()}
+    if plain.get("type") == "string":
+        del plain["type"]
+    if plain.get("items") == {}:
+        del plain["items"]
+    return plain
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -57,4 +89,4 @@ def _one_list(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     values = [value for option in options for value in option.get("enum", [option.get("const")])]
     rest = {name: part for name, part in schema.items() if name != "anyOf"}
-    return {"type": "string", "enum": values, **rest}
+    return {"type": "string", "enum": [value for value in values if value != ""], **rest}

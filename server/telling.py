@@ -14,7 +14,8 @@ _LEFT_OUT = {
 def told_remembered(result: Remembered) -> list[str]:
     """Say what became of a text, and what it is at odds with."""
     if result.duplicate_of == result.id:
-        lines = [f"Already remembered as {result.id}{', now confirmed' if result.confirmed else ''}."]
+        counted = ", now confirmed" if result.confirmed else ""
+        lines = [f"Already remembered as {result.id}{counted}: {'; '.join(result.warnings)}."]
     else:
         lines = [
             f"Remembered {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}).",

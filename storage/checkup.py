@@ -10,12 +10,13 @@ from typing import Any
 
 from reverie.errors import ReverieError
 from reverie.memory import LAYERS
-from reverie.storage.database import connect_to
+from reverie.storage.database import additions_folder, connect_to
 from reverie.storage.faults import LANCE_ERRORS, translated
 from reverie.storage.filters import one_of
 from reverie.storage.lance import table_names
 from reverie.storage.lock import ProcessLock
 from reverie.storage.schema import TABLES
+from reverie.storage.spool import waiting_lines
 from reverie.storage.table import Table
 
 INDEXED = ("id", "search_text")
@@ -48,6 +49,7 @@ class Checkup:
 
     reports: list[TableReport] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
+    on_the_way: int = 0  # new memories that the next reader brings to their tables
 
     @classmethod
     async def of(cls, path: Path) -> "Checkup":
@@ -62,6 +64,7 @@ class Checkup:
             names = await table_names(connection)
         except LANCE_ERRORS as error:
             raise translated(str(path), error) from error
+        checkup.on_the_way = len(waiting_lines(additions_folder(path)))
         for name in TABLES:
             if name not in names:
                 checkup.reports.append(TableReport(name, damage="it is not there"))

@@ -35,14 +35,21 @@ class Stamp:
 class Database:
     """An open domain."""
 
-    def __init__(self, generations: Generations, generation: int, stamp: Stamp, tables: Mapping[str, Table]) -> None:
+    def __init__(
+        self,
+        generations: Generations,
+        generation: int,
+        stamp: Stamp,
+        tables: Mapping[str, Table],
+        additions: Additions,
+    ) -> None:
         self.generations = generations
         self.generation = generation
         self.stamp = stamp
         locks = generations.folder / "locks"
         self.write_lock = ProcessLock(locks / "write.lock")
         self.upkeep_lock = ProcessLock(locks / "upkeep.lock")
-        self.additions = additions_to(generations.path(generation), generations.folder, tables, stamp.dimensions)
+        self.additions = additions
         self._unsettled = tables
         self._tables = {name: table.after(self.additions.before_reading) for name, table in tables.items()}
 
@@ -66,7 +73,9 @@ class Database:
         stamp = await read_stamp(connection)
         if stamp != wanted:
             raise WrongEmbedder(stamp.embedder, wanted.embedder)
-        return cls(generations, generation, stamp, await open_tables(connection))
+        tables = await open_tables(connection)
+        additions = await additions_to(generations.path(generation), tables)
+        return cls(generations, generation, stamp, tables, additions)
 
     def table(self, name: str) -> Table:
         """Return one table by name."""
@@ -95,10 +104,16 @@ class Database:
         await self.table("meta").upsert(meta_rows(values))
 
 
-def additions_to(path: Path, folder: Path, tables: Mapping[str, Table], dimensions: int) -> Additions:
-    """Return what waits to be added to the tables of one generation."""
-    locks = folder / "locks"
-    spool = Spool(path / "additions", locks / "additions.lock")
+def additions_folder(path: Path) -> Path:
+    """Return where new memories wait for the tables of the generation in a folder."""
+    return path / "additions"
+
+
+async def additions_to(path: Path, tables: Mapping[str, Table]) -> Additions:
+    """Return what waits to be added to the tables of the generation in a folder."""
+    dimensions = (await tables["passages"].lance.schema()).field("vector").type.list_size
+    locks = path.parent / "locks"
+    spool = Spool(additions_folder(path), locks / "additions.lock")
     return Additions(spool, ProcessLock(locks / "settle-additions.lock"), tables, dimensions)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 from reverie.lifecycle.surprise import MAX_ADJUSTMENT
@@ -60,9 +61,19 @@ def one_of(column: str, values: Iterable[str]) -> Condition:
     return Condition(f"{column} IN ({listed})") if listed else Condition("FALSE")
 
 
+def none_of(column: str, values: Iterable[str]) -> Condition:
+    """Match rows whose column is none of the values."""
+    return Condition(f"NOT ({one_of(column, values).sql})")
+
+
 def has_any(column: str, values: Iterable[str]) -> Condition:
     """Match rows whose list column holds any of the values."""
     return Condition(f"array_has_any({column}, {literal(list(values))})")
+
+
+def has_text_of(column: str, texts: Iterable[str]) -> Condition:
+    """Match rows whose column holds any of the texts somewhere in it."""
+    return reduce(Condition.__or__, (Condition(f"contains({column}, {literal(text)})") for text in texts))
 
 
 def starts_with(column: str, prefix: str) -> Condition:
@@ -78,6 +89,11 @@ def since(column: str, moment: datetime) -> Condition:
 def before(column: str, moment: datetime) -> Condition:
     """Match rows whose moment is earlier than this one."""
     return Condition(f"{column} < {literal(moment)}")
+
+
+def after(column: str, moment: datetime) -> Condition:
+    """Match rows whose moment is later than this one; rows without one do not match."""
+    return Condition(f"{column} > {literal(moment)}")
 
 
 def not_after(column: str, moment: datetime) -> Condition:
@@ -109,12 +125,6 @@ def adjusted_importance_at_most(number: float) -> Condition:
 def everything() -> Condition:
     """Match every row."""
     return Condition("TRUE")
-
-
-def active_at(moment: datetime) -> Condition:
-    """Match rows that had been written, and not yet let go or replaced, at a moment in the past."""
-    at = literal(moment)
-    return Condition(f"created_at <= {at} AND (expired_at IS NULL OR expired_at > {at})")
 
 
 def number_by_id(values: Mapping[str, float]) -> str:

@@ -5,7 +5,7 @@ Events are written to a file (see spool.py) and moved to their table when there 
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,7 +19,7 @@ from reverie.moments import iso, parse_iso
 from reverie.record import decode, encode
 from reverie.storage.chain import START, Link, link_after, text_digest
 from reverie.storage.database import Database
-from reverie.storage.filters import Condition, at_most, equals, one_of
+from reverie.storage.filters import Condition, after, at_most, differs, equals, one_of
 from reverie.storage.lock import ProcessLock
 from reverie.storage.schema import side_schema
 from reverie.storage.spool import Spool, lines_of
@@ -32,6 +32,7 @@ FOLDED = "folded"
 """What an event is called that stands for older ones."""
 
 Row = dict[str, Any]
+_NOTHING = "{}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,21 +101,28 @@ class Journal:
 
     async def about(self, memory_id: str) -> list[Event]:
         """Return everything that happened to a memory, oldest first."""
-        return await self._read("memory_id", memory_id)
+        return await self._read_where("memory_id", memory_id)
 
     async def with_id(self, event_id: str) -> Event | None:
         """Return one event, or None."""
-        found = await self._read("id", event_id)
+        found = await self._read_where("id", event_id)
         return found[0] if found else None
 
     async def of_batch(self, batch: str) -> list[Event]:
         """Return the events of one batch of changes, oldest first."""
-        return await self._read("batch", batch)
+        return await self._read_where("batch", batch)
+
+    async def changes_after(self, moment: datetime) -> list[Event]:
+        """Return every change of a memory that was there before it, later than a moment, oldest first."""
+        return await self._read(
+            after("at", moment) & differs("before", _NOTHING),
+            lambda row: parse_iso(row["at"], "at") > moment and row["before"] != _NOTHING,
+        )
 
     async def forget_texts(self, of: Condition) -> None:
         """Blank the texts of events about purged memories; that they happened stays on record."""
         await self.settle()
-        await self._table.update(of, {"before": "{}", "after": "{}", "reason": None})
+        await self._table.update(of, {"before": _NOTHING, "after": _NOTHING, "reason": None})
 
     async def rows(self) -> list[Row]:
         """Return every event as it is kept, in the order of the chain."""
@@ -144,12 +152,16 @@ class Journal:
         await self._table.delete(at_most("number", old[-1]["number"]))
         return len(old)
 
-    async def _read(self, column: str, value: str) -> list[Event]:
+    async def _read_where(self, column: str, value: str) -> list[Event]:
+        return await self._read(equals(column, value), lambda row: row[column] == value, containing=value)
+
+    async def _read(self, where: Condition, fits: Callable[[Row], bool], *, containing: str = "") -> list[Event]:
+        """Return the events that fit, said once for the table and once for what still waits."""
         # The file first: what leaves it meanwhile is in the table by then.
-        waiting = _parsed(await self._spool.lines(containing=value.encode()))
-        settled = await self._table.rows(_COLUMNS, equals(column, value))
+        waiting = _parsed(await self._spool.lines(containing=containing.encode()))
+        settled = await self._table.rows(_COLUMNS, where)
         found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
-        found |= {row["id"]: row for row in waiting if row[column] == value}
+        found |= {row["id"]: row for row in waiting if fits(row)}
         return [_from_row(found[event_id]) for event_id in sorted(found)]
 
     async def _start(self) -> None:

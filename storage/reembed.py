@@ -127,7 +127,7 @@ class _Conversion:
                     old = await open_tables(await connect_to(path))
                 except StoreDamaged:
                     continue  # a session that opened just as the tables were switched left an empty shell
-                await additions_to(path, self._folder, old, await _dimensions_of(old)).settle()
+                await (await additions_to(path, old)).settle()
                 staging = await _staging(self._folder / _STAGING, self._stamp)
                 await self._carry_over(old, fresh, staging)
         self._tidy_away(database.generation)
@@ -175,11 +175,6 @@ async def _settled(database: Database) -> AsyncIterator[None]:
     journal = Journal(database)
     async with journal.settled():
         yield
-
-
-async def _dimensions_of(tables: Tables) -> int:
-    vectors = (await tables["passages"].lance.schema()).field("vector").type
-    return int(vectors.list_size)
 
 
 async def _ids(table: Table, column: str = "id", where: Condition | None = None) -> set[str]:

@@ -30,6 +30,11 @@ class Embedded:
     passages: tuple[Vector, ...] = field(default=())
 
 
+def as_values(memory: Memory) -> dict[str, Any]:
+    """Return a memory's fields by name."""
+    return {name: getattr(memory, name) for name in FIELDS}
+
+
 def as_rows(items: Sequence[Embedded], dimensions: int) -> dict[str, pa.Table]:
     """Lay memories out as rows of every table that they need, passages first: a memory without them is incomplete."""
     rows = {"passages": passage_rows(items, dimensions)}

@@ -61,13 +61,16 @@ class Spool:
 
     async def lines(self, containing: bytes = b"") -> list[bytes]:
         """Return the lines that wait and contain a text. Read the table after this, not before."""
-        lines = await self._do(lambda: [line for path in self._files() for line in lines_of(path)])
+        lines = await self._do(lambda: waiting_lines(self._folder))
         return [line for line in lines if containing in line]
 
     def waiting_bytes(self) -> int:
-        """Return how much waits, without asking for the lock."""
-        with os.scandir(self._folder) as entries:
-            return sum(_state(Path(entry.path)).size for entry in entries if entry.name.endswith(".jsonl"))
+        """Return how much waits, without asking for the lock; nothing if the store was re-embedded meanwhile."""
+        try:
+            with os.scandir(self._folder) as entries:
+                return sum(_state(Path(entry.path)).size for entry in entries if entry.name.endswith(".jsonl"))
+        except FileNotFoundError:
+            return 0
 
     async def last(self) -> bytes:
         """Return the last line written, or what was kept of it."""
@@ -134,9 +137,6 @@ class Spool:
             os.close(file)
         fresh.replace(self._folder / _KEPT)
 
-    def _files(self) -> list[Path]:
-        return [*sorted(self._folder.glob(f"{_SET_ASIDE}*")), self._waiting]
-
     async def _do(self, work: Callable[[], Result]) -> Result:
         """Work on the files while nobody else does: at once if they are free, else off the event loop."""
         async with self._tasks:
@@ -159,6 +159,11 @@ class Spool:
                 return False
             raise StoreBusy(f"Another Reverie process holds {self._folder.name}. Try again in a moment.") from None
         return True
+
+
+def waiting_lines(folder: Path) -> list[bytes]:
+    """Return every line of a spool's folder, the oldest first."""
+    return [line for path in (*sorted(folder.glob(f"{_SET_ASIDE}*")), folder / _WAITING) for line in lines_of(path)]
 
 
 def lines_of(path: Path) -> list[bytes]:

@@ -18,11 +18,13 @@ from reverie.storage.additions import MOST_AT_ONCE
 from reverie.storage.database import Database, Stamp
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.journal import Event, Journal
+from reverie.storage.past import look_back
 from reverie.storage.rows import (
     FIELDS,
     Embedded,
     Vector,
     as_rows,
+    as_values,
     by_layer,
     column_value,
     from_table,
@@ -110,6 +112,10 @@ class MemoryStore:
         counts = await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
         return sum(counts)
 
+    async def open_questions(self) -> int:
+        """Count what waits in the review queue."""
+        return await self.database.table("questions").count(equals("status", "open"))
+
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         """Return the memories closest to a vector, best first."""
         return await self.vectors.nearest(vector, scope, limit)
@@ -131,13 +137,20 @@ class MemoryStore:
         async def search(table: Table) -> list[TextHit]:
             return await table.matching(query, where, limit) if await table.count() else []
 
-        parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.layers))
+        parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.tables))
         return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.score)[:limit]
 
     async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
-        parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.layers))
-        return _newest_of_each([memory for part in parts for memory in part])
+        parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.tables))
+        found = _newest_of_each([memory for part in parts for memory in part])
+        return [scope.as_asked(memory) for memory in found]
+
+    async def looking_back(self, scope: Scope) -> Scope:
+        """Return the scope with what the journal tells of its moment; one without a moment stays as it is."""
+        if scope.as_of is None:
+            return scope
+        return replace(scope, past=await look_back(self.journal, self.database.layers, scope))
 
     async def familiar(self, hits: Sequence[Hit], scope: Scope) -> dict[str, Memory]:
         """Return the memories behind vector hits, from memory where this process met them before.
@@ -245,7 +258,7 @@ class MemoryStore:
                     item.memory,
                     actor=actor,
                     at=at,
-                    before=_as_values(known[item.memory.id]) if item.memory.id in known else {},
+                    before=as_values(known[item.memory.id]) if item.memory.id in known else {},
                 )
                 for item in items
             ]
@@ -364,7 +377,3 @@ def _newest_of_each(memories: Sequence[Memory]) -> list[Memory]:
         if other is None or memory.updated_at > other.updated_at:
             newest[memory.id] = memory
     return list(newest.values())
-
-
-def _as_values(memory: Memory) -> dict[str, Any]:
-    return {name: getattr(memory, name) for name in FIELDS}

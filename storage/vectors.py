@@ -8,7 +8,7 @@ import pyarrow as pa
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import everything, one_of
-from reverie.storage.rows import Embedded, Vector
+from reverie.storage.rows import Embedded, Vector, as_values
 from reverie.storage.scope import Scope
 from reverie.storage.shelf import Hit, Shelf
 
@@ -36,16 +36,16 @@ class Vectors:
         on_the_way = [
             Hit(item.memory.id, item.memory.layer, float(item.vector @ vector))
             for item in waiting
-            if scope.admits(item.memory)
+            if scope.admits(as_values(item.memory))
         ]
         best = {hit.id: hit for hit in (*on_the_way, *await self._in_tables(vector, scope, limit))}
         return sorted(best.values(), key=lambda hit: -hit.similarity)[:limit]
 
     async def _in_tables(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         if scope.is_plain and await self._fits_on_shelves():
-            found = await asyncio.gather(*(self._from_shelf(layer, vector, scope, limit) for layer in scope.layers))
+            found = await asyncio.gather(*(self._from_shelf(layer, vector, scope, limit) for layer in scope.tables))
         else:
-            found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.layers))
+            found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.tables))
         hits = [hit for part in found for hit in part]
         return sorted(hits, key=lambda hit: -hit.similarity)[:limit]
 

@@ -23,6 +23,7 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
         MemoryNotFound: if an id is unknown.
     """
     memories = [await workspace.store.resolve(memory_id) for memory_id in checked_ids(ids)]
+    workspace.served.note((memory.id, memory.content) for memory in memories)
     return Inspected([await _described(workspace, memory) for memory in memories])
 
 

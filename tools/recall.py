@@ -68,7 +68,7 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     limit = int(checked_number("limit", request.limit, 1, MOST_RESULTS))
     budget = int(checked_number("max_tokens", request.max_tokens, FEWEST_TOKENS, MOST_TOKENS))
     now = workspace.now
-    scope = _scope(workspace, request, now)
+    scope = await workspace.store.looking_back(_scope(workspace, request, now))
     min_strength = checked_number("min_strength", request.min_strength, 0.0, 100.0)
     found = await _find(workspace, query, scope, now, wanted=limit if min_strength == 0 else None)
     kept = [candidate for candidate in found.ranked if candidate.strength >= min_strength]
@@ -80,6 +80,7 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     }
     served = {row.id for row in shown}
     workspace.accesses.note((r.memory for r in kept if r.memory.id in served), now)
+    workspace.served.note([*((row.id, row.content) for row in shown), *((row.id, text) for row in shown[:1])])
     answer = Recalled(
         results=shown,
         total_matches=found.matches,

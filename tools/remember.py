@@ -16,8 +16,9 @@ from reverie.record import encode
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
 from reverie.tools.classify import kind_of, layer_of
+from reverie.tools.echo import echoed
 from reverie.tools.neighbours import Neighbours, neighbours_of
-from reverie.tools.results import Remembered
+from reverie.tools.results import Conflict, Remembered
 from reverie.tools.workspace import Workspace
 
 Choice = TypeVar("Choice", bound=str)
@@ -59,10 +60,14 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
     now = workspace.now
     draft = _draft(workspace, request, now)
     superseded = await workspace.store.resolve(request.supersedes) if request.supersedes else None
+    if superseded is None and (known := await echoed(workspace, draft)) is not None:
+        told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
+        return await _repeated(workspace, known, draft, [], told, now)
     [embedding] = await workspace.embed([draft.content])
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
-        return await _confirm_identical(workspace, around.identical, draft, around, now)
+        told = "this exact text is already remembered"
+        return await _repeated(workspace, around.identical, draft, around.conflicts, told, now)
     memory = replace(draft, surprise=around.surprise)
     if superseded is not None:
         memory = replace(memory, derived_from=(superseded.id,), pinned=memory.pinned or superseded.pinned)
@@ -165,10 +170,10 @@ def _unresolved(files: list[str], anchors: tuple[Anchor, ...]) -> list[str]:
     return []
 
 
-async def _confirm_identical(
-    workspace: Workspace, known: Memory, draft: Memory, around: Neighbours, now: datetime
+async def _repeated(
+    workspace: Workspace, known: Memory, draft: Memory, conflicts: list[Conflict], told: str, now: datetime
 ) -> Remembered:
-    """The very text is there already: say so, keep what the call adds to it, store no second copy."""
+    """The text is there already: say so, keep what the call adds to it, store no second copy."""
     confirmed = await _confirm(workspace, known, draft, now)
     added: dict[str, object] = {}
     if not set(draft.tags) <= set(known.tags):
@@ -180,12 +185,8 @@ async def _confirm_identical(
             known = (await workspace.store.get([known.id])).get(known.id, known)
             await workspace.store.change([known], added, action="repeated", actor="remember", at=now)
         workspace.upkeep.note_write()
-    return _remembered(
-        known,
-        replace(around, duplicate=known),
-        confirmed=confirmed,
-        warnings=["this exact text is already remembered"],
-    )
+    around = Neighbours(known.surprise, known, known, conflicts)
+    return _remembered(known, around, confirmed=confirmed, warnings=[told])
 
 
 async def _confirm(workspace: Workspace, known: Memory, draft: Memory, now: datetime) -> bool:

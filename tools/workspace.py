@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -20,6 +20,7 @@ from reverie.storage.accesses import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.store import MemoryStore
 from reverie.storage.upkeep import Upkeep
+from reverie.tools.echo import Served
 from reverie.tools.results import IndexState
 
 
@@ -35,6 +36,7 @@ class Workspace:
     upkeep: Upkeep
     here: ProjectIdentity
     embedder_fault: str | None = None  # why the embedder could not be warmed
+    served: Served = field(default_factory=Served)  # what this session was shown
 
     @classmethod
     async def open(

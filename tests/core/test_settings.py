@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reverie.errors import SettingError
-from reverie.settings import RETENTION_MODES, TABLE, default_home, load_settings, unknown_variables
+from reverie.settings import RETENTION_MODES, TABLE, Settings, default_home, load_settings, unknown_variables
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def _load(home: Path, **settings: str) -> object:
+def _load(home: Path, **settings: str) -> Settings:
     return load_settings({"REVERIE_HOME": str(home)} | {f"REVERIE_{k.upper()}": v for k, v in settings.items()})
 
 
@@ -161,6 +161,42 @@ def test_nothing_is_read_from_the_working_directory(
     (tmp_path / ".env").write_text("REVERIE_DOMAIN=trap")
     monkeypatch.chdir(tmp_path)
     assert load_settings({"REVERIE_HOME": str(home)}).domain == "default"
+
+
+def test_each_domain_may_forget_in_its_own_way(home: Path) -> None:
+    _write(home, 'retention = "power"\n[domains.alfred]\nretention = "l2"\ntier = "elephant"\n[domains.jeeves]\n')
+    chosen = {name: _load(home, domain=name) for name in ("alfred", "jeeves", "default")}
+    assert {name: (settings.retention, settings.tier) for name, settings in chosen.items()} == {
+        "alfred": ("l2", "elephant"),
+        "jeeves": ("power", None),
+        "default": ("power", None),
+    }
+
+
+def test_the_environment_wins_over_the_section_of_a_domain(home: Path) -> None:
+    _write(home, 'domain = "alfred"\n[domains.alfred]\nretention = "l2"\ntier = "elephant"\n')
+    settings = _load(home, retention="huber")
+    assert (settings.domain, settings.retention, settings.tier) == ("alfred", "huber", "elephant")
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ('[domains.alfred]\nretention = "forever"', r"retention in \[domains\.alfred\] of .*'forever'.*`huber`"),
+        ('[domains.alfred]\ntier = "cat"', r"tier in \[domains\.alfred\] of .*'cat'.*`goldfish`"),
+        ('[domains.alfred]\nclock = "+1d"', r"clock in \[domains\.alfred\] of .*one of: retention, tier\."),
+        ("[domains.alfred]\ntier = true", r"tier in \[domains\.alfred\] of .*'True'"),
+        ('[domains."a/b"]\ntier = "elephant"', r"\[domains\.a/b\].*letters, digits"),
+        ('domains = "alfred"', r"domains in .*reverie\.toml.*\[domains\.alfred\]"),
+        ('[domains]\nretention = "l2"', r"domains\.retention in .*reverie\.toml.*\[domains\.alfred\]"),
+        ('[domain.alfred]\ntier = "elephant"', r"domain in .*reverie\.toml"),
+        ('[alfred]\ntier = "elephant"', r"alfred in .*reverie\.toml.*sections \[domains\.NAME\]"),
+    ],
+)
+def test_a_mistake_in_a_section_names_the_section_and_the_key(home: Path, written: str, told: str) -> None:
+    _write(home, written)
+    with pytest.raises(SettingError, match=told):
+        _load(home)
 
 
 # ── where memories live ───────────────────────────────────────────────────────────────────────────────────

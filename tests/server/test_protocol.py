@@ -8,7 +8,19 @@ import pytest
 
 from reverie.embeddings.tokens import count_tokens
 
-TOOLS = {"remember", "recall", "inspect", "revise", "forget", "restore", "promote", "demote", "pin", "status"}
+TOOLS = {
+    "remember",
+    "recall",
+    "brief",
+    "inspect",
+    "revise",
+    "forget",
+    "restore",
+    "promote",
+    "demote",
+    "pin",
+    "status",
+}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +70,7 @@ def test_every_tool_says_what_it_does_to_the_world(tools):
 def test_only_tools_that_change_nothing_call_themselves_read_only(tools):
     assert {tool.name for tool in tools.values() if tool.annotations.read_only_hint} == {
         "recall",
+        "brief",
         "inspect",
         "status",
     }
@@ -76,8 +89,17 @@ def test_every_description_begins_with_when_to_call_the_tool(tools):
 
 
 def test_the_whole_tool_list_stays_under_3500_tokens(tools):
+    assert _tokens_of(tools) < 3_500
+
+
+def test_the_tools_leave_room_for_those_still_to_come(tools):
+    yet_to_come = {"consolidate", "review", "index_codebase"} - tools.keys()
+    assert _tokens_of(tools) < 3_500 - 250 * len(yet_to_come)
+
+
+def _tokens_of(tools):
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]
-    assert count_tokens(json.dumps({"tools": listed}, ensure_ascii=False)) < 3_500
+    return count_tokens(json.dumps({"tools": listed}, ensure_ascii=False))
 
 
 def test_structured_content_keeps_to_the_output_schema(server, tools):
@@ -90,6 +112,7 @@ def test_structured_content_keeps_to_the_output_schema(server, tools):
         ),
         ("recall", {"query": "retry limit", "explain": True}),
         ("recall", {"query": "xyzzy", "tags": ["nobody uses this"]}),
+        ("brief", {"max_tokens": 200}),
         ("inspect", {"ids": [kept, second]}),
         ("pin", {"id": kept}),
         ("promote", {"id": kept}),
@@ -131,7 +154,16 @@ def test_the_resources_answer(server):
     assert (
         json.loads(server.run(server.client.read_resource, "memory://status").contents[0].text)["project"] == "tests"
     )
-    assert "tests" in server.run(server.client.read_resource, "memory://brief").contents[0].text
+
+
+def test_a_session_starts_with_the_same_page_whichever_way_it_asks(server):
+    server.call("remember", content="The page is the same by tool, resource and prompt.", pin=True)
+    told = server.answer("brief")
+    read = server.run(server.client.read_resource, "memory://brief").contents[0].text
+    [prompted] = server.run(server.client.get_prompt, "session_start", {}).messages
+    assert told.structured_content["text"] == told.content[0].text == read == prompted.content.text
+    assert told.structured_content["tokens"] == count_tokens(read) <= 800
+    assert "for tests" in read
 
 
 def test_an_unknown_resource_is_an_error_that_says_so(server):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.storage.filters import active_at, equals, has_any, literal, one_of
+from reverie.storage.filters import after, equals, has_any, literal, none_of, one_of
 
 NASTY = ["it's", "''", "'; DROP TABLE semantic; --", "\\'", 'say "hi"', "a\x00b", "null", "🙂", "%_", "x' OR '1'='1"]
 
@@ -48,12 +48,14 @@ def test_conditions_keep_their_meaning_when_joined() -> None:
     )
 
 
-def test_what_was_active_then_was_written_before_and_not_yet_let_go() -> None:
+def test_after_a_moment_is_later_and_not_at_it() -> None:
     at = datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)
-    assert active_at(at).sql == (
-        "created_at <= to_timestamp_micros(2000000) AND "
-        "(expired_at IS NULL OR expired_at > to_timestamp_micros(2000000))"
-    )
+    assert after("at", at).sql == "at > to_timestamp_micros(2000000)"
+
+
+def test_none_of_nothing_is_everything() -> None:
+    assert none_of("id", ["a", "b"]).sql == "NOT (id IN ('a', 'b'))"
+    assert none_of("id", []).sql == "NOT (FALSE)"
 
 
 def test_no_condition_is_written_anywhere_else() -> None:

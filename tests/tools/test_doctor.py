@@ -51,7 +51,17 @@ def states(checks: dict[str, Check], state: str) -> list[str]:
 
 
 async def keep(workspace: Workspace, content: str) -> str:
-    return (await remember.remember(workspace, remember.Request(content=content))).id
+    kept = await remember.remember(workspace, remember.Request(content=content))
+    await workspace.store.database.additions.settle()
+    await workspace.store.journal.settle()
+    return kept.id
+
+
+async def test_what_is_on_its_way_to_the_tables_is_counted(workspace: Workspace, home: Path) -> None:
+    await keep(workspace, "one")
+    await remember.remember(workspace, remember.Request(content="another that waits"))
+    found = (await examined(home))["tables"].found
+    assert "semantic 1" in found and "1 more on their way" in found
 
 
 def tables(home: Path) -> Path:

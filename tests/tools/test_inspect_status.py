@@ -3,13 +3,10 @@ from dataclasses import fields
 
 import pytest
 
-from reverie.embeddings.tokens import count_tokens
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.memory import Memory
-from reverie.tools.brief import brief
 from reverie.tools.forget import Request, forget
 from reverie.tools.inspect import inspect
-from reverie.tools.pin import pin
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
 from reverie.tools.status import status
@@ -76,21 +73,3 @@ async def test_domains_do_not_see_each_other(open_workspace: OpenWorkspace) -> N
     one, two = await open_workspace(domain="one"), await open_workspace(domain="two")
     await remember.remember(one, remember.Request(content="the lamp burns oil"))
     assert (await one.store.count(), await two.store.count()) == (1, 0)
-
-
-async def test_a_briefing_starts_with_what_is_pinned_and_keeps_its_budget(workspace: Workspace, keep: Keep) -> None:
-    for number in range(30):
-        await keep(f"fact number {number} about the harbour and its many lamps", layer="semantic")
-    await keep("run the lamps with make lamps", layer="procedural")
-    kept = await keep("never touch the old oak", layer="episodic", importance=0.1)
-    await pin(workspace, kept.id)
-    for budget in (60, 200, 800):
-        told = await brief(workspace, max_tokens=budget)
-        assert told.tokens == count_tokens(told.text) <= budget
-        assert told.memories[0] == kept.id
-    assert told.text.index("never touch") < told.text.index("make lamps") < told.text.index("fact number")
-    assert (await brief(workspace)).text == told.text
-
-
-async def test_a_briefing_on_an_empty_store_says_how_to_begin(workspace: Workspace) -> None:
-    assert "remember" in (await brief(workspace)).text

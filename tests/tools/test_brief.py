@@ -1,0 +1,162 @@
+"""What a session starts with: the right things first, within the budget, on an empty store and on a full one."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reverie.embeddings.tokens import count_tokens
+from reverie.errors import InvalidInput
+from reverie.memory import Anchor, Memory
+from reverie.storage.rows import Embedded
+from reverie.storage.schema import side_schema
+from reverie.tools.brief import brief
+from reverie.tools.pin import pin
+from reverie.tools.results import Remembered
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
+
+
+async def _mark(workspace: Workspace, memory_id: str, **values: Any) -> None:
+    async with workspace.store.changing():
+        memory = await workspace.store.resolve(memory_id)
+        await workspace.store.change([memory], values, action="marked", actor="test", at=workspace.now)
+
+
+async def _add_many(workspace: Workspace, like: Memory, number: int, content: str) -> None:
+    [embedding] = await workspace.embed([content])
+    copies = [
+        replace(like, id=f"copy-{content[:4]}-{n:04}", content=f"{content} {n}.", content_hash=str(n))
+        for n in range(number)
+    ]
+    await workspace.store.add([Embedded(m, embedding.vector) for m in copies], actor="test", at=workspace.now)
+
+
+async def test_the_sections_come_in_the_order_of_what_they_weigh(workspace: Workspace, keep: Keep) -> None:
+    told = [
+        await keep("Invoices are due in March.", layer="semantic", kind="fact"),
+        await keep("The harbour was painted.", layer="episodic", kind="event"),
+        await keep("The gate is opened by a lever.", layer="semantic", kind="fact"),
+        await keep("The pump still leaks.", layer="working", kind="fact"),
+        await keep("We take oak over pine.", layer="semantic", kind="decision"),
+        await keep("Lamps are lit by make lamps.", layer="procedural", kind="how_to"),
+        await keep("Never fell the old tree.", layer="episodic", importance=0.1),
+    ]
+    await _mark(workspace, told[2].id, anchors=(Anchor(path="gate.py", freshness="missing"),))
+    await pin(workspace, told[6].id)
+    answer = await brief(workspace)
+    assert answer.memories == [memory.id for memory in reversed(told)]
+    headings = [line for line in answer.text.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "## Pinned and core",
+        "## How things are done",
+        "## Decided",
+        "## Open or in doubt",
+        "## No longer as the code says",
+        "## In the last day",
+        "## Known",
+    ]
+
+
+async def test_what_a_project_holds_comes_before_what_belongs_to_none(
+    open_workspace: OpenWorkspace, keep: Keep
+) -> None:
+    workspace = await open_workspace(project="harbour")
+    weighty = await keep("Every project signs its commits.", layer="procedural", kind="how_to", importance=1.0)
+    own = await keep(
+        "The harbour signs nothing.", layer="procedural", kind="how_to", importance=0.1, project="harbour"
+    )
+    await keep("The mill signs twice.", layer="procedural", kind="how_to", project="mill")
+    assert (await brief(workspace)).memories == [own.id, weighty.id]
+
+
+async def test_what_is_in_doubt_says_why_and_what_drifted_says_where(workspace: Workspace, keep: Keep) -> None:
+    doubted = await keep("The lamp burns oil.", layer="semantic", kind="fact")
+    moved = await keep("The wick is cut in trim().", layer="semantic", kind="fact")
+    anchor = Anchor(path="lamp.py", symbol="trim", freshness="moved", now_at="wick.py")
+    await _mark(workspace, doubted.id, status="challenged", status_reason="lamp.py speaks of gas")
+    await _mark(workspace, moved.id, anchors=(anchor, Anchor(path="oil.py", freshness="verified")))
+    text = (await brief(workspace)).text
+    assert "The lamp burns oil. (challenged: lamp.py speaks of gas)" in text
+    assert "The wick is cut in trim(). (lamp.py::trim moved to wick.py)" in text
+
+
+async def test_quarantined_forgotten_and_superseded_memories_are_never_told(workspace: Workspace, keep: Keep) -> None:
+    for status in ("quarantined", "expired", "superseded"):
+        kept = await keep(f"This one is {status}.", layer="procedural", kind="how_to", pin=True)
+        await _mark(workspace, kept.id, status=status, core=True, anchors=(Anchor(path="a.py", freshness="missing"),))
+    assert (await brief(workspace)).memories == []
+
+
+async def test_a_digest_stands_for_the_day_it_tells(workspace: Workspace, keep: Keep, clock: Any) -> None:
+    await keep("Monday: lamps were sorted.", layer="episodic", kind="digest")
+    clock.advance(days=1)
+    newer = await keep("Tuesday: lamps were lit.", layer="episodic", kind="digest")
+    await keep("A lamp fell over.", layer="episodic", kind="event")
+    assert (await brief(workspace)).memories == [newer.id]
+    clock.advance(days=8)
+    latest = await keep("A lamp was bought.", layer="episodic", kind="event")
+    assert (await brief(workspace)).memories == [latest.id]
+
+
+async def test_questions_of_dreams_are_mentioned(workspace: Workspace, keep: Keep) -> None:
+    await keep("The lamp burns oil.")
+    assert "review" not in (await brief(workspace)).text
+    row = {"id": "q", "asked_at": workspace.now, "kind": "merge", "memory_ids": [], "status": "open", "body": "{}"}
+    await workspace.store.database.table("questions").add(
+        pa.Table.from_pylist([row, row | {"id": "r", "status": "answered"}], schema=side_schema("questions", 1))
+    )
+    assert "Open questions from dreams: 1. Call review" in (await brief(workspace)).text
+
+
+async def test_a_full_store_keeps_room_for_every_section_and_fills_the_page(workspace: Workspace, keep: Keep) -> None:
+    pinned = await workspace.store.resolve((await keep("Pinned.", layer="semantic", kind="fact", pin=True)).id)
+    await _add_many(workspace, pinned, 300, "Kept for ever, whatever comes of the harbour and its lamps, number")
+    await _add_many(workspace, replace(pinned, pinned=False), 300, "Also known of the harbour and its many lamps")
+    done = await keep("Lamps are lit by make lamps.", layer="procedural", kind="how_to")
+    decided = await keep("We take oak over pine.", layer="procedural", kind="decision")
+    answer = await brief(workspace)
+    assert answer.tokens == count_tokens(answer.text) <= 800
+    assert answer.tokens > 700
+    assert {done.id, decided.id} < set(answer.memories)
+    assert sum("Kept for ever" in line for line in answer.text.splitlines()) >= 7
+    assert "## Known" in answer.text
+    assert (await brief(workspace)) == answer
+
+
+async def test_every_budget_is_kept_and_the_weightiest_comes_first(workspace: Workspace, keep: Keep) -> None:
+    for number in range(30):
+        await keep(f"fact number {number} about the harbour and its many lamps", layer="semantic")
+    await keep("run the lamps with make lamps", layer="procedural")
+    kept = await keep("never touch the old oak", layer="episodic", importance=0.1, pin=True)
+    for budget in (60, 97, 200, 800, 5_000):
+        told = await brief(workspace, max_tokens=budget)
+        assert told.tokens == count_tokens(told.text) <= budget
+        assert told.memories[0] == kept.id
+    assert len(told.memories) == 32
+
+
+async def test_a_memory_is_told_once(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("We decided to light lamps with make lamps.", layer="procedural", pin=True)
+    await _mark(workspace, kept.id, anchors=(Anchor(path="Makefile", freshness="changed"),))
+    answer = await brief(workspace)
+    assert (answer.memories, answer.text.count("make lamps")) == ([kept.id], 1)
+    assert "(Makefile changed)" in answer.text
+
+
+async def test_an_empty_store_says_how_to_begin(workspace: Workspace) -> None:
+    answer = await brief(workspace)
+    assert "remember" in answer.text
+    assert answer.memories == []
+    assert (await brief(workspace, max_tokens=50)).tokens <= 50
+
+
+async def test_a_budget_that_holds_nothing_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(InvalidInput, match="max_tokens"):
+        await brief(workspace, max_tokens=10)

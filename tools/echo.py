@@ -1,0 +1,96 @@
+"""Text that this session was served and that comes back through `remember`: an echo, and no news.
+
+An audit of ten thousand stored memories found most of them to be recalled text kept again as new. What restates a
+served text in all but case, punctuation, articles and a leading phrase such as "Recalled:" is not stored; one
+number, name or `not` that differs makes it news.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from reverie.lifecycle.likeness import substantive_differences
+from reverie.memory import Memory
+from reverie.storage.scope import RECALLED
+
+if TYPE_CHECKING:
+    from reverie.tools.workspace import Workspace
+
+MOST_SERVED = 200
+LONGEST_SERVED = 8_000
+_LIKELY = 0.6
+"""The share of words in common from which two texts are compared token by token; contractions cost some."""
+
+_MOST_COMPARED = 3
+_WORD: Final = re.compile(r"\w+")
+_LABEL: Final = re.compile(r"\s*[-*•>]?\s*(?P<id>[\w.:-]{1,64}) \([^()\n]*\):\s*")
+_ID_AT_THE_END: Final = re.compile(r"\s*\[(?:…cut: inspect )?(?P<id>[\w.:-]{1,64})\]\s*$")
+_FRAME: Final = re.compile(
+    r"[\s>*•\"'-]*(?:(?:as |from )?(?:noted|note|remember|remembered|recall|recalled|reminder|memory|fyi)"
+    r"(?: that|[:,–—]))?\s*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class Served:
+    """The texts that a session was shown lately, each with the memory it came from."""
+
+    _texts: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
+
+    def note(self, texts: Iterable[tuple[str, str]]) -> None:
+        """Take in pairs of a memory's id and its text as shown; the oldest are let go."""
+        for memory_id, text in texts:
+            if len(text) <= LONGEST_SERVED:
+                self._texts.pop(text, None)
+                self._texts[text] = memory_id, _words(text)
+        while len(self._texts) > MOST_SERVED:
+            del self._texts[next(iter(self._texts))]
+
+    def restated_by(self, content: str) -> str | None:
+        """Return the id of the memory whose served text this one restates, if any."""
+        if len(content) > LONGEST_SERVED or not self._texts:
+            return None
+        bare = self._bare(content)
+        words = _words(bare)
+        likely = sorted(
+            ((_shared(words, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
+        )
+        for share, text in likely[:_MOST_COMPARED]:
+            if share >= _LIKELY and not substantive_differences(self._bare(text), bare):
+                return self._texts[text][0]
+        return None
+
+    def _bare(self, text: str) -> str:
+        """Take off what recall and brief put around a text, and what an assistant says before it."""
+        ids = {memory_id for memory_id, _ in self._texts.values()}
+        label, end = _LABEL.match(text), _ID_AT_THE_END.search(text)
+        if end is not None and end["id"] in ids:
+            text = text[: end.start()]
+        if label is not None and label["id"] in ids:
+            text = text[label.end() :]
+        frame = _FRAME.match(text)
+        return text[frame.end() :] if frame else text
+
+
+async def echoed(workspace: "Workspace", draft: Memory) -> Memory | None:
+    """Return the memory that a draft merely repeats.
+
+    One that was let go since it was served may be kept anew, and so may one that the draft's project does not see.
+    """
+    memory_id = workspace.served.restated_by(draft.content)
+    if memory_id is None:
+        return None
+    known = (await workspace.store.get([memory_id])).get(memory_id)
+    if known is None or known.status not in RECALLED:
+        return None
+    return known if known.project in workspace.visible_from(draft.project) else None
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def _shared(words: frozenset[str], others: frozenset[str]) -> float:
+    return len(words & others) / (len(words | others) or 1)
