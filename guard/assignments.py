@@ -28,7 +28,16 @@ _TOKEN_STEMS = (
     "connectionstring connection_string geheimnis zugangsschlüssel токен секрет 密钥 密鑰 令牌 トークン シークレット 토큰 jeton jeton "
     "segredo secreto clave clientsecret"
 ).split() + [
-    *("api key", "access key", "private key", "secret key", "signing key", "encryption key", "auth key", "master key"),
+    *(
+        "api key",
+        "access key",
+        "private key",
+        "secret key",
+        "signing key",
+        "encryption key",
+        "auth key",
+        "master key",
+    ),
     *("license key", "account key", "clé api", "chave de api", "chiave api", "session id", "session key"),
     *("api-schlüssel", "api schlüssel", "ключ api", "api 密钥", "apiキー", "api 키"),
 ]
@@ -75,8 +84,14 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _LONG_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/=_.~-]{19,511}")
-_STRONG_PHRASE = re.compile(r"(?:api|access|auth|secret|private|client|signing|bearer|session)[ _-]?(?:key|token|secret)", re.I)
-_PUBLIC_KEYS = ("AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2Vj")  # what `ssh-rsa`, `ssh-ed25519` and `ecdsa-…` are followed by
+_STRONG_PHRASE = re.compile(
+    r"(?:api|access|auth|secret|private|client|signing|bearer|session)[ _-]?(?:key|token|secret)", re.I
+)
+_PUBLIC_KEYS = (
+    "AAAAB3NzaC1",
+    "AAAAC3NzaC1",
+    "AAAAE2Vj",
+)  # what `ssh-rsa`, `ssh-ed25519` and `ecdsa-…` are followed by
 _NEAR_BEFORE, _NEAR_AFTER = 60, 40
 
 
@@ -210,7 +225,9 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
 
 def _is_wordy(value: str) -> bool:
     """Say whether a value is words with a number at an end: `v2-credentials`, `oauth2`, `token_2024`."""
-    return re.fullmatch(r"(?:[A-Za-z]+\d{0,4}|v?\d{1,4})(?:[-_./ ](?:[A-Za-z]+\d{0,4}|v?\d{1,4}))*", value) is not None
+    return (
+        re.fullmatch(r"(?:[A-Za-z]+\d{0,4}|v?\d{1,4})(?:[-_./ ](?:[A-Za-z]+\d{0,4}|v?\d{1,4}))*", value) is not None
+    )
 
 
 def _random_near(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:

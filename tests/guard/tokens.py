@@ -49,7 +49,13 @@ def shaped() -> dict[str, str]:
         "slack bot": "xo" + "xb-" + some(DIGITS, 12) + "-" + some(DIGITS, 13) + "-" + some(B62, 24),
         "slack user": "xo" + "xp-" + some(DIGITS, 12) + "-" + some(DIGITS, 12) + "-" + some(HEX, 32),
         "slack app": "xa" + "pp-1-A" + some(UPPER, 10) + "-" + some(DIGITS, 13) + "-" + some(HEX, 64),
-        "slack webhook": "https://hooks.sl" + "ack.com/services/T" + some(UPPER, 8) + "/B" + some(UPPER, 8) + "/" + some(B62, 24),
+        "slack webhook": "https://hooks.sl"
+        + "ack.com/services/T"
+        + some(UPPER, 8)
+        + "/B"
+        + some(UPPER, 8)
+        + "/"
+        + some(B62, 24),
         "discord bot": "MT" + some(B62, 24) + "." + some(B62, 6) + "." + some(URLSAFE, 38),
         "discord webhook": "https://discord.com/api/web" + "hooks/" + some(DIGITS, 18) + "/" + some(URLSAFE, 68),
         "telegram bot": some("123456789", 10) + ":AA" + some(URLSAFE, 33),
@@ -186,7 +192,11 @@ def beside_words() -> dict[str, tuple[str, str]]:
         ("basic", "Authorization: Basic @@", some(B64, 24)),
         ("token header", "Authorization: token @@", some(HEX, 40)),
         ("npmrc", "//registry.npmjs.org/:_authToken=@@", uuid()),
-        ("azure connection", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=@@;EndpointSuffix=core", some(B64, 86) + "=="),
+        (
+            "azure connection",
+            "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=@@;EndpointSuffix=core",
+            some(B64, 86) + "==",
+        ),
         ("service bus", "Endpoint=sb://x.net/;SharedAccessKeyName=Root;SharedAccessKey=@@", some(B64, 43)),
         ("sentry dsn", "https://@@@o1234.ingest.sentry.io/56789", some(HEX, 32)),
         ("token as user", "https://@@@github.com/org/repo.git", some(B62, 40)),
@@ -209,7 +219,9 @@ NO_SECRETS = {
     "md5": "the cache key is 5d41402abc4b2a76b9719d911017c592",
     "sha1 commit": "fixed the token refresh in 3f2a9c1b7d8e4f5a6b7c8d9e0f1a2b3c4d5e6f70",
     "sha256": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "integrity": '"integrity": "sha512-' + "z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==" + '"',
+    "integrity": '"integrity": "sha512-'
+    + "z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="
+    + '"',
     "go sum": "golang.org/x/text v0.3.7 h1:olpwvP2KacW1ZWvsR7uQoYafSvnpqa8VzzqNRBSjY3E=",
     "pip hash": "requests==2.31.0 --hash=sha256:58cd2187c01e70e6e26505bca751777aa9f2ee0b7f4300988b709f44e013003f",
     "uuid": "the request id is 550e8400-e29b-41d4-a716-446655440000",
