@@ -1,7 +1,8 @@
 """Secrets known by the word beside them: `password = …`, `"apiKey": …`, `the token is …`, in several languages.
 
-How much a value must look like a secret depends on the word. Whatever is set as a password is one unless it is plainly
-something else; a token or a secret must hold digits among its letters; what is merely called a key must be random.
+How much a value must look like a secret depends on the word. Whatever is set as a password is one unless it is
+plainly something else; a token or a secret must hold digits among its letters; what is merely called a key must be
+random.
 """
 
 import re
@@ -16,39 +17,41 @@ from reverie.guard.span import Span
 Word = Literal["password", "token", "key"]
 How = Literal["quoted", "bare", "environment", "told"]
 
-_PASSWORD_STEMS = (
-    "password passwd passphrase passcode passwort kennwort passord adgangskode wachtwoord lösenord losenord salasana "
-    "contraseña contrasena senha parola hasło haslo jelszó heslo şifre sifre pwd mdp motdepasse пароль 密码 密碼 口令 "
-    "パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός"
-).split() + ["mot de passe", "mật khẩu", "كلمة المرور", "pass"]
-_TOKEN_STEMS = (
-    "token secret credential apikey api_key api-key accesskey access_key access-key privatekey private_key private-key "
-    "signingkey signing_key encryptionkey encryption_key authkey auth_key auth-key masterkey master_key licensekey "
-    "license_key sharedaccesskey accountkey account_key sessionid session_id sessionkey session_key authorization "
-    "connectionstring connection_string geheimnis zugangsschlüssel токен секрет 密钥 密鑰 令牌 トークン シークレット 토큰 jeton jeton "
-    "segredo secreto clave clientsecret"
-).split() + [
-    *(
-        "api key",
-        "access key",
-        "private key",
-        "secret key",
-        "signing key",
-        "encryption key",
-        "auth key",
-        "master key",
-    ),
-    *("license key", "account key", "clé api", "chave de api", "chiave api", "session id", "session key"),
-    *("api-schlüssel", "api schlüssel", "ключ api", "api 密钥", "apiキー", "api 키"),
-]
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_PASSWORD_STEMS = _words(
+    """
+    password passwd passphrase passcode passwort kennwort passord adgangskode wachtwoord lösenord losenord salasana
+    contraseña contrasena senha parola hasło haslo jelszó heslo şifre sifre pwd mdp motdepasse пароль 密码 密碼 口令
+    パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός mot_de_passe mật_khẩu كلمة_المرور pass
+    """
+) | {"mot de passe", "mật khẩu", "كلمة المرور"}
+_TWO_WORDS = _words(
+    """
+    api_key access_key private_key secret_key signing_key encryption_key auth_key master_key license_key account_key
+    session_key session_id connection_string client_secret shared_access_key
+    """
+)
+_TOKEN_STEMS = _words(
+    """
+    token secret credential authorization geheimnis zugangsschlüssel токен секрет 密钥 密鑰 令牌 トークン シークレット 
+    토큰 jeton segredo clave apiキー
+    """
+) | {"clé api", "chave de api", "chiave api", "ключ api", "api 키", "api-schlüssel", "api schlüssel"}
+_TOKEN_STEMS |= {stem.replace("_", joint) for stem in _TWO_WORDS for joint in ("_", "-", " ", "")}
 _KEY_STEMS = ["key", "auth", "schlüssel", "ключ", "akia", "asia"]
 
 _NO_SECRET_NAME = re.compile(
-    r"(?:hash|hashed|digest|checksum|fingerprint|ids?|names?|files?|filename|path|dir|folder|ur[li]s?|types?|length|len"
+    r"(?:hash|hashed|digest|checksum|fingerprint|ids?|names?|files?|filename|path|dir|folder|ur[li]s?|types?"
+    r"|length|len"
     r"|size|count|limit|field|label|hint|placeholder|policy|regex|pattern|prefix|suffix|env|var|variable|header|param"
     r"|expir\w*|ttl|version|alg|algorithm|format|class|index|error|message|reset|changed|_at|izers?|iz\w+|ist|less"
     r"|strength|rules?|manager|provider|service|store|storage|generator|required|validator|prompt|input|map|arn)$"
-    r"|^(?:public|pub|primary|foreign|partition|sort|cache|idempotency|object|row|unique|hot|keyboard|monkey|key_?word"
+    r"|^(?:public|pub|primary|foreign|partition|sort|cache|idempotency|object|row|unique|hot|keyboard|monkey"
+    r"|key_?word"
     r"|max|min|num|next|prev|page|sync|cursor|stop|pad|eos|bos|csrf|bypass|compass|trespass|passing|passed|passes"
     r"|passenger|passive|passion|passport|site_?key)|(?:public|primary|foreign|cache)[_ -]?key",
     re.IGNORECASE,
@@ -60,13 +63,15 @@ _HASH_BEFORE = re.compile(
 )
 _ASSIGNED = re.compile(
     r"(?:\\?[\"'`\])]){0,3}[ \t]{0,8}"
-    r"(?:\?{0,2}(?:=>|:=|={1,3}|->|→)|[:：](?:[ \t]{0,4}[\w\[\]|., ]{1,40}?=(?!=))?|[\"'],?\s{0,40}[\"']?value[\"']?[ \t]*[:=]"
+    r"(?:\?{0,2}(?:=>|:=|={1,3}|->|→)|[:：](?:[ \t]{0,4}[\w\[\]|., ]{1,40}?=(?!=))?"
+    r"|[\"'],?\s{0,40}[\"']?value[\"']?[ \t]*[:=]"
     r"|\n[ \t]*value:|\[\]=)"
     r"\s{0,8}(?:[bfruBFRU@]{0,2}(?P<quote>\\?[\"'`]{1,3}))?"
 )
 _MARKUP = re.compile(r">[ \t]{0,4}(?=[^<>\s]{4,200}[ \t]{0,4}</)")
 _TOLD = re.compile(
-    r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|currently|still|to)[ \t]{1,3}){0,2}"
+    r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|currently|still"
+    r"|to)[ \t]{1,3}){0,2}"
     r"(?P<quote>[\"'`‘“«]?)|(?:は|是|为|為|은|는)[ ]?(?P<quote2>[\"'`「]?)|[ \t]{1,3}\(?(?P<quote3>[\"'`‘“])"
 )
 _OPTION = re.compile(r"[ =](?P<quote>[\"']?)")
@@ -79,7 +84,8 @@ _NAME_AFTER = re.compile(r"[\w-]{0,40}")
 _ENVIRONMENT_NAME = re.compile(r"(?:^|[\s;&'\"])(?:export |set |ENV |ARG |-e ?|--env[ =])?[A-Z][A-Z0-9_]{2,60}$")
 _REFERENCE = re.compile(r"[&*!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]?")
 _ELSEWHERE = re.compile(
-    r"(?:https?|file|op|vault|ssm|arn|ref|env|keyring|secretsmanager|projects|gcp-sm|aws-sm|doppler)(?::|/)|[~.]{0,2}/"
+    r"(?:https?|file|op|vault|ssm|arn|ref|env|keyring|secretsmanager|projects|gcp-sm|aws-sm|doppler)(?::|/)"
+    r"|[~.]{0,2}/"
     r"|[A-Za-z]:\\|os\.environ|process\.env|getenv|import\.meta|secrets\.|env\.",
     re.IGNORECASE,
 )

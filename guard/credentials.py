@@ -64,7 +64,8 @@ def _command_line() -> re.Pattern[str]:
 @cache
 def _seed_phrase() -> re.Pattern[str]:
     return re.compile(
-        r"(?:seed|recovery|mnemonic|backup|wallet|secret)[ _-]?(?:phrase|words|seed)?\s{0,3}(?:is|are|[:=])\s{0,3}[\"'`]?"
+        r"(?:seed|recovery|mnemonic|backup|wallet|secret)[ _-]?(?:phrase|words|seed)?\s{0,3}(?:is|are"
+        r"|[:=])\s{0,3}[\"'`]?"
         r"(?P<words>[a-z]{3,8}(?:[ ,]{1,2}[a-z]{3,8}){11,23})\b"
     )
 

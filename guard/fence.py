@@ -1,7 +1,7 @@
 """A fence around recalled text, so that whoever reads it can tell our words from what was remembered.
 
-The fence carries a nonce drawn for each answer. Text that was stored before cannot know it, so nothing inside can close
-the fence or open another one; and what looks like a fence inside is blunted all the same.
+The fence carries a nonce drawn for each answer. Text that was stored before cannot know it, so nothing inside can
+close the fence or open another one; and what looks like a fence inside is blunted all the same.
 """
 
 import re

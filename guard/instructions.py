@@ -1,6 +1,7 @@
 """Text that addresses the assistant: what in it does so."""
 
 import re
+from itertools import pairwise
 
 from reverie.guard.hidden import hidden_in
 from reverie.guard.orders import SIGNS, Sign
@@ -29,7 +30,7 @@ _COMMONEST = tuple(
 )
 _VERBS = ("ignore", "disregard", "forget", "erongi", "dragersid", "tegrof")
 _TOLD_OF_OTHERS = re.compile(
-    r"(?:\b(?:will|would|do(?:es)?(?: not|n't)|can|could|may|might|not|never|they|it|users|people|which|that|who)\s+)$"
+    r"\b(?:will|would|do(?:es)?(?: not|n't)|can|could|may|might|not|never|they|it|users|people|which|that|who)\s+$"
 )
 _TOLD_TO_YOU = re.compile(r"\byou(?:'ll|'d)?\s+(?:\w+\s+){0,2}$")
 _ASIDE = (
@@ -94,7 +95,7 @@ def _is_quoted(text: str, start: int, end: int, sign: Sign) -> bool:
 def _together(weak: list[tuple[int, str]]) -> list[str]:
     """Return the reasons of weak signs that stand near one of another kind."""
     near: list[str] = []
-    for (at, reason), (later, other) in zip(weak, weak[1:], strict=False):
+    for (at, reason), (later, other) in pairwise(weak):
         if reason != other and later - at <= _NEARBY:
             near += [reason, other]
     return near

@@ -10,7 +10,8 @@ from reverie.guard.span import Span
 _SHORTEST_TAIL = 24
 # What interfaces call their objects by, in the same form.
 _IDS = re.compile(
-    r"(?:call|msg|resp|run|req|evt|event|cus|sub|price|prod|acct|asst|thread|file|step|toolu|batch|chunk|item|obj|sha)_"
+    r"(?:call|msg|resp|run|req|evt|event|cus|sub|price|prod|acct|asst|thread|file|step|toolu|batch|chunk|item"
+    r"|obj|sha)_"
 )
 
 

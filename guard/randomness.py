@@ -10,7 +10,8 @@ _TEMPLATE = re.compile(r"[<>{}]|\$[A-Za-z_({]|%[(A-Z]\w*[)%]?|\.\.\.|…|\*{3}|�
 _MASK = re.compile(r"(.)\1*|[xX*.•_#-]{4,}|[0-9]{1,5}")
 _STAND_IN = re.compile(
     r"your[-_ ]?\w*|(?:my|the|some|an?)[-_ ](?:\w+[-_ ])*(?:key|token|secret|password|pass|value)|change[-_]?me\w*"
-    r"|change[-_]this\w*|replace[-_]?(?:me|with|this)\w*|insert[-_]\w*|enter[-_]\w*|put[-_]\w*|todo|tbd|fixme|dummy\w*"
+    r"|change[-_]this\w*|replace[-_]?(?:me|with|this)\w*|insert[-_]\w*|enter[-_]\w*|put[-_]\w*|todo|tbd|fixme"
+    r"|dummy\w*"
     r"|fake\w*|mock\w*|foo(?:bar)?|bar|baz|sample\w*|example\w*|placeholder\w*|redacted|hidden|masked|removed|none"
     r"|null|nil|undefined|true|false|yes|no|empty|string|text|str|bytes|int|optional|required|any|unknown|default"
     r"|pass(?:word|wd|phrase|code)?s?|pwd|secrets?|tokens?|api[-_]?keys?|keys?|credentials?|user(?:name)?|login"

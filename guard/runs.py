@@ -1,4 +1,4 @@
-"""The long unbroken runs of a text, where tokens are: a small part of prose and code, and all that must be searched."""
+"""The long unbroken runs of a text, where tokens are: a small part of prose and code, searched for all the rest."""
 
 import re
 from bisect import bisect_right

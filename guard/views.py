@@ -16,7 +16,8 @@ _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%)?[0-9a-fA-F]{2}[ :,]?){16,}")
 _ESCAPES = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})")
 _COMMENT = re.compile(r"<!--(.{4,5000}?)(?:-->|$)|\[//\]:\s*#\s*[(\"'](.{4,2000}?)[)\"']", re.DOTALL)
 _UNSHOWN = re.compile(
-    r"<(\w+)[^<>]{0,300}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0|color\s*:\s*(?:white|#fff)|\shidden)"
+    r"<(\w+)[^<>]{0,300}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0"
+    r"|color\s*:\s*(?:white|#fff)|\shidden)"
     r"[^<>]{0,300}>(.{4,4000}?)</\1",
     re.DOTALL | re.IGNORECASE,
 )

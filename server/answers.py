@@ -23,7 +23,7 @@ def told(result: Any) -> str:
         case Remembered():
             return _told_remembered(result)
         case Revised():
-            return f"Revised: {result.id} now stands in for {result.superseded}."
+            return _told_revised(result)
         case Forgotten():
             verb = "Would forget" if result.dry_run else "Forgot"
             return f"{verb} {_listed(result.forgotten)}.{_skipped(result.skipped)}"
@@ -45,12 +45,18 @@ def _told_remembered(result: Remembered) -> str:
     if result.duplicate_of == result.id:
         lines = [f"Already remembered as {result.id}{' (confirmed)' if result.confirmed else ''}."]
     else:
-        lines = [f"Remembered {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f})."]
+        verb = "Held back" if result.status == "quarantined" else "Remembered"
+        lines = [f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f})."]
         if result.duplicate_of:
             lines.append(f"Nearly the same as {result.duplicate_of}.")
         lines += [f"Note: {warning}." for warning in result.warnings]
     lines += [f"Conflicts with {c.id} ({c.reason}): {c.content[:120]}" for c in result.conflicts]
     return "\n".join(lines)
+
+
+def _told_revised(result: Revised) -> str:
+    done = f"now stands in for {result.superseded}" if result.superseded else "is held back; the old one stands"
+    return "\n".join([f"Revised: {result.id} {done}.", *(f"Note: {warning}." for warning in result.warnings)])
 
 
 def _told_status(result: Status) -> str:

@@ -17,7 +17,10 @@ from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
 from reverie.tools.classify import kind_of, layer_of
 from reverie.tools.neighbours import Neighbours, neighbours_of
+from reverie.tools.purged import refuse_purged
+from reverie.tools.quarantine import hold
 from reverie.tools.results import Remembered
+from reverie.tools.screening import Screening, screened
 from reverie.tools.workspace import Workspace
 
 Choice = TypeVar("Choice", bound=str)
@@ -56,8 +59,23 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
         EmbedderError: if the text cannot be embedded.
         StoreError: if it cannot be written.
     """
+    request, screening = screened(request)
+    result = await _remember(workspace, request, screening)
+    return replace(
+        result,
+        redactions=list(screening.redactions),
+        warnings=[*result.warnings, *screening.warnings(request.source)],
+    )
+
+
+async def _remember(workspace: Workspace, request: Request, screening: Screening) -> Remembered:
     now = workspace.now
     draft = _draft(workspace, request, now)
+    refuse_purged(workspace, draft.content)
+    reason = screening.held_back(draft.source)
+    if reason is not None:
+        held = await hold(workspace, draft, reason, now)
+        return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[])
     superseded = await workspace.store.resolve(request.supersedes) if request.supersedes else None
     [embedding] = await workspace.embed([draft.content])
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
