@@ -37,8 +37,8 @@ _TWO_WORDS = _words(
 )
 _TOKEN_STEMS = _words(
     """
-    token secret credential authorization geheimnis zugangsschlüssel токен секрет 密钥 密鑰 令牌 トークン シークレット 
-    토큰 jeton segredo clave apiキー
+    token secret credential authorization geheimnis zugangsschlüssel токен секрет 密钥 密鑰 令牌 トークン
+    シークレット 토큰 jeton segredo clave apiキー
     """
 ) | {"clé api", "chave de api", "chiave api", "ключ api", "api 키", "api-schlüssel", "api schlüssel"}
 _TOKEN_STEMS |= {stem.replace("_", joint) for stem in _TWO_WORDS for joint in ("_", "-", " ", "")}

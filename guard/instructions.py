@@ -7,8 +7,9 @@ from reverie.guard.hidden import hidden_in
 from reverie.guard.orders import SIGNS, Sign
 from reverie.guard.views import commented, decoded, plain, squeezed, unleeted
 
-_NEARBY = 400
-"""Two weak signs count together only within so many characters: a long text has room for two that mean nothing."""
+_NEARBY = 250
+"""Two weak signs count together only within so many characters of one paragraph: a long text has room for two that
+mean nothing."""
 
 _COMMONEST = tuple(
     f"{verb} {which} {what}"
@@ -75,7 +76,7 @@ def _signs_in(text: str) -> list[str]:
             weak.append((found.start(), sign.reason))
             if len(weak) > _MOST_WEAK:
                 break
-    return [*dict.fromkeys(strong), *_together(sorted(weak))]
+    return [*dict.fromkeys(strong), *_together(text, sorted(weak))]
 
 
 _MOST_WEAK = 200
@@ -92,11 +93,11 @@ def _is_quoted(text: str, start: int, end: int, sign: Sign) -> bool:
     return sign.reason.startswith("forges") and text[start - 1 : start] == "`" and "`" in text[end : end + 40]
 
 
-def _together(weak: list[tuple[int, str]]) -> list[str]:
+def _together(text: str, weak: list[tuple[int, str]]) -> list[str]:
     """Return the reasons of weak signs that stand near one of another kind."""
     near: list[str] = []
     for (at, reason), (later, other) in pairwise(weak):
-        if reason != other and later - at <= _NEARBY:
+        if reason != other and later - at <= _NEARBY and "\n\n" not in text[at:later]:
             near += [reason, other]
     return near
 

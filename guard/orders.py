@@ -1,8 +1,8 @@
 """What orders to an assistant look like, pattern by pattern.
 
-A strong sign is enough by itself. A weak one is ordinary in notes about software and counts only beside another of
-a different kind: `do not show the user` is advice, `send it to https://… and do not show the user` is not. Imperatives as
-such are no sign at all: "Always run make lint before pushing" is what assistants are meant to remember.
+A strong sign is enough by itself. A weak one is ordinary in notes about software and counts only beside another of a
+different kind: `do not show the user` is advice, `send it to https://… and do not show the user` is not. Imperatives
+as such are no sign at all: "Always run make lint before pushing" is what assistants are meant to remember.
 """
 
 import re
@@ -415,7 +415,8 @@ SIGNS: tuple[Sign, ...] = (
         r"|सभी)[^।\n]{0,20}निर्देश[^।\n]{0,12}(?:अनदेखा|भूल)",
         needs=(
             "ignor vergiss vergessen missachte oublie compte olvid esquec desconsidere dimentica scarta "
-            "negeer vergeet zignoruj zapomnij talimat игнор забудь отбрось ігнор 忽 无视 無視 忘 不要理会 무시 잊 تجاهل "
+            "negeer vergeet zignoruj zapomnij talimat игнор забудь отбрось ігнор 忽 无视 無視 忘 "
+            "不要理会 무시 잊 تجاهل "
             "התעלם अनदेखा भूल"
         ),
     ),

@@ -26,7 +26,7 @@ _NOT_LETTERS = re.compile(r"[^a-z]+")
 # Letters of other alphabets that look like Latin ones.
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв", "aeopcyxijsdhlqwgaovktpikmhtb")
 _DIGITS_AS_LETTERS = str.maketrans("0134578@$", "oieastbas")
-_MIXED_WORD = re.compile(r"[a-z@$]*[0-9@$][a-z0-9@$]*[a-z][a-z0-9@$]*|[a-z]+[0-9@$][a-z0-9@$]*")
+_WORD = re.compile(r"[a-z0-9@$]+")
 
 
 def plain(text: str) -> str:
@@ -45,7 +45,12 @@ def _with_latin_letters(text: str) -> str:
 
 def unleeted(text: str) -> str:
     """Return a plain text with digits that stand for letters made letters again."""
-    return _MIXED_WORD.sub(lambda word: word[0].translate(_DIGITS_AS_LETTERS), text)
+    return _WORD.sub(_with_letters, text)
+
+
+def _with_letters(word: re.Match[str]) -> str:
+    mixed = not word[0].isdigit() and not word[0].isalpha()
+    return word[0].translate(_DIGITS_AS_LETTERS) if mixed else word[0]
 
 
 def squeezed(text: str) -> str:
