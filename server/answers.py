@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp.types import CallToolResult, TextContent
 
+from reverie.guard.fence import REFERENCE, fresh_fence, harmless, harmless_line
 from reverie.tools.results import Forgotten, Inspected, Moved, Pinned, Remembered, Restored, Revised, Status
 
 
@@ -36,7 +37,8 @@ def told(result: Any) -> str:
         case Status():
             return _told_status(result)
         case Inspected():
-            return json.dumps(result.memories, ensure_ascii=False)
+            whole = fresh_fence().around(harmless(json.dumps(result.memories, ensure_ascii=False)))
+            return f"{REFERENCE}\n{whole}"
         case _:
             raise TypeError(f"no words for {type(result).__name__}")
 
@@ -50,7 +52,9 @@ def _told_remembered(result: Remembered) -> str:
         if result.duplicate_of:
             lines.append(f"Nearly the same as {result.duplicate_of}.")
         lines += [f"Note: {warning}." for warning in result.warnings]
-    lines += [f"Conflicts with {c.id} ({c.reason}): {c.content[:120]}" for c in result.conflicts]
+    if result.conflicts:
+        at_odds = [f"Conflicts with {c.id} ({c.reason}): {harmless_line(c.content[:120])}" for c in result.conflicts]
+        lines += [REFERENCE, fresh_fence().around("\n".join(at_odds))]
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ from reverie.storage.filters import equals, has_any, one_of
 from reverie.storage.purge import purge
 from reverie.storage.scope import RECALLED
 from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Forgotten, Skipped
 from reverie.tools.workspace import Workspace
 
@@ -78,7 +79,7 @@ async def _write(
 async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:
     if request.min_strength is not None or request.older_than or request.layer or request.tag or request.project:
         raise InvalidInput("ids", "cannot be combined with filters", "Give either ids or filters.")
-    return [await workspace.store.resolve(memory_id) for memory_id in checked_ids(request.ids)]
+    return [await resolved(workspace, memory_id) for memory_id in checked_ids(request.ids)]
 
 
 async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> list[Memory]:

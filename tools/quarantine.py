@@ -1,6 +1,6 @@
 """Memories that are held back: kept on record with the reason, not recalled until somebody decides."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from reverie.storage.filters import equals, one_of
 from reverie.storage.journal import Event
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_ids, checked_label
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Skipped
 from reverie.tools.workspace import Workspace
 
@@ -97,12 +98,12 @@ def is_held(events: Sequence[Event]) -> bool:
 
 
 async def _decide(
-    workspace: Workspace, ids: Sequence[str], values: dict[str, object], action: str, actor: str, reason: str
+    workspace: Workspace, ids: Sequence[str], values: Mapping[str, object], action: str, actor: str, reason: str
 ) -> Decided:
     checked_label("reason", reason)
     now = workspace.now
     async with workspace.store.changing():
-        memories = [await workspace.store.resolve(memory_id) for memory_id in checked_ids(ids)]
+        memories = [await resolved(workspace, memory_id) for memory_id in checked_ids(ids)]
         held = [memory for memory in memories if memory.status == "quarantined"]
         if not held:
             raise InvalidInput("ids", "none of these is held in quarantine", "List what is held first.")

@@ -19,6 +19,7 @@ from reverie.tools.classify import kind_of, layer_of
 from reverie.tools.neighbours import Neighbours, neighbours_of
 from reverie.tools.purged import refuse_purged
 from reverie.tools.quarantine import hold
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Remembered
 from reverie.tools.screening import Screening, screened
 from reverie.tools.workspace import Workspace
@@ -76,7 +77,7 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     if reason is not None:
         held = await hold(workspace, draft, reason, now)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[])
-    superseded = await workspace.store.resolve(request.supersedes) if request.supersedes else None
+    superseded = await resolved(workspace, request.supersedes) if request.supersedes else None
     [embedding] = await workspace.embed([draft.content])
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:

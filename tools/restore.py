@@ -16,6 +16,7 @@ from reverie.storage.accesses import record
 from reverie.storage.journal import Event
 from reverie.tools.arguments import checked_ids
 from reverie.tools.quarantine import is_held
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Restored, Skipped
 from reverie.tools.workspace import Workspace
 
@@ -46,7 +47,7 @@ async def restore(
 
 
 async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime) -> Restored:
-    memories = [await workspace.store.resolve(memory_id) for memory_id in ids]
+    memories = [await resolved(workspace, memory_id) for memory_id in ids]
     gone = [memory for memory in memories if memory.status in _LET_GO]
     for memory in gone:
         back = _reprieved(workspace, memory, now)

@@ -8,6 +8,7 @@ from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_content, checked_label
 from reverie.tools.purged import refuse_purged
 from reverie.tools.remember import supersede, title_of
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Revised
 from reverie.tools.screening import Screening, addressing, cleaned
 from reverie.tools.workspace import Workspace
@@ -30,7 +31,7 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
     now = workspace.now
     [embedding] = await workspace.embed([content])
     async with workspace.store.changing():
-        old = await workspace.store.resolve(memory_id)
+        old = await resolved(workspace, memory_id)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
         if old.content == content:
