@@ -6,6 +6,7 @@ ReverieError
 ├── MemoryNotFound          no memory has this id
 ├── AmbiguousId             an id prefix fits several memories
 ├── MoveRefused             a memory cannot go to that layer
+├── TooMuch                 one session asks for more than it may
 ├── EmbedderError           text could not be turned into a vector
 └── StoreError
     ├── StoreUnavailable    the data folder cannot be read or written
@@ -61,6 +62,10 @@ class AmbiguousId(ReverieError):
 
 class MoveRefused(ReverieError):
     """A memory cannot be moved to the wanted layer."""
+
+
+class TooMuch(ReverieError):
+    """One session asks for more than it may."""
 
 
 class EmbedderError(ReverieError):

@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp.types import CallToolResult, TextContent
 
+from reverie.guard.fence import REFERENCE, fresh_fence, harmless, harmless_line
 from reverie.tools.results import Forgotten, Inspected, Moved, Pinned, Remembered, Restored, Revised, Status
 
 
@@ -23,7 +24,7 @@ def told(result: Any) -> str:
         case Remembered():
             return _told_remembered(result)
         case Revised():
-            return f"Revised: {result.id} now stands in for {result.superseded}."
+            return _told_revised(result)
         case Forgotten():
             verb = "Would forget" if result.dry_run else "Forgot"
             return f"{verb} {_listed(result.forgotten)}.{_skipped(result.skipped)}"
@@ -36,7 +37,8 @@ def told(result: Any) -> str:
         case Status():
             return _told_status(result)
         case Inspected():
-            return json.dumps(result.memories, ensure_ascii=False)
+            whole = fresh_fence().around(harmless(json.dumps(result.memories, ensure_ascii=False)))
+            return f"{REFERENCE}\n{whole}"
         case _:
             raise TypeError(f"no words for {type(result).__name__}")
 
@@ -46,12 +48,20 @@ def _told_remembered(result: Remembered) -> str:
         counted = ", confirmed" if result.confirmed else ""
         lines = [f"Already remembered as {result.id}{counted}: {'; '.join(result.warnings)}."]
     else:
-        lines = [f"Remembered {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f})."]
+        verb = "Held back" if result.status == "quarantined" else "Remembered"
+        lines = [f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f})."]
         if result.duplicate_of:
             lines.append(f"Nearly the same as {result.duplicate_of}.")
         lines += [f"Note: {warning}." for warning in result.warnings]
-    lines += [f"Conflicts with {c.id} ({c.reason}): {c.content[:120]}" for c in result.conflicts]
+    if result.conflicts:
+        at_odds = [f"Conflicts with {c.id} ({c.reason}): {harmless_line(c.content[:120])}" for c in result.conflicts]
+        lines += [REFERENCE, fresh_fence().around("\n".join(at_odds))]
     return "\n".join(lines)
+
+
+def _told_revised(result: Revised) -> str:
+    done = f"now stands in for {result.superseded}" if result.superseded else "is held back; the old one stands"
+    return "\n".join([f"Revised: {result.id} {done}.", *(f"Note: {warning}." for warning in result.warnings)])
 
 
 def _told_status(result: Status) -> str:

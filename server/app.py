@@ -14,10 +14,11 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
-from reverie.errors import ReverieError
+from reverie.errors import ReverieError, TooMuch
 from reverie.memory import Kind, Layer, Source, Tier
 from reverie.server.answers import answer
 from reverie.server.offers import add_prompts, add_resources
+from reverie.server.pace import Pace
 from reverie.server.parts import Parts
 from reverie.server.schemas import lean_input, lean_output
 from reverie.tools import results
@@ -44,7 +45,9 @@ Call = Callable[["ModuleType", "Workspace"], Awaitable[CallToolResult]]
 
 
 class ReverieServer(MCPServer[Any]):
-    """An MCP server that says in plain words what was wrong with a call."""
+    """An MCP server that says in plain words what was wrong with a call, and keeps its sessions to a pace."""
+
+    pace: Pace
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -58,8 +61,12 @@ class ReverieServer(MCPServer[Any]):
                 raise ToolError(f"{name} has no argument {unknown[0]!r}. It takes: {', '.join(known) or 'none'}.")
             # Many clients send null for what they leave out.
             arguments = {argument: value for argument, value in arguments.items() if value is not None}
+        writes = tool is not None and tool.annotations is not None and not tool.annotations.read_only_hint
         try:
-            return await super().call_tool(name, arguments, context)
+            async with self.pace.kept(writes=writes):
+                return await super().call_tool(name, arguments, context)
+        except TooMuch as error:
+            raise ToolError(str(error)) from error
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_said(name, error.__cause__)) from error
@@ -77,12 +84,13 @@ def _where(place: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in place if not str(part).startswith("literal[")) or "arguments"
 
 
-def build_server(parts: Parts) -> ReverieServer:
+def build_server(parts: Parts, pace: Pace | None = None) -> ReverieServer:
     """Offer the tools, resources and prompts over parts that are opened when first needed."""
     server = ReverieServer(
         "reverie", title="Reverie", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
     server.middleware.append(_opening_after_the_first_answer(parts))
+    server.pace = pace or Pace()
     _add_writing_tools(server, parts)
     _add_reading_tools(server, parts)
     _add_upkeep_tools(server, parts)

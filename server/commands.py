@@ -136,6 +136,20 @@ async def _import(settings: Settings, given: Namespace) -> int:
         return await run_import(workspace, given)
 
 
+async def _purge(settings: Settings, given: Namespace) -> int:
+    from reverie.server.guarding import run_purge
+
+    async with opened(settings) as workspace:
+        return await run_purge(workspace, given)
+
+
+async def _quarantine(settings: Settings, given: Namespace) -> int:
+    from reverie.server.guarding import run_quarantine
+
+    async with opened(settings) as workspace:
+        return await run_quarantine(workspace, given)
+
+
 async def _reembed(settings: Settings, given: Namespace) -> int:
     from reverie.server.convert import run_reembed
 
@@ -160,6 +174,8 @@ _COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]
     "recall": _recall,
     "export": _export,
     "import": _import,
+    "purge": _purge,
+    "quarantine": _quarantine,
     "reembed": _reembed,
     "curves": _curves,
     "forecast": _forecast,

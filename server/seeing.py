@@ -12,6 +12,7 @@ from reverie.settings import Settings
 from reverie.tools.arguments import checked_number
 from reverie.tools.curves import Curves, curves_of, typical_curves
 from reverie.tools.forecast import LONGEST_DAYS, Forecast, forecast
+from reverie.tools.resolving import resolved
 
 if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
@@ -30,7 +31,7 @@ async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> in
     points = POINTS if given.png else WIDTH
     if given.id:
         async with opened(settings) as workspace:
-            memory = await workspace.store.resolve(given.id)
+            memory = await resolved(workspace, given.id)
             curves = curves_of(memory, workspace.now, settings.retention, days, points, settings.tier)
     else:
         curves = typical_curves(settings.retention, days, points, settings.tier)

@@ -17,8 +17,9 @@ def told_remembered(result: Remembered) -> list[str]:
         counted = ", now confirmed" if result.confirmed else ""
         lines = [f"Already remembered as {result.id}{counted}: {'; '.join(result.warnings)}."]
     else:
+        verb = "Held back" if result.status == "quarantined" else "Remembered"
         lines = [
-            f"Remembered {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}).",
+            f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}).",
             *([f"Nearly the same as {result.duplicate_of}."] if result.duplicate_of else []),
             *(f"Note: {warning}." for warning in result.warnings),
         ]

@@ -13,7 +13,9 @@ from typing import Any
 _BAR = 24
 _INDENT = "   "
 # Escape sequences in a memory must not reach the terminal as orders.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
+)
 
 
 def say(*lines: str) -> None:
@@ -34,8 +36,13 @@ def say_json(value: Any) -> None:
 
 
 def harmless(text: str) -> str:
-    """Return a text with its control characters spelled out, line breaks and tabs excepted."""
-    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    """Return a text with its control and hidden characters spelled out, line breaks and tabs excepted."""
+    return _CONTROL.sub(_spelled, text)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
 def paragraph(text: str, indent: str = _INDENT) -> str:

@@ -123,6 +123,12 @@ def _told(tally: Imported, name: str, seconds: float) -> list[str]:
     parts = [f"{tally.added:,} new", f"{tally.updated:,} updated", f"{tally.unchanged:,} unchanged"]
     where = "stdin" if name == _STDIN else name
     lines = [f"Imported {counted(kept, 'memory')} from {where} in {seconds:.1f} s: {', '.join(parts)}."]
+    if tally.redacted:
+        lines.append(f"Took secrets or private parts out of {counted(tally.redacted, 'line')}.")
+    if tally.quarantined:
+        lines.append(f"Held back {counted(tally.quarantined, 'memory')} for review: see `reverie quarantine`.")
+    if tally.purged:
+        lines.append(f"Kept out {counted(tally.purged, 'line')} whose text was purged here.")
     if tally.skipped:
         lines.append(f"Skipped {counted(tally.skipped, 'line')}:")
         lines += columns([(f"line {bad.line}", bad.reason) for bad in tally.bad_lines[:_BAD_LINES_SHOWN]])

@@ -12,12 +12,13 @@ ROOT = Path(__file__).parents[1]
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset(),
+    "guard": frozenset({"core"}),
     "lifecycle": frozenset({"core"}),
     "embeddings": frozenset({"core"}),
-    "reasoning": frozenset({"core"}),
-    "codebase": frozenset({"core"}),
-    "storage": frozenset({"core", "lifecycle"}),
-    "dream": frozenset({"core", "lifecycle", "storage", "reasoning", "codebase", "embeddings"}),
+    "reasoning": frozenset({"core", "guard"}),
+    "codebase": frozenset({"core", "guard"}),
+    "storage": frozenset({"core", "guard", "lifecycle"}),
+    "dream": frozenset({"core", "guard", "lifecycle", "storage", "reasoning", "codebase", "embeddings"}),
 }
 MAY_IMPORT["tools"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["server"] = frozenset(MAY_IMPORT)

@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from reverie.errors import InvalidInput
+from reverie.identity import content_hash
 from reverie.memory import LAYERS, Memory
 from reverie.record import to_record
 from reverie.storage.filters import equals
 from reverie.tools.arguments import checked_label
+from reverie.tools.screening import screened_fields
 from reverie.tools.workspace import Workspace
 
 STDOUT = "-"
@@ -55,7 +57,13 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
 
 def line_of(memory: Memory) -> bytes:
     """Return a memory as one line of an export."""
-    return json.dumps(to_record(memory), ensure_ascii=False).translate(_LINE_ENDS).encode() + b"\n"
+    return json.dumps(_without_secrets(to_record(memory)), ensure_ascii=False).translate(_LINE_ENDS).encode() + b"\n"
+
+
+def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
+    """Scan once more on the way out: a store may be older than the scan, or the scan have learned since."""
+    clean, found = screened_fields(record)
+    return clean | {"content_hash": content_hash(clean["content"])} if found else record
 
 
 async def _oldest_first(workspace: Workspace, project: str, progress: Progress) -> AsyncIterator[Memory]:

@@ -12,6 +12,7 @@ from reverie.storage.filters import equals, has_any, one_of
 from reverie.storage.purge import purge
 from reverie.storage.scope import RECALLED
 from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Forgotten, Skipped
 from reverie.tools.workspace import Workspace
 
@@ -68,6 +69,7 @@ async def _write(
     if going and not request.dry_run:
         if request.purge:
             await purge(workspace.store, going, actor="forget", at=now)
+            skipped += await _left_behind(workspace, going)
         else:
             values = {"status": "expired", "expired_at": now, "status_reason": reason}
             await workspace.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
@@ -75,10 +77,26 @@ async def _write(
     return Forgotten([memory.id for memory in going], skipped, request.dry_run)
 
 
+async def _left_behind(workspace: Workspace, gone: Sequence[Memory]) -> list[Skipped]:
+    """Name memories that may repeat what was purged: what it was revised from, and what was made from it."""
+    ids = {memory.id for memory in gone}
+    earlier = {parent for memory in gone for parent in memory.derived_from} - ids
+    made = {memory.id for memory in await workspace.store.find(has_any("derived_from", sorted(ids)))} - ids
+    replaced = await workspace.store.find(one_of("superseded_by", sorted(ids)))
+    earlier |= {memory.id for memory in replaced} - ids
+    return [
+        *(
+            Skipped(i, "an earlier version; purge it too if need be")
+            for i in await workspace.store.get(sorted(earlier))
+        ),
+        *(Skipped(i, "made from what was purged; purge it too if need be") for i in sorted(made)),
+    ]
+
+
 async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:
     if request.min_strength is not None or request.older_than or request.layer or request.tag or request.project:
         raise InvalidInput("ids", "cannot be combined with filters", "Give either ids or filters.")
-    return [await workspace.store.resolve(memory_id) for memory_id in checked_ids(request.ids)]
+    return [await resolved(workspace, memory_id) for memory_id in checked_ids(request.ids)]
 
 
 async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> list[Memory]:

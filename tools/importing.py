@@ -9,9 +9,12 @@ from reverie.embeddings.embedder import Embedding
 from reverie.errors import InvalidInput, StoreError
 from reverie.memory import LAYERS, Memory
 from reverie.storage.rows import Embedded
+from reverie.storage.tombstones import purged_among
 from reverie.storage.upkeep import KEEP_VERSIONS_FOR
+from reverie.tools.arguments import checked_content
 from reverie.tools.drafts import checked_fields, drafted
 from reverie.tools.lines import BadLine, Line, read_lines
+from reverie.tools.screening import screened_fields
 from reverie.tools.workspace import Workspace
 
 _LINES_AT_ONCE = 500
@@ -29,6 +32,9 @@ class Imported:
     updated: int = 0
     unchanged: int = 0
     skipped: int = 0
+    redacted: int = 0  # lines that something secret or private was taken out of
+    quarantined: int = 0  # memories held back for review, new ones only
+    purged: int = 0  # lines whose text was purged here and stays out
     bad_lines: list[BadLine] = field(default_factory=list)  # the first thousand
 
     def skip(self, bad: BadLine) -> None:
@@ -77,10 +83,12 @@ def _checked(workspace: Workspace, lines: Iterable[Line | BadLine], tally: Impor
             tally.skip(line)
             continue
         try:
-            fields = checked_fields(line.values)
+            fields, found = screened_fields(checked_fields(line.values))
+            checked_content(fields["content"])  # nothing may be left of it
         except InvalidInput as error:
             tally.skip(BadLine.because(line.number, error))
             continue
+        tally.redacted += bool(found)
         fields.setdefault("id", workspace.store.new_id())
         yield fields
 
@@ -101,6 +109,11 @@ def _parts(every: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 async def _keep(workspace: Workspace, part: Sequence[Mapping[str, Any]], tally: Imported) -> None:
     """Write one part of a file: everything new in it at once, everything updated at once."""
     now = workspace.now
+    purged = purged_among(workspace.store.database, (fields["content"] for fields in part))
+    if purged:
+        wanted = [fields for fields in part if fields["content"] not in purged]
+        tally.purged += len(part) - len(wanted)
+        part = wanted
     ids = list(dict.fromkeys(fields["id"] for fields in part))
     before = await workspace.store.get(ids)
     drafts = _drafts(workspace, part, before)
@@ -122,6 +135,7 @@ async def _keep(workspace: Workspace, part: Sequence[Mapping[str, Any]], tally: 
         if updated:
             await workspace.store.replace(updated, actor="import", at=now)
     tally.added += len(added)
+    tally.quarantined += sum(item.memory.status == "quarantined" for item in added)
     tally.updated += len(updated)
     tally.unchanged += len(part) - len(added) - len(updated)
 

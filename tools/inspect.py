@@ -12,6 +12,7 @@ from reverie.record import encode, to_record
 from reverie.storage.filters import equals, has_any
 from reverie.storage.journal import Event
 from reverie.tools.arguments import checked_ids
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Inspected
 from reverie.tools.workspace import Workspace
 
@@ -22,7 +23,7 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
     Raises:
         MemoryNotFound: if an id is unknown.
     """
-    memories = [await workspace.store.resolve(memory_id) for memory_id in checked_ids(ids)]
+    memories = [await resolved(workspace, memory_id) for memory_id in checked_ids(ids)]
     workspace.served.note((memory.id, memory.content) for memory in memories)
     return Inspected([await _described(workspace, memory) for memory in memories])
 

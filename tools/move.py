@@ -3,6 +3,7 @@
 from reverie.errors import InvalidInput
 from reverie.lifecycle.ladder import Direction, checked_move
 from reverie.memory import LAYERS, Layer
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Moved
 from reverie.tools.workspace import Workspace
 
@@ -19,7 +20,7 @@ async def move(workspace: Workspace, memory_id: str, to: str, direction: Directi
     wanted: Layer | None = next((layer for layer in LAYERS if layer == to), None)
     now = workspace.now
     async with workspace.store.changing():
-        memory = await workspace.store.resolve(memory_id)
+        memory = await resolved(workspace, memory_id)
         target = checked_move(memory.layer, wanted, direction)
         actor = "promote" if direction == "up" else "demote"
         await workspace.store.move(memory, target, actor=actor, at=now)

@@ -1,5 +1,6 @@
 """Pinning: what is pinned is never let go, by anything."""
 
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Pinned
 from reverie.tools.workspace import Workspace
 
@@ -12,7 +13,7 @@ async def pin(workspace: Workspace, memory_id: str, *, pinned: bool = True) -> P
     """
     now = workspace.now
     async with workspace.store.changing():
-        memory = await workspace.store.resolve(memory_id)
+        memory = await resolved(workspace, memory_id)
         if memory.pinned != pinned:
             action = "pinned" if pinned else "unpinned"
             await workspace.store.change([memory], {"pinned": pinned}, action=action, actor="pin", at=now)

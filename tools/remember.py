@@ -18,7 +18,11 @@ from reverie.tools.arguments import checked_choices, checked_content, checked_la
 from reverie.tools.classify import kind_of, layer_of
 from reverie.tools.echo import echoed
 from reverie.tools.neighbours import Neighbours, neighbours_of
+from reverie.tools.purged import refuse_purged
+from reverie.tools.quarantine import hold
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Conflict, Remembered
+from reverie.tools.screening import Screening, screened
 from reverie.tools.workspace import Workspace
 
 Choice = TypeVar("Choice", bound=str)
@@ -57,9 +61,24 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
         EmbedderError: if the text cannot be embedded.
         StoreError: if it cannot be written.
     """
+    request, screening = screened(request)
+    result = await _remember(workspace, request, screening)
+    return replace(
+        result,
+        redactions=list(screening.redactions),
+        warnings=[*result.warnings, *screening.warnings(request.source)],
+    )
+
+
+async def _remember(workspace: Workspace, request: Request, screening: Screening) -> Remembered:
     now = workspace.now
     draft = _draft(workspace, request, now)
-    superseded = await workspace.store.resolve(request.supersedes) if request.supersedes else None
+    refuse_purged(workspace, draft.content)
+    reason = screening.held_back(draft.source)
+    if reason is not None:
+        held = await hold(workspace, draft, reason, now)
+        return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[])
+    superseded = await resolved(workspace, request.supersedes) if request.supersedes else None
     if superseded is None and (known := await echoed(workspace, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
         return await _repeated(workspace, known, draft, [], told, now)

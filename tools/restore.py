@@ -15,12 +15,15 @@ from reverie.memory import Memory
 from reverie.storage.accesses import record
 from reverie.storage.journal import Event
 from reverie.tools.arguments import checked_ids
+from reverie.tools.quarantine import is_held
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Restored, Skipped
 from reverie.tools.workspace import Workspace
 
-_LET_GO = ("expired", "superseded", "quarantined", "challenged")
+_LET_GO = ("expired", "superseded", "challenged")
 _CLEARED = ("status", "expired_at", "status_reason", "superseded_by")
 _RAISED = ("forget_after", "tier")
+_HELD = "held back for review: it was in quarantine when it was forgotten"
 
 
 async def restore(
@@ -44,18 +47,26 @@ async def restore(
 
 
 async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime) -> Restored:
-    memories = [await workspace.store.resolve(memory_id) for memory_id in ids]
+    memories = [await resolved(workspace, memory_id) for memory_id in ids]
     gone = [memory for memory in memories if memory.status in _LET_GO]
     for memory in gone:
         back = _reprieved(workspace, memory, now)
         values = {name: getattr(back, name) for name in _CLEARED} | _raised(memory, back)
+        if is_held(await workspace.store.journal.about(memory.id)):
+            values |= {"status": "quarantined", "status_reason": _HELD}
         await workspace.store.change([memory], values, action="restored", actor="restore", at=now)
     await _count_as_recalled(workspace, gone, now)
     workspace.upkeep.note_write()
     return Restored(
         [memory.id for memory in gone],
-        [Skipped(memory.id, "already active") for memory in memories if memory.status not in _LET_GO],
+        [Skipped(memory.id, _as_it_is(memory)) for memory in memories if memory.status not in _LET_GO],
     )
+
+
+def _as_it_is(memory: Memory) -> str:
+    if memory.status == "quarantined":
+        return "held in quarantine; only a review releases it"
+    return "already active"
 
 
 def _reprieved(workspace: Workspace, memory: Memory, now: datetime) -> Memory:

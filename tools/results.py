@@ -82,9 +82,12 @@ class Revised:
     """A correction: the new memory and the one it stands in for."""
 
     id: str
-    superseded: str
+    superseded: str | None  # none while the new text is held back
     layer: str
     kind: str
+    status: str
+    redactions: list[str]
+    warnings: list[str]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,11 @@ from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_content, checked_label
+from reverie.tools.purged import refuse_purged
 from reverie.tools.remember import supersede, title_of
+from reverie.tools.resolving import resolved
 from reverie.tools.results import Revised
+from reverie.tools.screening import Screening, addressing, cleaned
 from reverie.tools.workspace import Workspace
 
 
@@ -18,12 +21,17 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
         MemoryNotFound: if there is no such memory.
         InvalidInput: if the text is empty, unchanged, or the memory was replaced before.
     """
+    content, found = cleaned(checked_content(content))
     content = checked_content(content)
-    reason = checked_label("reason", reason) or "revised"
+    reason, in_reason = cleaned(checked_label("reason", reason) or "revised")
+    # Whoever wrote the old text, the new one comes from whoever calls this: an assistant.
+    screening = Screening((*found, *in_reason), addressing(content, "", ()))
+    held_back = screening.held_back("ai")
+    refuse_purged(workspace, content)
     now = workspace.now
     [embedding] = await workspace.embed([content])
     async with workspace.store.changing():
-        old = await workspace.store.resolve(memory_id)
+        old = await resolved(workspace, memory_id)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
         if old.content == content:
@@ -40,14 +48,23 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             created_at=now,
             happened_at=now,
             updated_at=now,
-            status="active",
-            status_reason=None,
+            status="quarantined" if held_back else "active",
+            status_reason=held_back,
             expired_at=None,
             embedder=workspace.embedder.stamp,
         )
         await workspace.store.add(
             [Embedded(new, embedding.vector, embedding.passages)], actor="revise", at=now, reason=reason
         )
-        await supersede(workspace, old, by=new, reason=reason, now=now)
+        if not held_back:  # what is held back must not silence what is known
+            await supersede(workspace, old, by=new, reason=reason, now=now)
     workspace.upkeep.note_write()
-    return Revised(new.id, old.id, new.layer, new.kind)
+    return Revised(
+        new.id,
+        None if held_back else old.id,
+        new.layer,
+        new.kind,
+        new.status,
+        list(screening.redactions),
+        screening.warnings("ai"),
+    )

@@ -1,0 +1,266 @@
+"""Secrets known by the word beside them: `password = …`, `"apiKey": …`, `the token is …`, in several languages.
+
+How much a value must look like a secret depends on the word. Whatever is set as a password is one unless it is
+plainly something else; a token or a secret must hold digits among its letters; what is merely called a key must be
+random.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from reverie.guard.randomness import classes_of, is_digest, is_hex, is_placeholder, is_uuid, looks_random
+from reverie.guard.span import Span
+
+Word = Literal["password", "token", "key"]
+How = Literal["quoted", "bare", "environment", "told"]
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_PASSWORD_STEMS = _words(
+    """
+    password passwd passphrase passcode passwort kennwort passord adgangskode wachtwoord lösenord losenord salasana
+    contraseña contrasena senha parola hasło haslo jelszó heslo şifre sifre pwd mdp motdepasse пароль 密码 密碼 口令
+    パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός mot_de_passe mật_khẩu كلمة_المرور pass
+    """
+) | {"mot de passe", "mật khẩu", "كلمة المرور"}
+_TWO_WORDS = _words(
+    """
+    api_key access_key private_key secret_key signing_key encryption_key auth_key master_key license_key account_key
+    session_key session_id connection_string client_secret shared_access_key
+    """
+)
+_TOKEN_STEMS = _words(
+    """
+    token secret credential authorization geheimnis zugangsschlüssel токен секрет 密钥 密鑰 令牌 トークン
+    シークレット 토큰 jeton segredo clave apiキー
+    """
+) | {"clé api", "chave de api", "chiave api", "ключ api", "api 키", "api-schlüssel", "api schlüssel"}
+_TOKEN_STEMS |= {stem.replace("_", joint) for stem in _TWO_WORDS for joint in ("_", "-", " ", "")}
+_KEY_STEMS = ["key", "auth", "schlüssel", "ключ", "akia", "asia"]
+
+_NO_SECRET_NAME = re.compile(
+    r"(?:hash|hashed|digest|checksum|fingerprint|ids?|names?|files?|filename|path|dir|folder|ur[li]s?|types?"
+    r"|length|len"
+    r"|size|count|limit|field|label|hint|placeholder|policy|regex|pattern|prefix|suffix|env|var|variable|header|param"
+    r"|expir\w*|ttl|version|alg|algorithm|format|class|index|error|message|reset|changed|_at|izers?|iz\w+|ist|less"
+    r"|strength|rules?|manager|provider|service|store|storage|generator|required|validator|prompt|input|map|arn)$"
+    r"|^(?:public|pub|primary|foreign|partition|sort|cache|idempotency|object|row|unique|hot|keyboard|monkey"
+    r"|key_?word"
+    r"|max|min|num|next|prev|page|sync|cursor|stop|pad|eos|bos|csrf|bypass|compass|trespass|passing|passed|passes"
+    r"|passenger|passive|passion|passport|site_?key)|(?:public|primary|foreign|cache)[_ -]?key",
+    re.IGNORECASE,
+)
+_HASH_BEFORE = re.compile(
+    r"(?:sha-?\d*|md5|digest|checksum|integrity|hash|commit|etag|fingerprint|revision|resolved|cid|uuid|guid)\W{0,4}"
+    r"(?:\w+\W{1,3}){0,2}$",
+    re.IGNORECASE,
+)
+_ASSIGNED = re.compile(
+    r"(?:\\?[\"'`\])]){0,3}[ \t]{0,8}"
+    r"(?:\?{0,2}(?:=>|:=|={1,3}|->|→)|[:：](?:[ \t]{0,4}[\w\[\]|., ]{1,40}?=(?!=))?"
+    r"|[\"'],?\s{0,40}[\"']?value[\"']?[ \t]*[:=]"
+    r"|\n[ \t]*value:|\[\]=)"
+    r"\s{0,8}(?:[bfruBFRU@]{0,2}(?P<quote>\\?[\"'`]{1,3}))?"
+)
+_MARKUP = re.compile(r">[ \t]{0,4}(?=[^<>\s]{4,200}[ \t]{0,4}</)")
+_TOLD = re.compile(
+    r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|currently|still"
+    r"|to)[ \t]{1,3}){0,2}"
+    r"(?P<quote>[\"'`‘“«]?)|(?:は|是|为|為|은|는)[ ]?(?P<quote2>[\"'`「]?)|[ \t]{1,3}\(?(?P<quote3>[\"'`‘“])"
+)
+_OPTION = re.compile(r"[ =](?P<quote>[\"']?)")
+_QUOTED = re.compile(r"[^\"'`\n\\’”»」<>]{1,512}")
+_BARE = re.compile(r"[^\s\"'`<>]{1,256}")
+_IN_A_QUERY = re.compile(r"&\w+=")
+_BEFORE_A_VALUE = frozenset("\"'`])\\ \t=:：>-→?[\n(は是为為은는")
+_LONGEST_NAME = 60
+_NAME_AFTER = re.compile(r"[\w-]{0,40}")
+_ENVIRONMENT_NAME = re.compile(r"(?:^|[\s;&'\"])(?:export |set |ENV |ARG |-e ?|--env[ =])?[A-Z][A-Z0-9_]{2,60}$")
+_REFERENCE = re.compile(r"[&*!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]?")
+_ELSEWHERE = re.compile(
+    r"(?:https?|file|op|vault|ssm|arn|ref|env|keyring|secretsmanager|projects|gcp-sm|aws-sm|doppler)(?::|/)"
+    r"|[~.]{0,2}/"
+    r"|[A-Za-z]:\\|os\.environ|process\.env|getenv|import\.meta|secrets\.|env\.",
+    re.IGNORECASE,
+)
+_LONG_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/=_.~-]{19,511}")
+_STRONG_PHRASE = re.compile(
+    r"(?:api|access|auth|secret|private|client|signing|bearer|session)[ _-]?(?:key|token|secret)", re.I
+)
+_PUBLIC_KEYS = (
+    "AAAAB3NzaC1",
+    "AAAAC3NzaC1",
+    "AAAAE2Vj",
+)  # what `ssh-rsa`, `ssh-ed25519` and `ecdsa-…` are followed by
+_NEAR_BEFORE, _NEAR_AFTER = 60, 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A word found in the text, with the whole name it is part of."""
+
+    word: Word
+    name: str
+    start: int
+    end: int
+    option: bool  # written as --name
+    environment: bool  # written as NAME at the start of a setting
+
+
+_EVERY_STEM = tuple(sorted({*_PASSWORD_STEMS, *_TOKEN_STEMS, *_KEY_STEMS}, key=lambda stem: (-len(stem), stem)))
+
+
+@cache
+def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, stems)))
+
+
+def assigned_in(text: str, lower: str) -> Iterator[Span]:
+    """Yield the values that are given to a name which says that they are secret; `lower` is in small letters."""
+    # A search for the few words that occur is many times as fast as one for all that might.
+    present = tuple(stem for stem in _EVERY_STEM if stem in lower)
+    if not present:
+        return
+    places: list[tuple[int, int]] = []
+    done = 0
+    for found in _any_of(present).finditer(lower):
+        places.append(found.span())
+        if found.start() < done:
+            continue  # a part of a name that was looked at
+        after = _NAME_AFTER.match(text, found.end())
+        end = after.end() if after and found[0].isascii() else found.end()  # CJK writes on without a space
+        done = end
+        if text[end : end + 1] not in _BEFORE_A_VALUE:
+            continue
+        named = _named(text, lower, found.start(), end, found[0])
+        span = _value(text, named) if named is not None else None
+        if span is not None:
+            yield span
+            done = span.end
+    yield from _random_near(text, places)
+
+
+def _named(text: str, lower: str, start: int, end: int, stem: str) -> _Named | None:
+    first = start
+    while first > 0 and start - first < _LONGEST_NAME and (text[first - 1].isalnum() or text[first - 1] in "_.-"):
+        first -= 1
+    name = lower[first:end]
+    stripped = name.strip("-._")
+    word: Word = "password" if stem in _PASSWORD_STEMS else "token" if stem in _TOKEN_STEMS else "key"
+    if stem == "pass" and not re.search(r"(?:^|[_.-])pass$", stripped):
+        return None
+    if word == "key" and not stripped.endswith(("key", "auth", "schlüssel", "ключ")):
+        return None
+    if _NO_SECRET_NAME.search(stripped):
+        return None
+    line_start = max(text.rfind("\n", 0, first) + 1, first - 12)
+    environment = text[first:end].isupper() and bool(_ENVIRONMENT_NAME.search(text, line_start, end))
+    return _Named(word, stripped, first, end, option=name.startswith("--"), environment=environment)
+
+
+def _value(text: str, named: _Named) -> Span | None:
+    assigned = _ASSIGNED.match(text, named.end)
+    if assigned:
+        quoted = bool(assigned["quote"])
+        how: How = "quoted" if quoted else "environment" if named.environment and assigned[0] == "=" else "bare"
+        return _judged(text, named, assigned.end(), how)
+    markup = _MARKUP.match(text, named.end)
+    if markup:
+        return _judged(text, named, markup.end(), "quoted")
+    if named.option and (option := _OPTION.match(text, named.end)):
+        return _judged(text, named, option.end(), "quoted" if option["quote"] else "told")
+    told = _TOLD.match(text, named.end)
+    if told and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
+        quoted = bool(told["quote"] or told["quote2"] or told["quote3"])
+        return _judged(text, named, told.end(), "quoted" if quoted else "told", told=True)
+    return None
+
+
+def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = False) -> Span | None:
+    found = (_QUOTED if how == "quoted" else _BARE).match(text, start)
+    if found is None:
+        return None
+    value = found[0]
+    if how != "quoted":
+        value = _IN_A_QUERY.split(value, maxsplit=1)[0]
+        value = value.rstrip(",;)]}.:") if how != "environment" else value.rstrip(",;")
+    if is_placeholder(value) or is_digest(value) or _ELSEWHERE.match(value):
+        return None
+    if how in ("bare", "told") and _is_code(value):
+        return None
+    if not _says_secret(named, value, how, told=told):
+        return None
+    return Span(start, start + len(value), "password" if named.word == "password" else "secret")
+
+
+def _is_code(value: str) -> bool:
+    """Say whether an unquoted value is a name, a call or an expression rather than a secret itself."""
+    if any(sign in value for sign in ("(", "[", "{")):
+        return True
+    return bool(_REFERENCE.fullmatch(value)) and not (any(c.isdigit() for c in value) and "." not in value)
+
+
+def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
+    if any(c.isspace() for c in value.strip()):
+        return False
+    digit, letter = any(c.isdigit() for c in value), any(c.isalpha() for c in value)
+    if named.word == "password":
+        if value.isalpha() and any(stem in value.lower() for stem in ("pass", "pwd")):
+            return False  # a label such as challengePassword
+        if how == "environment":
+            return len(value) >= 4
+        if how == "quoted" and not told:
+            return len(value) >= 4 and (classes_of(value) >= 2 or len(value) >= 8)
+        return len(value) >= 5 and classes_of(value) >= 2 and (digit or classes_of(value) >= 3)
+    if named.word == "token":
+        if is_uuid(value) or is_hex(value):
+            return len(value) >= 16 and letter and not named.name.endswith(("id", "hash"))
+        if looks_random(value, 12):
+            return True
+        if how == "told":
+            return False
+        return len(value) >= 8 and digit and letter and classes_of(value) >= 2 and not _is_wordy(value)
+    return not is_hex(value) and not is_uuid(value) and looks_random(value)
+
+
+def _is_wordy(value: str) -> bool:
+    """Say whether a value is words with a number at an end: `v2-credentials`, `oauth2`, `token_2024`."""
+    return (
+        re.fullmatch(r"(?:[A-Za-z]+\d{0,4}|v?\d{1,4})(?:[-_./ ](?:[A-Za-z]+\d{0,4}|v?\d{1,4}))*", value) is not None
+    )
+
+
+def _random_near(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
+    """Yield long random runs that stand near one of the words, without being given to it."""
+    if not places:
+        return
+    number = 0
+    for run in _LONG_RUN.finditer(text):
+        value = run[0].rstrip(".=-_~/")
+        start = run.start()
+        while number < len(places) and places[number][1] < start - _NEAR_BEFORE:
+            number += 1
+        if number == len(places) or places[number][0] > run.end() + _NEAR_AFTER:
+            continue
+        if _is_secret_here(text, start, value):
+            yield Span(start, start + len(value), "secret")
+
+
+def _is_secret_here(text: str, start: int, value: str) -> bool:
+    if is_placeholder(value) or is_digest(value) or not looks_random(value):
+        return False
+    if "." in value or value.startswith(_PUBLIC_KEYS):  # tokens with dots have shapes of their own
+        return False
+    before = text[max(0, start - _NEAR_BEFORE) : start]
+    line = before.rpartition("\n")[2]
+    if _HASH_BEFORE.search(line) or line.endswith(("base64,", "@", "sha256:", "/")):
+        return False
+    if is_hex(value) or is_uuid(value):
+        return bool(_STRONG_PHRASE.search(line) and re.search(r"(?:\bis|[:=→])\s{0,3}[\"'`]?$", line))
+    return classes_of(value) >= 3 or ("/" not in value and "." not in value and "-" not in value)

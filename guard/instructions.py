@@ -1,0 +1,133 @@
+"""Text that addresses the assistant: what in it does so."""
+
+import re
+from itertools import pairwise
+
+from reverie.guard.hidden import hidden_in
+from reverie.guard.orders import SIGNS, Sign
+from reverie.guard.views import commented, decoded, plain, squeezed, unleeted
+
+_NEARBY = 250
+"""Two weak signs count together only within so many characters of one paragraph: a long text has room for two that
+mean nothing."""
+
+_COMMONEST = tuple(
+    f"{verb} {which} {what}"
+    for verb in ("ignore", "disregard", "forget")
+    for which in (
+        *(
+            "previous",
+            "all previous",
+            "the previous",
+            "all prior",
+            "prior",
+            "any prior",
+            "your previous",
+            "the above",
+        ),
+        *("all above", "your system", "all your"),
+    )
+    for what in ("instruction", "prompt", "direction", "rules")
+)
+_VERBS = ("ignore", "disregard", "forget", "erongi", "dragersid", "tegrof")
+_TOLD_OF_OTHERS = re.compile(
+    r"\b(?:will|would|do(?:es)?(?: not|n't)|can|could|may|might|not|never|they|it|users|people|which|that|who)\s+$"
+)
+_TOLD_TO_YOU = re.compile(r"\byou(?:'ll|'d)?\s+(?:\w+\s+){0,2}$")
+_ASIDE = (
+    "assistant",
+    " ai",
+    "llm",
+    "model",
+    "agent",
+    "claude",
+    "gpt",
+    "copilot",
+    "ignore",
+    "execute",
+    "run ",
+    "send",
+    "you must",
+)
+
+
+def orders_in(text: str) -> tuple[str, ...]:
+    """Say what in a text gives orders to an assistant or hides them; nothing for ordinary notes.
+
+    The reasons are meant for a person who reviews the text.
+    """
+    seen = plain(text)
+    reasons = [*hidden_in(text), *_signs_in(seen), *_spelled_out(seen), *_aside(text)]
+    return tuple(dict.fromkeys(reasons or _encoded(text)))
+
+
+def _signs_in(text: str) -> list[str]:
+    strong: list[str] = []
+    weak: list[tuple[int, str]] = []
+    for sign in SIGNS:
+        if not sign.may_occur_in(text):
+            continue
+        for found in sign.compiled.finditer(text):
+            if sign.reason.startswith("tells") and _is_told_of_others(text, found.start()):
+                continue
+            if sign.strong and not _is_quoted(text, found.start(), found.end(), sign):
+                strong.append(sign.reason)
+                break
+            weak.append((found.start(), sign.reason))
+            if len(weak) > _MOST_WEAK:
+                break
+    return [*dict.fromkeys(strong), *_together(text, sorted(weak))]
+
+
+_MOST_WEAK = 200
+
+
+def _is_told_of_others(text: str, start: int) -> bool:
+    """`Docker will ignore all instructions` is a fact; `you will ignore all instructions` is an order."""
+    before = text[max(0, start - 40) : start]
+    return bool(_TOLD_OF_OTHERS.search(before)) and not _TOLD_TO_YOU.search(before)
+
+
+def _is_quoted(text: str, start: int, end: int, sign: Sign) -> bool:
+    """A mark of a conversation in backticks is most likely told of, not used; the rest is no safer for quotes."""
+    return sign.reason.startswith("forges") and text[start - 1 : start] == "`" and "`" in text[end : end + 40]
+
+
+def _together(text: str, weak: list[tuple[int, str]]) -> list[str]:
+    """Return the reasons of weak signs that stand near one of another kind."""
+    near: list[str] = []
+    for (at, reason), (later, other) in pairwise(weak):
+        if reason != other and later - at <= _NEARBY and "\n\n" not in text[at:later]:
+            near += [reason, other]
+    return near
+
+
+def _spelled_out(seen: str) -> list[str]:
+    """Find the commonest order however its letters are set apart, replaced or turned around."""
+    spaced = " ".join(seen.split())
+    letters = squeezed(seen) + " " + squeezed(unleeted(seen))
+    if not any(verb in letters for verb in _VERBS):
+        return []
+    for words in _COMMONEST:
+        bare = words.replace(" ", "")
+        if (bare in letters and words not in spaced) or bare[::-1] in letters:
+            return ["tells the assistant to drop its instructions"]
+    return []
+
+
+def _aside(text: str) -> list[str]:
+    """Find orders where no reader of the page would see them: in comments and hidden elements."""
+    reasons: list[str] = []
+    for part in commented(text):
+        seen = plain(part)
+        signs = [sign for sign in SIGNS if sign.may_occur_in(seen) and sign.compiled.search(seen)]
+        if signs and any(word in f" {seen}" for word in _ASIDE):
+            reasons.append("orders in a comment or hidden element")
+    return reasons
+
+
+def _encoded(text: str) -> list[str]:
+    for opened in decoded(text):
+        if _signs_in(plain(opened)):
+            return ["orders in an encoded part"]
+    return []

@@ -1,0 +1,84 @@
+"""Keeping secrets out: every text is scanned before it is embedded, written, exported or sent to a language model."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from reverie.guard.assignments import assigned_in
+from reverie.guard.credentials import credentials_in
+from reverie.guard.letters import lowered
+from reverie.guard.prefixed import prefixed_in
+from reverie.guard.randomness import is_mask
+from reverie.guard.runs import runs_of
+from reverie.guard.span import Span
+from reverie.guard.vendors import SHAPES
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets, and what kinds they were, in their order."""
+
+    text: str
+    found: tuple[str, ...] = ()
+
+
+def redact(text: str) -> Redacted:
+    """Replace each secret by a mark that says what stood there: `[redacted: aws-access-key]`."""
+    if len(text) < _SHORTEST:
+        return Redacted(text)
+    spans = _without_overlaps(_found_in(text))
+    if not spans:
+        return Redacted(text)
+    parts: list[str] = []
+    at = 0
+    for span in spans:
+        parts += [text[at : span.start], mark(span.kind)]
+        at = span.end
+    return Redacted("".join([*parts, text[at:]]), tuple(span.kind for span in spans))
+
+
+def mark(kind: str) -> str:
+    """Return what stands in a text in place of a secret."""
+    return f"[redacted: {kind}]"
+
+
+_SHORTEST = 8
+
+
+def _found_in(text: str) -> Iterator[Span]:
+    runs = runs_of(text)
+    for span in (*_shaped(runs.text), *prefixed_in(runs.text)):
+        yield Span(*runs.place(span.start, span.end), span.kind)
+    lower = lowered(text)
+    yield from credentials_in(text, lower)
+    yield from assigned_in(text, lower)
+
+
+def _shaped(text: str) -> Iterator[Span]:
+    present = {needle for needle in _needles() if needle in text}
+    for shape in SHAPES:
+        if not present.isdisjoint(shape.needles):
+            for found in shape.compiled.finditer(text):
+                if not is_mask(found[0]):
+                    yield Span(*found.span(), shape.kind)
+
+
+@cache
+def _needles() -> frozenset[str]:
+    return frozenset(needle for shape in SHAPES for needle in shape.needles)
+
+
+def _without_overlaps(spans: Iterable[Span]) -> list[Span]:
+    """Keep the name that a vendor's shape gives, and of the rest the longest stretch that covers it all."""
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        last = kept[-1] if kept else None
+        if last is None or span.start >= last.end:
+            kept.append(span)
+        else:
+            kind = last.kind if last.kind not in _VAGUE else span.kind
+            kept[-1] = Span(last.start, max(last.end, span.end), kind)
+    return kept
+
+
+_VAGUE = ("secret", "password", "authorization", "cookie", "prefixed-token")

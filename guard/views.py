@@ -1,0 +1,117 @@
+"""The ways to read a text besides the plain one: what is hidden, encoded or spelled oddly comes to light here."""
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from reverie.guard.hidden import tag_text, visible
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%)?[0-9a-fA-F]{2}[ :,]?){16,}")
+_ESCAPES = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})")
+_COMMENT = re.compile(r"<!--(.{4,5000}?)(?:-->|$)|\[//\]:\s*#\s*[(\"'](.{4,2000}?)[)\"']", re.DOTALL)
+_UNSHOWN = re.compile(
+    r"<(\w+)[^<>]{0,300}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0"
+    r"|color\s*:\s*(?:white|#fff)|\shidden)"
+    r"[^<>]{0,300}>(.{4,4000}?)</\1",
+    re.DOTALL | re.IGNORECASE,
+)
+_MOST_BLOBS = 50
+_NOT_LETTERS = re.compile(r"[^a-z]+")
+# Letters of other alphabets that look like Latin ones.
+_LOOKALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв", "aeopcyxijsdhlqwgaovktpikmhtb")
+_DIGITS_AS_LETTERS = str.maketrans("0134578@$", "oieastbas")
+_WORD = re.compile(r"[a-z0-9@$]+")
+
+
+def plain(text: str) -> str:
+    """Return a text as it is compared: as a reader sees it, in small letters, lookalikes made alike."""
+    seen = unicodedata.normalize("NFKC", visible(text)).lower().replace("’", "'")
+    return seen if seen.isascii() else _with_latin_letters(seen)
+
+
+def _with_latin_letters(text: str) -> str:
+    """Replace lookalikes in words that are Latin otherwise; whole words of another script stay as they are."""
+    words = re.split(r"(\W+)", text)
+    return "".join(
+        word.translate(_LOOKALIKES) if re.search("[a-z]", word) and not word.isascii() else word for word in words
+    )
+
+
+def unleeted(text: str) -> str:
+    """Return a plain text with digits that stand for letters made letters again."""
+    return _WORD.sub(_with_letters, text)
+
+
+def _with_letters(word: re.Match[str]) -> str:
+    mixed = not word[0].isdigit() and not word[0].isalpha()
+    return word[0].translate(_DIGITS_AS_LETTERS) if mixed else word[0]
+
+
+def squeezed(text: str) -> str:
+    """Return nothing but the letters of a plain text, so that `i g n o r e` and `ig-nore` read the same."""
+    return _NOT_LETTERS.sub("", text)
+
+
+def commented(text: str) -> Iterator[str]:
+    """Yield what a text says in comments and elements that no page shows."""
+    if "<!--" in text or "[//]:" in text:
+        for found in _COMMENT.finditer(text):
+            yield found[1] or found[2]
+    if "<" in text and "</" in text:
+        yield from (found[2] for found in _UNSHOWN.finditer(text))
+
+
+def decoded(text: str) -> Iterator[str]:
+    """Yield what a text says once its encoded parts are read."""
+    tags = tag_text(text)
+    if tags:
+        yield tags
+    yield from _from_base64(text)
+    for run in _HEX.findall(text)[:_MOST_BLOBS]:
+        digits = re.sub(r"0x|\\x|[^0-9a-fA-F]", "", run)
+        yield from _readable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+    if "%" in text and (opened := unquote(text, errors="ignore")) != text:
+        yield opened
+    if "&" in text and (opened := html.unescape(text)) != text:
+        yield opened
+    if "\\" in text and _ESCAPES.search(text):
+        yield _ESCAPES.sub(_unescaped, text)
+    if len(text) < _LONGEST_TURNED:
+        yield codecs.decode(text, "rot13")
+        yield text[::-1]
+
+
+_LONGEST_TURNED = 20_000
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    number = int(found[1] or found[2], 16)
+    return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
+
+
+def _from_base64(text: str) -> Iterator[str]:
+    for run in _BASE64.findall(text)[:_MOST_BLOBS]:
+        bare = run.rstrip("=").replace("-", "+").replace("_", "/")
+        # One character over a multiple of four cannot be base64: it belongs to what stands beside.
+        bare = bare[: len(bare) - 1] if len(bare) % 4 == 1 else bare
+        try:
+            yield from _readable(base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True))
+        except (binascii.Error, ValueError):
+            continue
+
+
+def _readable(data: bytes) -> Iterator[str]:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        if data.count(0) * 3 < len(data):
+            return
+        text = data.decode("utf-16-le", "ignore")
+    if text and sum(c.isprintable() or c.isspace() for c in text) >= len(text) * 0.95 and " " in text:
+        yield text
