@@ -15,6 +15,7 @@ from reverie.codebase.commands import entry_for
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.manifests import Entry, entries_of, normalised
 from reverie.codebase.mentions import Mention, mentions_in, path_mention
+from reverie.codebase.places import is_aside, likeliest
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, is_foreign
 from reverie.memory import Anchor
@@ -22,14 +23,6 @@ from reverie.memory import Anchor
 MOST_ANCHORS = 12
 
 _SHORTEST_NAME = 3
-_ASIDE = frozenset(
-    {
-        *("test", "tests", "testing", "spec", "specs", "__tests__", "testdata", "fixtures", "examples", "example"),
-        *("docs", "doc", "samples", "sample", "benchmarks", "bench", "demo", "demos", "stubs", "typeshed"),
-        *("migrations", "mocks"),
-    }
-)
-_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|[._](?:test|spec)\.\w+$")
 _SOURCE_ROOTS = ("", "src/", "lib/", "python/", "app/")
 _MODULE_ENDINGS = (".py", "/__init__.py", ".pyi", ".ts", ".js", ".rb", ".php", ".java", ".cs")
 
@@ -76,17 +69,18 @@ class _Resolver:
         paths = [
             replace(mention, name=self._relative(mention.name)) for mention in mentions if mention.kind == "path"
         ]
-        anchors = self._paths(paths)
+        whole = {PurePosixPath(path.name).name for path in paths if "/" in path.name}
+        anchors = self._paths(path for path in paths if path.name not in whole)
         named = [anchor.path for anchor in anchors if anchor.kind == "file"]
         folders = [anchor.path for anchor in anchors if anchor.kind == "folder"]
-        anchors += [
-            anchor for mention in mentions if mention.kind == "command" for anchor in self._command(mention)
-        ]
+        anchors += [anchor for mention in mentions if mention.kind == "command" for anchor in self._command(mention)]
         anchors += [
             anchor for mention in mentions if mention.kind == "dependency" for anchor in self._dependency(mention)
         ]
         taken = {anchor.symbol for anchor in anchors if anchor.kind in ("target", "script")}
         symbols = [m for m in mentions if m.kind == "symbol" and m.name not in taken and not self._is_path(m.name)]
+        if anchors:  # a bare `some_name` beside a path is mostly what the path is about
+            symbols = [m for m in symbols if m.quoted or m.called]
         return anchors + self._symbols(symbols, named, folders)
 
     # -- paths -----------------------------------------------------------------------------------------
@@ -136,9 +130,8 @@ class _Resolver:
         tails = {tail: mention for tail, mention in tails.items() if tail and ".." not in tail.split("/")}
         if not tails:
             return []
-        patterns = [f"**/{_escaped(tail)}{end}" for tail in tails for end in ("", "/**") if end == "" or "/" in tail]
         try:
-            paths = self._tree.paths(patterns)
+            paths = self._tree.paths(list(tails))
         except GitUnavailable:
             return []
         anchors: list[Anchor] = []
@@ -196,11 +189,13 @@ class _Resolver:
             folder = str(PurePosixPath(module.path).parent)
             within = [(path, symbol) for path, symbol in places if path.startswith(f"{folder}/")]
             places = within if PurePosixPath(module.path).stem in ("__init__", "index", "mod") else []
+        if not _is_telling(mention):
+            # A plain word means what the project itself offers, and nothing if it is also a method somewhere.
+            places = [place for place in places if not is_aside(place[0])]
         meant = [(path, symbol) for path, symbol in places if _is_meant(mention, symbol)]
         if not _is_telling(mention) and len(meant) < len(places):
-            return None  # a plain word that is also a method somewhere may mean anything
-        places = meant
-        chosen = _the_one(places, [*named, *folders])
+            return None
+        chosen = likeliest(meant, [*named, *folders], name=module.rest if module else mention.name)
         return self._symbol_anchor(*chosen) if chosen else None
 
     def _in_module(self, module: "_Module | None") -> Anchor | None:
@@ -287,9 +282,7 @@ def _may_be_partial(mention: Mention) -> bool:
 def _only_one(tail: str, paths: Iterable[str]) -> str | None:
     """Return the only path that is or ends in a tail, or the only folder; the project's own before others'."""
     files = [path for path in paths if path == tail or path.endswith(f"/{tail}")]
-    folders = dict.fromkeys(
-        path[: path.index(f"/{tail}/") + len(tail) + 1] for path in paths if f"/{tail}/" in path
-    )
+    folders = dict.fromkeys(path[: path.index(f"/{tail}/") + len(tail) + 1] for path in paths if f"/{tail}/" in path)
     for candidates in (files, [*folders] if not files else []):
         own = [path for path in candidates if not is_foreign(path)]
         for group in (candidates, own):
@@ -327,33 +320,3 @@ def _is_meant(mention: Mention, symbol: Symbol) -> bool:
     if symbol.kind == "constant":
         return telling or mention.name.isupper()
     return mention.quoted or telling
-
-
-def _the_one(places: Sequence[tuple[str, Symbol]], named: Sequence[str]) -> tuple[str, Symbol] | None:
-    """Choose the definition that a name must mean: in a place the text names, or the only one that is no test."""
-    if not places:
-        return None
-    near = [place for place in places if any(place[0] == path or place[0].startswith(f"{path}/") for path in named)]
-    for group in (near, places):
-        best = sorted(group, key=_aside)
-        ranks = [_aside(place) for place in best]
-        if best and (ranks.count(ranks[0]) == 1 or _is_one_definition(best, ranks[0])):
-            return best[0]
-    return None
-
-
-def _is_one_definition(places: Sequence[tuple[str, Symbol]], rank: int) -> bool:
-    """Whether all of the best are one name in one file, as overloads and conditional definitions are."""
-    return len({(path, symbol.qualified) for path, symbol in places if _aside((path, symbol)) == rank}) == 1
-
-
-def _aside(place: tuple[str, Symbol]) -> int:
-    """Rank a definition: sources, then headers and stubs, then what is beside the project's main line."""
-    path = PurePosixPath(place[0])
-    if _ASIDE.intersection(path.parts[:-1]) or _TEST_FILE.search(place[0]):
-        return 2
-    return 1 if path.suffix in (".h", ".hh", ".hpp", ".pyi") or path.name.endswith(".d.ts") else 0
-
-
-def _escaped(tail: str) -> str:
-    return re.sub(r"([*?\[\\])", r"\\\1", tail)

@@ -44,6 +44,7 @@ _BARE_FILES = frozenset(
     {
         *("Makefile", "GNUmakefile", "Dockerfile", "Containerfile", "Justfile", "justfile", "Gemfile", "Rakefile"),
         *("Procfile", "Vagrantfile", "Jenkinsfile", "Brewfile", "Pipfile", "Podfile", "Taskfile", "CODEOWNERS"),
+        *("README", "LICENSE", "CHANGES", "CHANGELOG", "AUTHORS", "COPYING"),
     }
 )
 _NOT_NAMES = frozenset(
@@ -57,9 +58,7 @@ _NOT_NAMES = frozenset(
     }
 )
 _PLAIN_ROLES = frozenset({"file", "path", "program", "command", "code", "samp", "kbd", "doc", "ref", "term"})
-_RUNNERS = (
-    r"make|gmake|just|npm|yarn|pnpm|bun|tox|nox|hatch|poetry|pdm|uv|pipenv|invoke|inv|rake|composer|task|cargo"
-)
+_RUNNERS = r"make|gmake|just|npm|yarn|pnpm|bun|tox|nox|hatch|poetry|pdm|uv|pipenv|invoke|inv|rake|composer|task|cargo"
 _COMMAND_START = re.compile(rf"(?:\$ |> )?(?:sudo )?(?P<command>(?:{_RUNNERS}|python3?|\./)[ /].*|[\w.-]+(?: .*)?)")
 _SAID_COMMAND = re.compile(
     rf"\b(?:[Rr]un|[Rr]unning|[Rr]uns|[Uu]se|[Uu]sing|[Vv]ia|[Ww]ith|[Ee]xecute|[Ii]nvoke|[Cc]all|[Dd]o|[Bb]y)\s+"
@@ -175,7 +174,9 @@ def _looks_like_path(word: str, *, quoted: bool) -> bool:
         return True
     if "/" in name or "\\" in name:
         return any(letter.isalnum() for letter in name)
-    return bool(_ENDING.search(name)) or bool(_HIDDEN_FILE.match(name)) or (quoted and name.isupper() and len(name) > 3)
+    return (
+        bool(_ENDING.search(name)) or bool(_HIDDEN_FILE.match(name)) or (quoted and name.isupper() and len(name) > 3)
+    )
 
 
 def _dotted(name: str) -> str:

@@ -50,11 +50,11 @@ _NOT_BEFORE, _NOT_AFTER = r"(?<![\w$.])", r"(?![\w$])"
 # How a definition reads: what git looks for, and the pattern that the line must fit.
 _DEFINING = (
     *((f"{word} NAME", rf"(?<![\w$]){re.escape(word)} NAME{_NOT_AFTER}") for word in _KEYWORDS),
-    (") NAME(", rf"^func \([^)]*\) NAME\("),  # a method in Go
+    (") NAME(", r"^func \([^)]*\) NAME\("),  # a method in Go
     ("self.NAME", rf"^\s*def self\.NAME{_NOT_AFTER}"),  # one in Ruby
-    ("NAME =", rf"^\s*NAME =(?!=)"),
-    ("NAME: ", rf"^\s*NAME: "),
-    ("NAME=", rf"^\s*NAME=(?!=)"),
+    ("NAME =", r"^\s*NAME =(?!=)"),
+    ("NAME: ", r"^\s*NAME: "),
+    ("NAME=", r"^\s*NAME=(?!=)"),
 )
 _DECLARING = (
     ("NAME(", rf"{_NOT_BEFORE}NAME\("),
@@ -167,18 +167,18 @@ class SourceTree:
         """
         return find_git(patience or self._patience)
 
-    def paths(self, patterns: Sequence[str] = (), *, patience: float | None = None) -> list[str]:
+    def paths(self, ending: Sequence[str] = (), *, patience: float | None = None) -> list[str]:
         """List the project's files, sorted: tracked and new ones, not what git ignores.
 
-        With patterns (`**/retry.py`), only those that fit one.
+        With endings (`retry.py`, `http/client`), only the files that end so, and those in folders that do.
 
         Raises:
             GitUnavailable: if git took too long.
         """
         if not self.has_git:
-            return _fitting(self._walked(), patterns)
-        git = self.git(patience)
-        return sorted(self._listed(git, "", patterns, _MOST_SUBMODULES))
+            return _fitting(self._walked(), ending)
+        patterns = [pattern for tail in ending for pattern in _patterns(tail)]
+        return sorted(set(self._listed(self.git(patience), "", patterns, _MOST_SUBMODULES)))
 
     def defining(self, names: Iterable[str]) -> dict[str, list[tuple[str, Symbol]]]:
         """Find the definitions of names anywhere in the project, in files that are the project's own.
@@ -313,12 +313,17 @@ def _is_called(symbol: Symbol, name: str) -> bool:
     return symbol.qualified == name or symbol.qualified.endswith(f".{name}")
 
 
-def _fitting(paths: Iterable[str], patterns: Sequence[str]) -> list[str]:
-    """Keep the paths that end as one of the patterns `**/tail` says."""
-    if not patterns:
+def _patterns(tail: str) -> list[str]:
+    escaped = re.sub(r"([*?\[\\])", r"\\\1", tail)
+    return [f"**/{escaped}", *([f"**/{escaped}/**"] if "/" in tail else [])]
+
+
+def _fitting(paths: Iterable[str], ending: Sequence[str]) -> list[str]:
+    if not ending:
         return list(paths)
-    tails = [pattern.removeprefix("**/") for pattern in patterns]
-    return [path for path in paths if any(path == tail or path.endswith(f"/{tail}") for tail in tails)]
+    return [
+        path for path in paths if any(f"/{path}".endswith(f"/{tail}") or f"/{tail}/" in f"/{path}" for tail in ending)
+    ]
 
 
 def _stamp(place: Path) -> tuple[int, int, int, int] | None:

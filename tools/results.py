@@ -49,6 +49,7 @@ class RecalledMemory:
     strength: float
     strength_word: str
     freshness: str
+    evidence: str  # what became of what it was seen in, in a few words; empty while that holds
     trust: float
     source: str
     status: str
