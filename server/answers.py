@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp.types import CallToolResult, TextContent
 
-from reverie.tools.results import Forgotten, Inspected, Moved, Pinned, Remembered, Restored, Revised, Status
+from reverie.tools.results import Forgotten, Indexed, Inspected, Moved, Pinned, Remembered, Restored, Revised, Status
 
 
 def answer(result: Any, text: str | None = None) -> CallToolResult:
@@ -33,6 +33,8 @@ def told(result: Any) -> str:
             return f"{result.id}: {result.from_layer} → {result.to_layer}."
         case Pinned():
             return f"{result.id} is {'pinned' if result.pinned else 'no longer pinned'}."
+        case Indexed():
+            return _told_indexed(result)
         case Status():
             return _told_status(result)
         case Inspected():
@@ -51,6 +53,13 @@ def _told_remembered(result: Remembered) -> str:
         lines += [f"Note: {warning}." for warning in result.warnings]
     lines += [f"Conflicts with {c.id} ({c.reason}): {c.content[:120]}" for c in result.conflicts]
     return "\n".join(lines)
+
+
+def _told_indexed(result: Indexed) -> str:
+    return (
+        f"Indexed {result.files} files, {result.symbols} definitions of {result.project}: {result.memories} new, "
+        f"{result.updated} updated, {result.removed} removed, {sum(result.skipped.values())} files left out."
+    )
 
 
 def _told_status(result: Status) -> str:
