@@ -79,8 +79,6 @@ class _Resolver:
         ]
         taken = {anchor.symbol for anchor in anchors if anchor.kind in ("target", "script")}
         symbols = [m for m in mentions if m.kind == "symbol" and m.name not in taken and not self._is_path(m.name)]
-        if anchors:  # a bare `some_name` beside a path is mostly what the path is about
-            symbols = [m for m in symbols if m.quoted or m.called]
         return anchors + self._symbols(symbols, named, folders)
 
     # -- paths -----------------------------------------------------------------------------------------
@@ -151,7 +149,7 @@ class _Resolver:
             beside = self._beside(mention, named)
             if beside is not None:
                 anchors.append(beside)
-            elif len(mention.name) >= _SHORTEST_NAME:
+            elif len(mention.name) >= _SHORTEST_NAME and (not named or _stands_alone(mention)):
                 open_questions.setdefault(mention.name, mention)
         modules = {name: self._module(name) for name in open_questions if "." in name}
         for name, module in modules.items():
@@ -185,10 +183,11 @@ class _Resolver:
         folders: Sequence[str],
     ) -> Anchor | None:
         if module is not None:
-            # A package often passes on what its modules define.
+            # A package often passes on what the modules beside and below define.
             folder = str(PurePosixPath(module.path).parent)
-            within = [(path, symbol) for path, symbol in places if path.startswith(f"{folder}/")]
-            places = within if PurePosixPath(module.path).stem in ("__init__", "index", "mod") else []
+            places = [(path, symbol) for path, symbol in places if folder == "." or path.startswith(f"{folder}/")]
+        elif "." in mention.name:
+            places = [*places, *self._by_stem(mention.name)]
         if not _is_telling(mention):
             # A plain word means what the project itself offers, and nothing if it is also a method somewhere.
             places = [place for place in places if not is_aside(place[0])]
@@ -197,6 +196,19 @@ class _Resolver:
             return None
         chosen = likeliest(meant, [*named, *folders], name=module.rest if module else mention.name)
         return self._symbol_anchor(*chosen) if chosen else None
+
+    def _by_stem(self, name: str) -> list[tuple[str, Symbol]]:
+        """Resolve `web.Application` to what a file called web defines, wherever it lies."""
+        stem, _, last = name.partition(".")
+        try:
+            places = self._tree.defining([last])[last]
+        except GitUnavailable:
+            return []
+        return [
+            (path, symbol)
+            for path, symbol in places
+            if symbol.qualified == last and stem in (PurePosixPath(path).stem, PurePosixPath(path).parent.name)
+        ]
 
     def _in_module(self, module: "_Module | None") -> Anchor | None:
         if module is None:
@@ -300,6 +312,11 @@ def _is_elsewhere(name: str) -> bool:
     """Whether a dotted name belongs to Python's own library, and only looks like one of ours."""
     first, dot, _ = name.partition(".")
     return bool(dot) and first in sys.stdlib_module_names
+
+
+def _stands_alone(mention: Mention) -> bool:
+    """Whether a name beside a path is one of its own: other words mostly say what the path is about."""
+    return _is_telling(mention) and (mention.quoted or mention.called)
 
 
 def _is_telling(mention: Mention) -> bool:

@@ -23,7 +23,7 @@ _JUST_RULE = re.compile(r"^@?(?P<names>[A-Za-z0-9_-]+)(?:\s+[^:=\n]*)?:(?!=)")
 _RAKE_TASK = re.compile(r"^\s*(?:multi)?task\s*\(?:?[\"']?(?P<names>[\w:]+)")
 _GEM = re.compile(r"^\s*gem\s+[\"'](?P<name>[\w-]+)[\"'](?:\s*,\s*[\"'](?P<version>[^\"']+)[\"'])?")
 _GO_MODULE = re.compile(r"^\s*(?:require\s+)?(?P<name>[\w.-]+\.[\w.-]+/[\w./-]+)\s+(?P<version>v[\w.+-]+)")
-_CONSOLE_SCRIPT = re.compile(r"^\s*[\"']?(?P<name>[\w.-]+)\s*=\s*[\w.]+:[\w.]+", re.MULTILINE)
+_CONSOLE_SCRIPT = re.compile(r"[\"'](?P<name>[\w.-]+)\s*=\s*[\w.]+:[\w.]+")
 _SESSION = re.compile(r"^def\s+(?P<names>\w+)\s*\(\s*session\b", re.MULTILINE)
 
 
@@ -181,9 +181,10 @@ def _setup_cfg(path: str, text: str) -> Iterator[Entry]:
 
 def _setup_py(path: str, text: str) -> Iterator[Entry]:
     """Read what can be read without running it: console scripts and quoted requirements."""
-    for found in _CONSOLE_SCRIPT.finditer(text):
-        line = text.count("\n", 0, found.start("name")) + 1
-        yield Entry(path, "script", found["name"], found[0].strip(), line)
+    for block in re.finditer(r"console_scripts[\"']?\s*[:=]\s*[\[(](?P<list>.*?)[\])]", text, re.DOTALL):
+        for found in _CONSOLE_SCRIPT.finditer(block["list"]):
+            line = text.count("\n", 0, block.start("list") + found.start("name")) + 1
+            yield Entry(path, "script", found["name"], found[0].strip(), line)
     for block in re.finditer(r"(?:install_requires|extras_require)\s*=\s*[\[{](?P<list>.*?)[\]}]", text, re.DOTALL):
         yield from _required(path, text, re.findall(r"[\"']([^\"'\n]+)[\"']", block["list"]))
 
@@ -239,9 +240,10 @@ def _version(value: Any) -> str:
 
 
 def _line(text: str, name: str) -> int:
-    """Return the first line that holds a name as a word of its own."""
-    found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
-    return text.count("\n", 0, found.start()) + 1 if found else 1
+    """Return the line that sets a name, or the first that holds it as a word of its own."""
+    word = rf"[\"']?(?<![\w-]){re.escape(name)}(?![\w-])"
+    found = re.search(rf"^\s*{word}[\"']?\s*[:=\[<>~!]", text, re.MULTILINE) or re.search(word, text)
+    return text.count("\n", 0, found.end()) + 1 if found else 1
 
 
 _READERS: Mapping[str, Callable[[str, str], Iterable[Entry]]] = {

@@ -89,8 +89,8 @@ def path_mention(text: str, *, quoted: bool = False) -> Mention:
     if place:
         name = place["path"]
     name = name.replace("\\", "/")
-    while name.startswith("./"):
-        name = name[2:]
+    while name.startswith(("./", "../")):  # documents link relative to where they lie
+        name = name.partition("/")[2]
     return Mention("path", name, detail.strip().removesuffix("()").replace("::", "."), quoted)
 
 
@@ -113,7 +113,7 @@ def _from_quoted(inside: str, role: str) -> Iterator[Mention]:
     target = _ROLE_TARGET.fullmatch(inside)
     if role and target:
         inside = target["target"]
-    inside = inside.lstrip("~!") if role else inside
+    inside = inside.lstrip("~!.") if role else inside
     if "://" in inside:
         return
     words = inside.split()

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from threading import Lock
 from typing import Any
 
 from reverie.codebase.grammars import Grammar, parser_for
 from reverie.codebase.symbols import Symbol, SymbolKind, first_sentence, one_line
 
 _DEEPEST = 60
+_PARSING = Lock()  # a parser has one state, and recalls come from several threads
 _NOT_A_NAME = tuple("(#*[{")  # pointers to functions, private fields, destructuring
 _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "class", "function"})
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -20,7 +22,8 @@ _NEVER_ENTERED = frozenset({"statement_block", "compound_statement", "parameter_
 
 def tree_symbols(source: bytes, grammar: Grammar) -> tuple[Symbol, ...]:
     """Return what a file defines; what the grammar cannot read is left out."""
-    tree = parser_for(grammar.module, grammar.language).parse(source)
+    with _PARSING:
+        tree = parser_for(grammar.module, grammar.language).parse(source)
     found = _Reader(source, grammar)
     return tuple(found.walk(tree.root_node, "", 0))
 

@@ -62,7 +62,7 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
     files = _checked_files(workspace, request.files)
     superseded = await workspace.store.resolve(request.supersedes) if request.supersedes else None
     [embedding], (draft, warnings) = await asyncio.gather(
-        workspace.embed([draft.content]), _anchored(workspace, draft, files)
+        workspace.embed([draft.content]), anchored(workspace, draft, files)
     )
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
@@ -159,7 +159,7 @@ def _checked_files(workspace: Workspace, files: list[str]) -> list[str]:
     return [given for given in files if given.strip()]
 
 
-async def _anchored(workspace: Workspace, draft: Memory, files: list[str]) -> tuple[Memory, list[str]]:
+async def anchored(workspace: Workspace, draft: Memory, files: list[str]) -> tuple[Memory, list[str]]:
     """Anchor a memory to the code it names, as it is at this moment; say which of the files are not there."""
     found, standing = await asyncio.to_thread(
         lambda: (
@@ -193,6 +193,8 @@ async def _confirm_identical(
         added["tags"] = tuple(dict.fromkeys((*known.tags, *draft.tags)))
     if draft.pinned and not known.pinned:
         added["pinned"] = True
+    if draft.anchors and draft.anchors != known.anchors:
+        added["anchors"] = draft.anchors  # seen again, as it is now
     if added:
         async with workspace.store.changing():
             known = (await workspace.store.get([known.id])).get(known.id, known)

@@ -1,12 +1,14 @@
 """Correcting a memory: a new one stands in for it, and the old one stays on record."""
 
+import asyncio
 from dataclasses import replace
 
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_content, checked_label
-from reverie.tools.remember import supersede, title_of
+from reverie.tools.freshness import freshness_of
+from reverie.tools.remember import anchored, supersede, title_of
 from reverie.tools.results import Revised
 from reverie.tools.workspace import Workspace
 
@@ -21,7 +23,15 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
     content = checked_content(content)
     reason = checked_label("reason", reason) or "revised"
     now = workspace.now
-    [embedding] = await workspace.embed([content])
+    old = await workspace.store.resolve(memory_id)
+    [embedding], seen, (drafted, _) = await asyncio.gather(
+        workspace.embed([content]),
+        freshness_of(workspace, [old]),
+        anchored(workspace, replace(old, content=content), []),
+    )
+    # What still stands goes on to hold for the corrected text; what is gone was the reason to correct it.
+    standing = [anchor for anchor in seen[old.id].anchors if anchor.freshness not in ("missing", "moved")]
+    anchors = tuple({(a.path, a.symbol, a.kind): a for a in (*standing, *drafted.anchors)}.values())
     async with workspace.store.changing():
         old = await workspace.store.resolve(memory_id)
         if old.status == "superseded":
@@ -36,7 +46,8 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             title=title_of(content),
             derived_from=(old.id,),
             session=workspace.store.session,
-            branch=workspace.here.branch,
+            branch=drafted.branch,
+            anchors=anchors,
             created_at=now,
             happened_at=now,
             updated_at=now,
