@@ -33,7 +33,7 @@ _TICKED = re.compile(r"(?::(?P<role>[\w:+-]+):)?(?P<ticks>`{1,2})(?P<inside>[^`\
 _ROLE_TARGET = re.compile(r".*<(?P<target>[^<>]+)>\s*$")
 _LINK = re.compile(r"\]\((?P<target>[^()\s]{1,200})\)")
 _URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+|\bwww\.\S+|\S+@\S+\.\w+", re.IGNORECASE)
-_TOKEN = re.compile(r"[^\s\"'“”‘’«»(),;\[\]{}<>|=]+(?:\(\))?")
+_TOKEN = re.compile(r"[^\s\"'“”‘’«»(),;\[\]|=]+(?:\(\))?")
 _PLACE = re.compile(r"(?P<path>.+?)(?:(?::\d+(?:[-:]\d+)?)|#L\d+(?:-L?\d+)?)$")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
 _DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)~?[A-Za-z_$][\w$]*)*")
@@ -120,6 +120,8 @@ def _from_quoted(inside: str, role: str) -> Iterator[Mention]:
     if len(words) == 1:
         yield from _from_quoted_word(inside, role)
         return
+    if _looks_like_path(inside, quoted=True) and len(words) < 8:
+        yield path_mention(inside, quoted=True)  # with spaces in its name
     command = _COMMAND_START.fullmatch(inside)
     if command:
         yield Mention("command", command["command"].strip(), quoted=True)
