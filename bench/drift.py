@@ -1,6 +1,6 @@
 """How well anchors tell what holds from what is gone: sentences of a real project, kept at one commit, checked later.
 
-    python bench/drift.py REPO A B [--all] [--show]
+    python bench/drift.py REPO A B [--show]
 
 Sentences come from the documentation at A and, since few documents name many files, from templates around the
 project's own paths. What is true at B is worked out here in another way than in the product: paths by `git diff`
@@ -35,7 +35,9 @@ TEMPLATES = (
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`:])|\n\s*\n|\n(?=\s*[-*#=~.])")
 _TICKED = re.compile(r"`+([^`\n]+)`+")
-_DEFINED = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
+_DEFINED = re.compile(r"^(?:(?:async )?def|class)\s+(\w+)", re.MULTILINE)
+_ASSIGNED = re.compile(r"^ {0,4}(\w+)\s*=[^=]", re.MULTILINE)
+_NO_SYMBOL = re.compile(r":(?:term|ref|doc|pep|rfc|envvar|option):`[^`]*`")
 _WORD = re.compile(r"[\w./\\-]+")
 
 
@@ -81,8 +83,8 @@ def main() -> int:
         cases = list(_cases(clone, history))
         kept = _anchored(clone, cases)
         _git(clone, "checkout", "--quiet", "--detach", given.b)
-        _symbols_later = _definitions(clone)
-        cases = [_settled(case, _symbols_later) for case in cases]
+        later = _definitions(clone, _DEFINED, _ASSIGNED)
+        cases = [_settled(case, later) for case in cases]
         return _report(clone, cases, kept, show=given.show)
 
 
@@ -158,8 +160,11 @@ def _case(sentence: str, full: dict[str, str], defined: dict[str, set[str]], his
         worst = next(t for t in ("deleted", "moved", "changed", "same") if t in truths.values())
         targets = frozenset(history.moved[path] for path, truth in truths.items() if truth == "moved")
         return Case(sentence, "documented path", worst, targets if worst == "moved" else frozenset())
-    ticked = [part.strip().removesuffix("()").lstrip("~") for part in _TICKED.findall(sentence)]
+    ticked = [part.strip().removesuffix("()").lstrip("~.") for part in _TICKED.findall(_NO_SYMBOL.sub("", sentence))]
+    ours = {part for path in history.before for part in PurePosixPath(path).with_suffix("").parts[:3]}
     names = {t.rpartition(".")[2] for t in ticked if re.fullmatch(r"[\w.]+", t)}
+    if any("." in t and t.partition(".")[0] not in ours | defined.keys() for t in ticked):
+        return None  # of another library
     homes = {name: defined[name] for name in names if len(defined.get(name, ())) == 1 and len(name) > 4}
     if len(homes) == 1 and len(names) == 1:
         [(name, [home])] = homes.items()
@@ -178,11 +183,12 @@ def _settled(case: Case, later: dict[str, set[str]]) -> Case:
     return replace(case, truth="moved" if homes else "deleted", now_at=frozenset(homes))
 
 
-def _definitions(clone: Path) -> dict[str, set[str]]:
+def _definitions(clone: Path, *patterns: re.Pattern[str]) -> dict[str, set[str]]:
     homes: dict[str, set[str]] = {}
     for path in _git(clone, "ls-files", "-z", "*.py").split("\0"):
         if path and not re.search(r"(^|/)(tests?|docs?|examples?|_vendor|vendor|typeshed)/|(^|/)test_", path):
-            for name in _DEFINED.findall((clone / path).read_text("utf-8", "replace")):
+            text = (clone / path).read_text("utf-8", "replace")
+            for name in (name for pattern in patterns or (_DEFINED,) for name in pattern.findall(text)):
                 homes.setdefault(name, set()).add(path)
     return homes
 

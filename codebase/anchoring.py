@@ -192,7 +192,7 @@ class _Resolver:
             # A plain word means what the project itself offers, and nothing if it is also a method somewhere.
             places = [place for place in places if not is_aside(place[0])]
         meant = [(path, symbol) for path, symbol in places if _is_meant(mention, symbol)]
-        if not _is_telling(mention) and len(meant) < len(places):
+        if not _is_telling(mention) and any(symbol.kind == "method" for _, symbol in places):
             return None
         chosen = likeliest(meant, [*named, *folders], name=module.rest if module else mention.name)
         return self._symbol_anchor(*chosen) if chosen else None

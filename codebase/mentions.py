@@ -140,6 +140,8 @@ def _from_quoted_word(word: str, role: str) -> Iterator[Mention]:
     called = name != word
     if _looks_like_path(name, quoted=True) and not called:
         yield path_mention(name, quoted=True)
+    if re.match(r"\.\w*[A-Z_.]", name):  # `.Future`, as reStructuredText abbreviates
+        name = name[1:]
     bare = role.rpartition(":")[2]
     if bare in _PLAIN_ROLES and bare != "code":
         return

@@ -44,9 +44,12 @@ def is_aside(path: str) -> bool:
 def _aside(place: Place) -> int:
     """Rank a definition: sources, then headers and stubs, then what is beside the main line."""
     path = PurePosixPath(place[0])
+    # A package that passes on a function by `name = module.name` does not define it.
+    passed_on = 1 if place[1].kind in ("constant", "attribute") else 0
     if is_aside(place[0]):
-        return 2
-    return 1 if path.suffix in (".h", ".hh", ".hpp", ".pyi") or path.name.endswith(".d.ts") else 0
+        return 4 + passed_on
+    announced = path.suffix in (".h", ".hh", ".hpp", ".pyi") or path.name.endswith(".d.ts")
+    return (2 if announced else 0) + passed_on
 
 
 def _lies_in(path: str, place: str) -> bool:

@@ -8,7 +8,10 @@ import pytest
 
 from reverie.embeddings.tokens import count_tokens
 
-TOOLS = {"remember", "recall", "inspect", "revise", "forget", "restore", "promote", "demote", "pin", "status"}
+TOOLS = {
+    *("remember", "recall", "inspect", "revise", "forget", "restore", "promote", "demote", "pin", "status"),
+    "index_codebase",
+}
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,7 @@ def test_structured_content_keeps_to_the_output_schema(server, tools):
         ("forget", {"tag": "uploads", "reason": "schema test"}),
         ("restore", {"ids": [kept, second]}),
         ("status", {}),
+        ("index_codebase", {"max_files": 3}),
     ]
     assert {name for name, _ in calls} == TOOLS
     for name, arguments in calls:

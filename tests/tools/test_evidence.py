@@ -66,15 +66,16 @@ async def test_recall_says_what_changed_moved_and_went_and_inspect_where_to(
 
 
 async def test_what_is_gone_sinks_and_is_never_hidden(repo: Repository, here: Workspace) -> None:
-    repo.write("src/tide.py")
-    still = await _keep(here, "The lighthouse keeps its records in `src/lamp.py`.")
-    gone = await _keep(here, "The lighthouse keeps its records in `src/tide.py`.")
-    other = await _keep(here, "Boats are painted green every year.")
-    ids = [row.id for row in await _ask(here, "lighthouse records")]
-    assert (ids[0], set(ids)) == (gone.id, {still.id, gone.id, other.id})  # the newer of two equals
-    (repo.root / "src/tide.py").unlink()
-    ids = [row.id for row in await _ask(here, "lighthouse records")]
-    assert (ids[0], set(ids)) == (still.id, {still.id, gone.id, other.id})
+    await _keep(here, "Boats are painted green every year.")
+    first = await _keep(here, "The lighthouse keeps its records: lamp.", files=["src/lamp.py"])
+    second = await _keep(here, "The lighthouse keeps its records: oil.", files=["src/oil.py"])
+    before = {row.id: row.score for row in await _ask(here, "lighthouse records")}
+    best = max((first.id, second.id), key=before.__getitem__)
+    (repo.root / ("src/lamp.py" if best == first.id else "src/oil.py")).unlink()
+    after = await _ask(here, "lighthouse records")
+    assert {row.id for row in after} == before.keys()
+    assert after[0].id == ({first.id, second.id} - {best}).pop()
+    assert {row.id: row.score for row in after}[best] == pytest.approx(before[best] * 0.6, abs=1e-4)
 
 
 def test_demotion_orders_the_answers_of_a_check() -> None:
