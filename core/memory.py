@@ -50,6 +50,9 @@ class Anchor:
     freshness: Freshness = "unverifiable"
     now_at: str | None = None
     note: str | None = None
+    file_digest: str | None = None  # of the whole file around a symbol: as long as it holds, nothing is parsed
+    root: str | None = None  # where a folder without git was seen; in a repository the project names the root
+    missing_on: tuple[str, ...] = ()  # the days on which a check found it gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

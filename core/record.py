@@ -163,6 +163,7 @@ def _anchor(value: Any) -> Anchor:
     span = parts.pop("span", None)
     if span is not None and not (isinstance(span, list) and len(span) == 2 and all(isinstance(n, int) for n in span)):
         raise InvalidInput("anchors", f"the span {span!r} is not two line numbers", "Give [first, last].")
+    missing_on = tuple(_text("anchors", day) for day in _list("anchors", parts.pop("missing_on", [])))
     if any(not isinstance(part, str) for part in parts.values()):
         raise InvalidInput("anchors", "a part is not a text", "Give strings.")
     if parts.get("freshness", "verified") not in get_args(Freshness):
@@ -172,4 +173,4 @@ def _anchor(value: Any) -> Anchor:
             f"It is one of: {', '.join(get_args(Freshness))}.",
         )
     texts: dict[str, Any] = {name: checked_text("anchors", part) for name, part in parts.items()}
-    return Anchor(**texts, span=None if span is None else (span[0], span[1]))
+    return Anchor(**texts, span=None if span is None else (span[0], span[1]), missing_on=missing_on)

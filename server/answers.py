@@ -7,7 +7,17 @@ from typing import Any
 from mcp.types import CallToolResult, TextContent
 
 from reverie.guard.fence import REFERENCE, fresh_fence, harmless, harmless_line
-from reverie.tools.results import Forgotten, Inspected, Moved, Pinned, Remembered, Restored, Revised, Status
+from reverie.tools.results import (
+    Forgotten,
+    Indexed,
+    Inspected,
+    Moved,
+    Pinned,
+    Remembered,
+    Restored,
+    Revised,
+    Status,
+)
 
 
 def answer(result: Any, text: str | None = None) -> CallToolResult:
@@ -34,6 +44,8 @@ def told(result: Any) -> str:
             return f"{result.id}: {result.from_layer} → {result.to_layer}."
         case Pinned():
             return f"{result.id} is {'pinned' if result.pinned else 'no longer pinned'}."
+        case Indexed():
+            return _told_indexed(result)
         case Status():
             return _told_status(result)
         case Inspected():
@@ -62,6 +74,13 @@ def _told_remembered(result: Remembered) -> str:
 def _told_revised(result: Revised) -> str:
     done = f"now stands in for {result.superseded}" if result.superseded else "is held back; the old one stands"
     return "\n".join([f"Revised: {result.id} {done}.", *(f"Note: {warning}." for warning in result.warnings)])
+
+
+def _told_indexed(result: Indexed) -> str:
+    return (
+        f"Indexed {result.files} files, {result.symbols} definitions of {result.project}: {result.memories} new, "
+        f"{result.updated} updated, {result.removed} removed, {sum(result.skipped.values())} files left out."
+    )
 
 
 def _told_status(result: Status) -> str:

@@ -130,6 +130,18 @@ async def _called(parts: Parts, call: Call) -> CallToolResult:
         raise ToolError(str(error)) from error
 
 
+def _reported(context: Context[Any, Any]) -> Callable[[int, int], None]:
+    """Return a callback that tells the client how far a long call has come, without waiting for it."""
+    told: set[asyncio.Task[None]] = set()
+
+    def report(done: int, total: int) -> None:
+        task = asyncio.ensure_future(context.report_progress(done, total))
+        told.add(task)
+        task.add_done_callback(told.discard)
+
+    return report
+
+
 def _hints(*, reads: bool = False, destroys: bool = False, repeatable: bool = False) -> ToolAnnotations:
     return ToolAnnotations(
         read_only_hint=reads, destructive_hint=destroys, idempotent_hint=repeatable or reads, open_world_hint=False
@@ -304,6 +316,25 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
             return answer(await calls.restore(workspace, ids=ids, dream_id=dream_id, event_id=event_id))
+
+        return await _called(parts, call)
+
+    @server.tool(structured_output=True, annotations=_hints(repeatable=True))
+    async def index_codebase(
+        context: Context[Any, Any],
+        path: Annotated[str, Field(description="folder; default this project")] = "",
+        project: str = "",
+        max_files: Annotated[int, Field(ge=1)] = 20_000,
+    ) -> Annotated[CallToolResult, results.Indexed]:
+        """When a project is new to memory or its code changed much: read its tree and signatures."""
+        progress = _reported(context)
+
+        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+            return answer(
+                await calls.index_codebase(
+                    workspace, path=path, project=project, max_files=max_files, progress=progress
+                )
+            )
 
         return await _called(parts, call)
 

@@ -2,6 +2,7 @@
 
 from reverie.tools import forget, recall, remember
 from reverie.tools.brief import brief
+from reverie.tools.index_codebase import index_codebase
 from reverie.tools.inspect import inspect
 from reverie.tools.move import move
 from reverie.tools.pin import pin
@@ -9,4 +10,16 @@ from reverie.tools.restore import restore
 from reverie.tools.revise import revise
 from reverie.tools.status import status
 
-__all__ = ["brief", "forget", "inspect", "move", "pin", "recall", "remember", "restore", "revise", "status"]
+__all__ = [
+    "brief",
+    "forget",
+    "index_codebase",
+    "inspect",
+    "move",
+    "pin",
+    "recall",
+    "remember",
+    "restore",
+    "revise",
+    "status",
+]

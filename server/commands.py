@@ -168,6 +168,20 @@ async def _forecast(settings: Settings, given: Namespace) -> int:
     return await run_forecast(settings, given, opened)
 
 
+async def _index(settings: Settings, given: Namespace) -> int:
+    from reverie.server.evidence import run_index
+
+    async with opened(settings) as workspace:
+        return await run_index(workspace, given)
+
+
+async def _drift(settings: Settings, given: Namespace) -> int:
+    from reverie.server.evidence import run_drift
+
+    async with opened(settings) as workspace:
+        return await run_drift(workspace, given)
+
+
 _COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]]] = {
     "status": _status,
     "remember": _remember,
@@ -179,4 +193,6 @@ _COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]
     "reembed": _reembed,
     "curves": _curves,
     "forecast": _forecast,
+    "index": _index,
+    "drift": _drift,
 }

@@ -71,8 +71,8 @@ def _label(row: RecalledMemory) -> str:
         notes.append("pinned")
     if row.status != "active":
         notes.append(row.status)
-    if row.freshness not in ("verified", "unanchored", "unverifiable"):
-        notes.append(row.freshness)
+    if row.freshness not in ("verified", "unanchored", "unverifiable") or row.evidence:
+        notes.append(f"{row.freshness}: {row.evidence}" if row.evidence else row.freshness)
     why = ", ".join(f"{name} {value:.2f}" for name, value in (row.why or {}).items())
     return f"{row.id}  {', '.join(notes)}" + _after("  because ", why)
 

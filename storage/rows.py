@@ -119,8 +119,17 @@ def _field_value(name: str, value: Any) -> Any:
 
 
 def anchors_from(items: Iterable[Mapping[str, Any]]) -> tuple[Anchor, ...]:
-    """Read anchors from their JSON form."""
-    return tuple(Anchor(**{**item, "span": tuple(item["span"]) if item.get("span") else None}) for item in items)
+    """Read anchors from their JSON form; parts that are newer than the row have their defaults."""
+    return tuple(
+        Anchor(
+            **{
+                **item,
+                "span": tuple(item["span"]) if item.get("span") else None,
+                "missing_on": tuple(item.get("missing_on", ())),
+            }
+        )
+        for item in items
+    )
 
 
 def _utc(value: Any) -> Any:

@@ -1,5 +1,7 @@
-"""Real stores in temporary folders, a clock that tests move, and a tiny deterministic embedder."""
+"""Real stores and git repositories in temporary folders, a clock that tests move, a tiny deterministic embedder."""
 
+import os
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,9 +61,9 @@ async def open_workspace(home: Path, clock: HandClock, tmp_path: Path) -> AsyncI
     """Open sessions on one data folder, each as another process would; they are closed at the end."""
     opened: list[Workspace] = []
 
-    async def open_one(*, embedder: Embedder | None = None, **settings: Any) -> Workspace:
+    async def open_one(*, embedder: Embedder | None = None, folder: Path = tmp_path, **settings: Any) -> Workspace:
         workspace = await Workspace.open(
-            Settings(home=str(home), **settings), embedder=embedder or TinyEmbedder(), clock=clock, folder=tmp_path
+            Settings(home=str(home), **settings), embedder=embedder or TinyEmbedder(), clock=clock, folder=folder
         )
         opened.append(workspace)
         return workspace
@@ -75,3 +77,71 @@ async def open_workspace(home: Path, clock: HandClock, tmp_path: Path) -> AsyncI
 async def workspace(open_workspace: OpenWorkspace) -> Workspace:
     """One session on an empty store."""
     return await open_workspace()
+
+
+class Repository:
+    """A folder with files, and with git unless a test does without."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._ticks = 0
+
+    def git(self, *arguments: str) -> str:
+        """Run git there, with dates that follow each other."""
+        self._ticks += 1
+        date = f"{1_700_000_000 + self._ticks} +0000"
+        done = subprocess.run(
+            ["git", "-C", str(self.root), *arguments],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date},
+        )
+        return done.stdout.strip()
+
+    def write(self, path: str, text: str = "") -> None:
+        """Write a file and the folders around it."""
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text or f"What {path} says.\n", "utf-8")
+
+    def commit(self) -> str:
+        """Commit everything there is; return the commit."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "-m", "a step")
+        return self.git("rev-parse", "HEAD")
+
+
+MakeRepository = Callable[..., Repository]
+
+
+@pytest.fixture
+def git_without_surprises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git as it is right after installation, with nobody's configuration."""
+    config = tmp_path / "gitconfig-of-tests"
+    config.write_text(
+        "[user]\n\tname = Wile\n\temail = wile@example.org\n[init]\n\tdefaultBranch = main\n"
+        '[protocol "file"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n'
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+
+
+@pytest.fixture
+def make_repository(tmp_path: Path, git_without_surprises: None) -> MakeRepository:
+    """Make an empty repository with a name of one's choice."""
+
+    def make(name: str = "anvil", *options: str) -> Repository:
+        (tmp_path / name).mkdir(parents=True)
+        made = Repository(tmp_path / name)
+        made.git("init", "--quiet", *options)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def repo(make_repository: MakeRepository) -> Repository:
+    """An empty repository."""
+    return make_repository()

@@ -1,6 +1,6 @@
 """Everything that is known about a memory, and what lies ahead of it."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from reverie.lifecycle.importance import importance_of
@@ -12,6 +12,7 @@ from reverie.record import encode, to_record
 from reverie.storage.filters import equals, has_any
 from reverie.storage.journal import Event
 from reverie.tools.arguments import checked_ids
+from reverie.tools.freshness import freshness_of
 from reverie.tools.resolving import resolved
 from reverie.tools.results import Inspected
 from reverie.tools.workspace import Workspace
@@ -25,7 +26,11 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
     """
     memories = [await resolved(workspace, memory_id) for memory_id in checked_ids(ids)]
     workspace.served.note((memory.id, memory.content) for memory in memories)
-    return Inspected([await _described(workspace, memory) for memory in memories])
+    checked = await freshness_of(workspace, memories)
+    memories = [replace(memory, anchors=checked[memory.id].anchors) for memory in memories]
+    return Inspected(
+        [await _described(workspace, memory) | {"freshness": checked[memory.id].freshness} for memory in memories]
+    )
 
 
 async def _described(workspace: Workspace, memory: Memory) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Keeping a text."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -12,7 +13,7 @@ from reverie.lifecycle.surprise import adjusted_importance
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Kind, Layer, Memory, Source, Tier
 from reverie.moments import parse_moment
-from reverie.record import encode
+from reverie.record import checked_text, encode
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
 from reverie.tools.classify import kind_of, layer_of
@@ -74,6 +75,7 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     now = workspace.now
     draft = _draft(workspace, request, now)
     refuse_purged(workspace, draft.content)
+    files = _checked_files(workspace, request.files)
     reason = screening.held_back(draft.source)
     if reason is not None:
         held = await hold(workspace, draft, reason, now)
@@ -82,7 +84,9 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     if superseded is None and (known := await echoed(workspace, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
         return await _repeated(workspace, known, draft, [], told, now)
-    [embedding] = await workspace.embed([draft.content])
+    [embedding], (draft, warnings) = await asyncio.gather(
+        workspace.embed([draft.content]), anchored(workspace, draft, files)
+    )
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
@@ -98,7 +102,7 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     elif around.duplicate is not None:
         confirmed = await _confirm(workspace, around.duplicate, draft, now)
     workspace.upkeep.note_write()
-    return _remembered(memory, around, confirmed=confirmed, warnings=_unresolved(request.files, memory.anchors))
+    return _remembered(memory, around, confirmed=confirmed, warnings=warnings)
 
 
 async def supersede(workspace: Workspace, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:
@@ -151,7 +155,6 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
         tier=tier,
         forget_after=forget_after,
         pinned=request.pin,
-        anchors=_anchors(request.files),
         embedder=workspace.embedder.stamp,
     )
 
@@ -169,24 +172,39 @@ def _one_of(argument: str, value: str, allowed: tuple[Choice, ...]) -> Choice:
     return next(choice for choice in allowed if choice == value)
 
 
-def _anchors(files: list[str]) -> tuple[Anchor, ...]:
-    """Note the files a memory speaks of. Whether they hold is for the evidence module, still to come."""
-    anchors = []
+def _checked_files(workspace: Workspace, files: list[str]) -> list[str]:
     for given in files:
-        path, _, symbol = given.replace("\\", "/").partition("::")
-        inside = PurePosixPath(path)
-        if not path or inside.is_absolute() or ".." in inside.parts:
+        inside = PurePosixPath(checked_text("files", given).replace("\\", "/").partition("::")[0])
+        root = workspace.here.root
+        if ".." in inside.parts or (inside.is_absolute() and (root is None or not inside.is_relative_to(root))):
             raise InvalidInput(
                 "files", f"{given!r} is not a path inside the project", "Give it relative to the root."
             )
-        anchors.append(Anchor(path=str(inside), symbol=symbol or None, kind="symbol" if symbol else "file"))
-    return tuple(anchors)
+    return [given for given in files if given.strip()]
 
 
-def _unresolved(files: list[str], anchors: tuple[Anchor, ...]) -> list[str]:
-    if files and anchors:
-        return ["files are noted but not checked yet"]
-    return []
+async def anchored(workspace: Workspace, draft: Memory, files: list[str]) -> tuple[Memory, list[str]]:
+    """Anchor a memory to the code it names, as it is at this moment; say which of the files are not there."""
+    found, standing = await asyncio.to_thread(
+        lambda: (
+            workspace.evidence.anchor(draft.content, files, draft.project),
+            workspace.evidence.standing(),
+        )
+    )
+    # Where nothing can be looked up, a file named on purpose is at least noted.
+    noted = [_noted(given) for given in found.unresolved] if not _can_look(workspace, draft) else []
+    warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
+    branch = standing.branch if _can_look(workspace, draft) else draft.branch
+    return replace(draft, anchors=(*found.anchors, *noted), branch=branch), warnings
+
+
+def _can_look(workspace: Workspace, draft: Memory) -> bool:
+    return workspace.here.root is not None and draft.project == workspace.here.project
+
+
+def _noted(given: str) -> Anchor:
+    path, _, symbol = given.replace("\\", "/").partition("::")
+    return Anchor(path=path, symbol=symbol or None, kind="symbol" if symbol else "file")
 
 
 async def _repeated(
@@ -199,6 +217,8 @@ async def _repeated(
         added["tags"] = tuple(dict.fromkeys((*known.tags, *draft.tags)))
     if draft.pinned and not known.pinned:
         added["pinned"] = True
+    if draft.anchors and draft.anchors != known.anchors:
+        added["anchors"] = draft.anchors  # seen again, as it is now
     if added:
         async with workspace.store.changing():
             known = (await workspace.store.get([known.id])).get(known.id, known)

@@ -49,6 +49,7 @@ class RecalledMemory:
     strength: float
     strength_word: str
     freshness: str
+    evidence: str  # what became of what it was seen in, in a few words; empty while that holds
     trust: float
     source: str
     status: str
@@ -155,3 +156,38 @@ class Briefing:
     text: str
     tokens: int
     memories: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftedMemory:
+    """A memory whose evidence is not where or what it was, and what was done about it."""
+
+    id: str
+    title: str
+    freshness: str
+    evidence: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """What checking the evidence of memories found; `drift_id` undoes it through restore."""
+
+    checked: int
+    freshness: dict[str, int]
+    memories: list[DriftedMemory]
+    drift_id: str
+    dry_run: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indexed:
+    """What a scan of the code wrote."""
+
+    project: str
+    files: int
+    symbols: int
+    memories: int
+    updated: int
+    removed: int
+    skipped: dict[str, int]

@@ -1,13 +1,15 @@
 """Correcting a memory: a new one stands in for it, and the old one stays on record."""
 
+import asyncio
 from dataclasses import replace
 
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_content, checked_label
+from reverie.tools.freshness import freshness_of
 from reverie.tools.purged import refuse_purged
-from reverie.tools.remember import supersede, title_of
+from reverie.tools.remember import anchored, supersede, title_of
 from reverie.tools.resolving import resolved
 from reverie.tools.results import Revised
 from reverie.tools.screening import Screening, addressing, cleaned
@@ -29,7 +31,15 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
     held_back = screening.held_back("ai")
     refuse_purged(workspace, content)
     now = workspace.now
-    [embedding] = await workspace.embed([content])
+    old = await resolved(workspace, memory_id)
+    [embedding], seen, (drafted, _) = await asyncio.gather(
+        workspace.embed([content]),
+        freshness_of(workspace, [old]),
+        anchored(workspace, replace(old, content=content), []),
+    )
+    # What still stands goes on to hold for the corrected text; what is gone was the reason to correct it.
+    standing = [anchor for anchor in seen[old.id].anchors if anchor.freshness not in ("missing", "moved")]
+    anchors = tuple({(a.path, a.symbol, a.kind): a for a in (*standing, *drafted.anchors)}.values())
     async with workspace.store.changing():
         old = await resolved(workspace, memory_id)
         if old.status == "superseded":
@@ -44,7 +54,8 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             title=title_of(content),
             derived_from=(old.id,),
             session=workspace.store.session,
-            branch=workspace.here.branch,
+            branch=drafted.branch,
+            anchors=anchors,
             created_at=now,
             happened_at=now,
             updated_at=now,

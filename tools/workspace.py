@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from reverie.clock import Clock, clock_from
+from reverie.codebase.evidence import Evidence
 from reverie.codebase.project import ProjectIdentity, identify_project
 from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder, Embedding
@@ -35,6 +36,7 @@ class Workspace:
     accesses: AccessRecorder
     upkeep: Upkeep
     here: ProjectIdentity
+    evidence: Evidence
     embedder_fault: str | None = None  # why the embedder could not be warmed
     served: Served = field(default_factory=Served)  # what this session was shown
 
@@ -65,7 +67,8 @@ class Workspace:
             now=clock(),
         )
         upkeep = Upkeep(store.database, store.journal)
-        return cls(settings, clock, embedder, store, AccessRecorder(store, upkeep.note_write), upkeep, here)
+        accesses = AccessRecorder(store, upkeep.note_write)
+        return cls(settings, clock, embedder, store, accesses, upkeep, here, Evidence(here, folder))
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""

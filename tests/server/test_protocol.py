@@ -9,17 +9,8 @@ import pytest
 from reverie.embeddings.tokens import count_tokens
 
 TOOLS = {
-    "remember",
-    "recall",
-    "brief",
-    "inspect",
-    "revise",
-    "forget",
-    "restore",
-    "promote",
-    "demote",
-    "pin",
-    "status",
+    *("remember", "recall", "brief", "inspect", "revise", "forget", "restore", "promote", "demote", "pin", "status"),
+    "index_codebase",
 }
 
 
@@ -122,6 +113,7 @@ def test_structured_content_keeps_to_the_output_schema(server, tools):
         ("forget", {"tag": "uploads", "reason": "schema test"}),
         ("restore", {"ids": [kept, second]}),
         ("status", {}),
+        ("index_codebase", {"max_files": 3}),
     ]
     assert {name for name, _ in calls} == TOOLS
     for name, arguments in calls:

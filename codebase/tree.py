@@ -1,0 +1,358 @@
+"""The files of one project on disk: what is there, what it holds, where a name is defined.
+
+Nothing outside the root is ever read: paths with `..`, absolute ones and links that lead out count as absent.
+Git is asked what belongs to the project where there is git; elsewhere the folder is walked, within limits.
+"""
+
+import hashlib
+import os
+import re
+import stat
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from threading import Lock
+
+from reverie.codebase.git import Git, GitUnavailable, find_git
+from reverie.codebase.grammars import PARSED_SUFFIXES
+from reverie.codebase.symbols import Symbol, symbols_of
+
+LARGEST_READ = 8_000_000
+"""Bytes of a file that are read; of a larger one only the size is compared."""
+
+PATIENCE = 3.0
+"""Seconds that git gets for one question asked on the way to an answer."""
+
+_LARGEST_PARSED = 1_500_000
+_MOST_KEPT = 2_000  # parsed files in memory
+_MOST_WALKED = 20_000
+_MOST_SEARCHED = 60  # files that are parsed to find where a name is defined
+_MOST_SUBMODULES = 50
+
+SKIPPED_FOLDERS = frozenset(
+    {
+        *(".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "env", "virtualenv", "__pycache__"),
+        *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".idea", ".vscode", ".gradle", ".terraform", ".next"),
+        *("node_modules", "bower_components", "site-packages", "vendor", "vendored", "_vendor", "third_party"),
+        *("thirdparty", "third-party", "extern", "external", "dist", "build", "target", "out", "coverage"),
+        *("Pods", "DerivedData", ".cargo", ".eggs"),
+    }
+)
+"""Folders of tools, of other people's code and of what is generated."""
+
+_LONGEST_LINE = 400
+_KEYWORDS = (
+    *("def", "class", "func", "function", "fn", "struct", "enum", "union", "trait", "interface", "type", "const"),
+    *("let", "var", "static", "module", "namespace", "record", "define", "macro_rules!", "concept", "using", "mod"),
+)
+_NOT_BEFORE, _NOT_AFTER = r"(?<![\w$.])", r"(?![\w$])"
+# How a definition reads: what git looks for, and the pattern that the line must fit.
+_DEFINING = (
+    *((f"{word} NAME", rf"(?<![\w$]){re.escape(word)} NAME{_NOT_AFTER}") for word in _KEYWORDS),
+    (") NAME(", r"^func \([^)]*\) NAME\("),  # a method in Go
+    ("self.NAME", rf"^\s*def self\.NAME{_NOT_AFTER}"),  # one in Ruby
+    ("NAME =", r"^\s*NAME =(?!=)"),
+    ("NAME: ", r"^\s*NAME: "),
+    ("NAME=", r"^\s*NAME=(?!=)"),
+)
+_DECLARING = (
+    ("NAME(", rf"{_NOT_BEFORE}NAME\("),
+    ("NAME<", rf"{_NOT_BEFORE}NAME<"),
+    (" NAME", rf"^[^=;#/]*[ *&]NAME{_NOT_AFTER}"),
+)
+_DECLARING_SUFFIXES = PARSED_SUFFIXES - {".py", ".pyi", ".pyw", ".go", ".rs", ".rb", ".rake"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    stamp: tuple[int, int, int, int]
+    digest: str
+    symbols: tuple[Symbol, ...] | None = None
+
+
+class SourceTree:
+    """One project's folder, read again only where size or times say that something changed."""
+
+    def __init__(self, root: Path, *, patience: float = PATIENCE) -> None:
+        self.root = Path(os.path.realpath(root))
+        self._patience = patience
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._guard = Lock()
+        self._by_git: bool | None = None
+
+    # -- single files ----------------------------------------------------------------------------------
+
+    def locate(self, path: str) -> Path | None:
+        """Return where a path of the project lies on disk, or None if it is not there or not inside."""
+        parts = PurePosixPath(path).parts
+        if not parts or parts[0] == "/" or ".." in parts or "\0" in path:
+            return None
+        place = self.root.joinpath(*parts)
+        try:
+            real = os.path.realpath(place, strict=True)
+        except (OSError, ValueError):
+            return None
+        return place if real == str(self.root) or real.startswith(str(self.root) + os.sep) else None
+
+    def is_file(self, path: str) -> bool:
+        """Whether a file of the project has this path."""
+        place = self.locate(path)
+        return place is not None and place.is_file()
+
+    def is_folder(self, path: str) -> bool:
+        """Whether a folder of the project has this path."""
+        place = self.locate(path)
+        return place is not None and place.is_dir()
+
+    def digest(self, path: str) -> str | None:
+        """Return the fingerprint of a file, or None if there is none; line breaks of Windows do not count."""
+        place = self.locate(path)
+        if place is None:
+            return None
+        stamp = _stamp(place)
+        if stamp is None:
+            return None
+        kept = self._recalled(path, stamp)
+        if kept is None:
+            source = _read(place, stamp)
+            if source is None:
+                return None
+            kept = _Kept(stamp, _digest(source, stamp))
+            self._keep(path, kept)
+        return kept.digest
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes; None if there is no such file or it is too large."""
+        place = self.locate(path)
+        stamp = _stamp(place) if place is not None else None
+        if place is None or stamp is None or stamp[0] > LARGEST_READ:
+            return None
+        return _read(place, stamp)
+
+    def symbols(self, path: str) -> tuple[Symbol, ...]:
+        """Return what a file defines; nothing if it is gone, too large or of no known language."""
+        place = self.locate(path)
+        stamp = _stamp(place) if place is not None else None
+        if place is None or stamp is None or stamp[0] > _LARGEST_PARSED or not is_parsed(path):
+            return ()
+        kept = self._recalled(path, stamp)
+        if kept is not None and kept.symbols is not None:
+            return kept.symbols
+        source = _read(place, stamp)
+        if source is None:
+            return ()
+        found = symbols_of(path, source)
+        self._keep(path, _Kept(stamp, _digest(source, stamp), found))
+        return found
+
+    # -- the whole project -----------------------------------------------------------------------------
+
+    @property
+    def has_git(self) -> bool:
+        """Whether git answers for this folder."""
+        if self._by_git is None:
+            try:
+                answer = self.git().ask(self.root, "rev-parse", "--is-inside-work-tree")
+            except GitUnavailable:
+                return False
+            self._by_git = answer.code == 0 and answer.out.strip() == "true"
+        return self._by_git
+
+    def git(self, patience: float | None = None) -> Git:
+        """Return git with a fresh deadline.
+
+        Raises:
+            GitUnavailable: if there is none.
+        """
+        return find_git(patience or self._patience)
+
+    def paths(self, ending: Sequence[str] = (), *, patience: float | None = None) -> list[str]:
+        """List the project's files, sorted: tracked and new ones, not what git ignores.
+
+        With endings (`retry.py`, `http/client`), only the files that end so, and those in folders that do.
+
+        Raises:
+            GitUnavailable: if git took too long.
+        """
+        if not self.has_git:
+            return _fitting(self._walked(), ending)
+        patterns = [pattern for tail in ending for pattern in _patterns(tail)]
+        return sorted(set(self._listed(self.git(patience), "", patterns, _MOST_SUBMODULES)))
+
+    def defining(self, names: Iterable[str]) -> dict[str, list[tuple[str, Symbol]]]:
+        """Find the definitions of names anywhere in the project, in files that are the project's own.
+
+        Raises:
+            GitUnavailable: if git took too long.
+        """
+        wanted = {name: name.rpartition(".")[2] for name in names}
+        found: dict[str, list[tuple[str, Symbol]]] = {name: [] for name in wanted}
+        if not wanted:
+            return found
+        holding = self._holding(sorted(set(wanted.values())))
+        for name, last in wanted.items():
+            for path in holding.get(last, ()):
+                found[name] += [(path, symbol) for symbol in self.symbols(path) if _is_called(symbol, name)]
+        return found
+
+    # -- inside ----------------------------------------------------------------------------------------
+
+    def _holding(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Return the source files that seem to define each word, by how a definition reads in most languages."""
+        if not self.has_git:
+            return self._holding_by_walk(words)
+        holding = self._matching(words, _DEFINING, PARSED_SUFFIXES)
+        unseen = [word for word in words if not holding[word]]
+        if unseen:  # in these languages nothing but its place says that a line defines something
+            holding |= self._matching(unseen, _DECLARING, _DECLARING_SUFFIXES)
+        return holding
+
+    def _matching(
+        self, words: Sequence[str], shapes: Sequence[tuple[str, str]], suffixes: Iterable[str]
+    ) -> dict[str, list[str]]:
+        """Return the files with a line of one of these shapes around each word.
+
+        Git looks for fixed strings, which is ten times quicker than for patterns; the pattern settles it.
+        """
+        fixed = [part for word in words for text, _ in shapes for part in ("-e", text.replace("NAME", word))]
+        globs = [f":(glob,icase)**/*{suffix}" for suffix in sorted(suffixes)]
+        arguments = ("grep", "-z", "-I", "-F", "--full-name", "--untracked", *fixed, "--", *globs)
+        lines = self.git().ask(self.root, *arguments).out.split("\n")
+        either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+        pattern = re.compile("|".join(f"(?:{shape})" for _, shape in shapes).replace("NAME", f"({either})"))
+        holding: dict[str, dict[str, None]] = {word: {} for word in words}
+        for line in lines:
+            path, _, text = line.partition("\0")
+            found = pattern.search(text[:_LONGEST_LINE])
+            if found and not is_foreign(path):
+                word = next(group for group in found.groups() if group)
+                holding[word].setdefault(path)
+        return {word: [*paths][:_MOST_SEARCHED] for word, paths in holding.items()}
+
+    def _holding_by_walk(self, words: Sequence[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {word: [] for word in words}
+        patterns = {word: re.compile(rb"\b" + re.escape(word.encode()) + rb"\b") for word in words}
+        for path in self._walked():
+            if is_parsed(path) and not is_foreign(path):
+                source = self.read(path) or b""
+                for word, pattern in patterns.items():
+                    if len(found[word]) < _MOST_SEARCHED and pattern.search(source):
+                        found[word].append(path)
+        return found
+
+    def _listed(self, git: Git, folder: str, patterns: Sequence[str], submodules: int) -> list[str]:
+        specs = [f":(glob){pattern}" for pattern in patterns]
+        answer = git.ask(
+            self.root / folder if folder else self.root,
+            *("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--stage"),
+            *("--", *specs),
+        )
+        # `--stage` marks submodules (160000), but leaves new files without it: both forms are read.
+        paths: list[str] = []
+        inner: list[str] = []
+        for entry in answer.out.split("\0"):
+            head, tab, name = entry.partition("\t")
+            path = f"{folder}/{name or head}" if folder else (name if tab else head)
+            if not path:
+                continue
+            if tab and head.startswith("160000"):
+                inner.append(path)
+            elif os.path.lexists(self.root / path) and not path.endswith("/"):
+                paths.append(path)
+        if patterns and submodules:  # a pattern names no submodule, so that they are looked up separately
+            inner = self._submodules(git, folder)
+        for path in inner[:submodules]:
+            if os.path.lexists(self.root / path / ".git"):
+                paths += self._listed(git, path, patterns, 0)
+        return paths
+
+    def _submodules(self, git: Git, folder: str) -> list[str]:
+        if folder or not (self.root / ".gitmodules").is_file():
+            return []
+        answer = git.ask(self.root, "config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+        return [entry.partition("\n")[2] for entry in answer.out.split("\0") if entry]
+
+    def _walked(self) -> list[str]:
+        """List a folder that has no git; a huge one, such as a home folder, is not taken for a project."""
+        found: list[str] = []
+        for parent, folders, names in os.walk(self.root):
+            folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith("."))
+            inside = Path(parent).relative_to(self.root)
+            found += [str(PurePosixPath(*inside.parts, name)) for name in names]
+            if len(found) > _MOST_WALKED:
+                return []
+        return sorted(found)
+
+    def _recalled(self, path: str, stamp: tuple[int, int, int, int]) -> _Kept | None:
+        with self._guard:
+            kept = self._kept.get(path)
+            if kept is None or kept.stamp != stamp:
+                return None
+            self._kept.move_to_end(path)
+            return kept
+
+    def _keep(self, path: str, kept: _Kept) -> None:
+        with self._guard:
+            self._kept[path] = kept
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+
+
+def is_parsed(path: str) -> bool:
+    """Whether the definitions of this file can be read."""
+    return PurePosixPath(path).suffix.lower() in PARSED_SUFFIXES
+
+
+def is_foreign(path: str) -> bool:
+    """Whether a path lies among other people's code or what tools generate."""
+    return any(part in SKIPPED_FOLDERS for part in PurePosixPath(path).parts[:-1])
+
+
+def _is_called(symbol: Symbol, name: str) -> bool:
+    return symbol.qualified == name or symbol.qualified.endswith(f".{name}")
+
+
+def _patterns(tail: str) -> list[str]:
+    escaped = re.sub(r"([*?\[\\])", r"\\\1", tail)
+    return [f"**/{escaped}", *([f"**/{escaped}/**"] if "/" in tail else [])]
+
+
+def _fitting(paths: Iterable[str], ending: Sequence[str]) -> list[str]:
+    if not ending:
+        return list(paths)
+    return [
+        path for path in paths if any(f"/{path}".endswith(f"/{tail}") or f"/{tail}/" in f"/{path}" for tail in ending)
+    ]
+
+
+def _stamp(place: Path) -> tuple[int, int, int, int] | None:
+    try:
+        found = place.stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def _read(place: Path, stamp: tuple[int, int, int, int]) -> bytes | None:
+    if stamp[0] > LARGEST_READ:
+        return b""
+    try:
+        return place.read_bytes()
+    except OSError:
+        return None
+
+
+def _digest(source: bytes, stamp: tuple[int, int, int, int]) -> str:
+    if stamp[0] > LARGEST_READ:
+        return f"size:{stamp[0]}"
+    return content_digest(source)
+
+
+def content_digest(source: bytes) -> str:
+    """Return the fingerprint of a file's bytes; in a text, the kind of line break does not count."""
+    if b"\r" in source and b"\0" not in source[:8_000]:
+        source = source.replace(b"\r\n", b"\n")
+    return hashlib.sha256(source).hexdigest()[:32]

@@ -1,0 +1,106 @@
+"""Following the code: memories whose evidence moved are repaired, those whose evidence is gone are challenged."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from reverie.codebase.drift import DriftChange, DriftPlan, check_all, plan_drift
+from reverie.memory import GLOBAL_PROJECT, LADDER, Memory
+from reverie.storage.filters import differs, one_of
+from reverie.storage.scope import RECALLED
+from reverie.tools.results import Drifted, DriftedMemory
+from reverie.tools.workspace import Workspace
+
+_RESTORING = ("restored", "undone")
+
+
+async def drift(workspace: Workspace, *, dry_run: bool = False) -> Drifted:
+    """Check what this project's memories were seen in, and act on what no longer holds.
+
+    Raises:
+        StoreError: if the store cannot be read or written; a run cut short is finished by the next.
+    """
+    now = workspace.now
+    plan = await planned_drift(workspace, now)
+    batch = ""
+    if plan.changes and not dry_run:
+        batch = workspace.store.new_id()
+        plan = DriftPlan(await _apply(workspace, plan.changes, now, batch), plan.found)
+        workspace.upkeep.note_write()
+    others = await _others(workspace)
+    return _told(plan, others, batch, dry_run=dry_run)
+
+
+async def planned_drift(workspace: Workspace, now: datetime) -> DriftPlan:
+    """Check every anchored memory of this project and plan what to do; nothing is written."""
+    where = differs("anchors", "[]") & one_of("status", RECALLED)
+    where &= one_of("project", [workspace.here.project, GLOBAL_PROJECT])
+    # What a scan of the code wrote is kept in step by the next scan.
+    memories = [memory for memory in await workspace.store.find(where, LADDER) if memory.source != "code_scan"]
+    found = await asyncio.to_thread(check_all, workspace.evidence, memories)
+    plan = plan_drift(found, now)
+    expiring = [change.memory for change in plan.changes if change.action == "expired"]
+    restored = {memory.id: at for memory in expiring if (at := await _last_restored(workspace, memory))}
+    return plan_drift(found, now, restored) if restored else plan
+
+
+async def _last_restored(workspace: Workspace, memory: Memory) -> datetime | None:
+    events = await workspace.store.journal.about(memory.id)
+    return max((event.at for event in events if event.action in _RESTORING), default=None)
+
+
+async def _apply(
+    workspace: Workspace, changes: Sequence[DriftChange], now: datetime, batch: str
+) -> tuple[DriftChange, ...]:
+    """Write what still applies: checking took a while, and others may have changed a memory meanwhile."""
+    store = workspace.store
+    applied: list[DriftChange] = []
+    async with store.changing():
+        fresh = await store.get([change.memory.id for change in changes])
+        for change in changes:
+            memory = fresh.get(change.memory.id)
+            if memory is None or not _is_as_planned(memory, change.memory):
+                continue
+            await store.change(
+                [memory],
+                change.values,
+                action=change.action,
+                actor="drift",
+                at=now,
+                reason=change.reason,
+                batch=batch,
+            )
+            applied.append(change)
+    return tuple(applied)
+
+
+def _is_as_planned(memory: Memory, planned: Memory) -> bool:
+    same = ("status", "anchors", "pinned", "layer")
+    return all(getattr(memory, name) == getattr(planned, name) for name in same)
+
+
+async def _others(workspace: Workspace) -> int:
+    """Count the anchored memories of projects that are not here to be looked at."""
+    anchored = differs("anchors", "[]") & one_of("status", RECALLED) & differs("project", GLOBAL_PROJECT)
+    return await workspace.store.count(anchored & differs("project", workspace.here.project), LADDER)
+
+
+def _told(plan: DriftPlan, others: int, batch: str, *, dry_run: bool) -> Drifted:
+    counts: dict[str, int] = {}
+    for _, checked in plan.found:
+        counts[checked.freshness] = counts.get(checked.freshness, 0) + 1
+    if others:
+        counts["unverifiable"] = counts.get("unverifiable", 0) + others
+    actions = {change.memory.id: change.action for change in plan.changes}
+    notable = [
+        DriftedMemory(
+            id=memory.id,
+            title=memory.title,
+            freshness=checked.freshness,
+            evidence=checked.note,
+            action=actions.get(memory.id, "pinned: left alone" if memory.pinned else "none"),
+        )
+        for memory, checked in plan.found
+        if checked.freshness in ("missing", "moved") or memory.id in actions
+    ]
+    return Drifted(len(plan.found), counts, notable, batch, dry_run)

@@ -1,0 +1,273 @@
+"""Filling the codebase layer: one memory for each folder and each source file, kept in step with the disk."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from reverie.codebase.git import GitUnavailable
+from reverie.codebase.project import ProjectIdentity, identify_project
+from reverie.codebase.scan import Scan, Seen, begin_scan, folders_of, read_file
+from reverie.codebase.tree import SourceTree
+from reverie.errors import InvalidInput
+from reverie.identity import content_hash
+from reverie.lifecycle.stability import first_stability
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
+from reverie.storage.filters import equals
+from reverie.storage.rows import Embedded
+from reverie.tools.arguments import checked_label, checked_number
+from reverie.tools.results import Indexed
+from reverie.tools.workspace import Workspace
+
+MOST_FILES = 20_000
+IMPORTANCE = 0.4
+"""Below what people say: a scan can be repeated, a decision cannot."""
+
+_READ_AT_ONCE = 64
+_TEXTS_AT_ONCE = 64
+_WRITTEN_AT_ONCE = 512
+
+_KEPT = (
+    *("created_at", "access_count", "access_times", "last_accessed_at"),
+    *("sessions", "pinned", "core", "stability"),
+)
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class _Work:
+    """What a scan has found so far."""
+
+    scan: Scan
+    known: Mapping[str, Memory]
+    fresh: list[Seen] = field(default_factory=list)
+    unchanged: set[str] = field(default_factory=set)
+    purposes: dict[str, str] = field(default_factory=dict)
+    symbols: int = 0
+    files: int = 0
+
+
+async def index_codebase(
+    workspace: Workspace, *, path: str = "", project: str = "", max_files: int = MOST_FILES, progress: Progress
+) -> Indexed:
+    """Scan a project and write what changed since the last scan.
+
+    Raises:
+        InvalidInput: if there is no such folder.
+        EmbedderError: if the texts cannot be embedded.
+        StoreError: if they cannot be written; what was written stays, and the next scan goes on from there.
+    """
+    most = int(checked_number("max_files", max_files, 1, 1_000_000))
+    here, under = await asyncio.to_thread(_place, workspace, path)
+    owner = checked_label("project", project) or here.project
+    root = here.root
+    assert root is not None  # noqa: S101 - _place has seen to it
+    known = await _known(workspace, owner, root)
+    try:
+        scan = await asyncio.to_thread(begin_scan, SourceTree(root), under, most)
+    except GitUnavailable as error:
+        raise InvalidInput("path", f"{error}", "Try a folder further down.") from error
+    work = _Work(scan, known)
+    await _read_all(work, progress)
+    work.fresh += _changed_folders(work, under)
+    updated, added = await _write(workspace, work, replace(here, project=owner), progress)
+    gone = _gone(work, under)
+    await _let_go(workspace, gone)
+    if added or updated or gone:
+        workspace.upkeep.note_write()
+    return Indexed(
+        project=owner,
+        files=work.files,
+        symbols=work.symbols,
+        memories=added,
+        updated=updated,
+        removed=len(gone),
+        skipped=dict(sorted(scan.skipped.items())),
+    )
+
+
+def _place(workspace: Workspace, path: str) -> tuple[ProjectIdentity, str]:
+    """Return the project that a path lies in, and the part of it that is meant."""
+    if not path and workspace.here.root is not None:
+        return workspace.here, ""
+    tree = workspace.evidence.tree
+    start = tree.root if tree is not None else Path.cwd()
+    try:
+        folder = (start / Path(path).expanduser()).resolve()
+        exists = folder.is_dir()
+    except (OSError, ValueError, RuntimeError):
+        exists = False
+    if not exists:
+        raise InvalidInput("path", f"{path!r} is not a folder", "Give a folder, or leave it out for this project.")
+    here = identify_project(folder)
+    if workspace.here.root is not None and here.root == workspace.here.root:
+        here = workspace.here
+    if here.root is None:
+        return replace(here, root=folder), ""
+    return here, "" if folder == here.root else folder.relative_to(here.root).as_posix()
+
+
+async def _known(workspace: Workspace, project: str, root: Path) -> dict[str, Memory]:
+    """Return what earlier scans wrote of this project, by what each is about; the dead are kept to be revived."""
+    where = equals("project", project) & equals("source", "code_scan")
+    memories = await workspace.store.find(where, ["codebase"])
+    if project == GLOBAL_PROJECT:  # several folders without git share it
+        memories = [m for m in memories if m.anchors and m.anchors[0].root == str(root)]
+    return {memory.source_ref or "": memory for memory in memories}
+
+
+async def _read_all(work: _Work, progress: Progress) -> None:
+    paths = work.scan.paths
+    digests = {
+        ref.removeprefix("file:"): memory.anchors[0].digest or ""
+        for ref, memory in work.known.items()
+        if ref.startswith("file:") and memory.anchors and memory.status == "active"
+    }
+    for start in range(0, len(paths), _READ_AT_ONCE):
+        await asyncio.to_thread(_read_some, work, paths[start : start + _READ_AT_ONCE], digests)
+        progress(min(start + _READ_AT_ONCE, len(paths)), 2 * len(paths))
+
+
+def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) -> None:
+    for path in paths:
+        seen = read_file(work.scan, path, digests)
+        if seen is None:
+            continue
+        work.files += 1
+        work.unchanged.add(path)
+        if isinstance(seen, str):
+            memory = work.known[f"file:{path}"]
+            work.symbols += len(memory.entities)
+            head = memory.content.partition("\n")[0]
+        else:
+            work.fresh.append(seen)
+            work.symbols += len(seen.symbols)
+            head = seen.text.partition("\n")[0]
+        work.purposes[path] = head.removeprefix(path).removeprefix(": ")
+
+
+def _changed_folders(work: _Work, under: str) -> list[Seen]:
+    changed = []
+    for folder in folders_of(sorted(work.unchanged), work.purposes):
+        if under and folder.path != under and not folder.path.startswith(f"{under}/"):
+            continue
+        memory = work.known.get(f"folder:{folder.path}")
+        if memory is None or memory.content != folder.text or memory.status != "active":
+            changed.append(folder)
+        work.unchanged.add(f"folder:{folder.path}")
+    return changed
+
+
+async def _write(workspace: Workspace, work: _Work, here: ProjectIdentity, progress: Progress) -> tuple[int, int]:
+    """Embed and write in parts, so that other calls come in between; return how many were updated and added."""
+    updated = added = 0
+    commit = await asyncio.to_thread(lambda: _standing(workspace, here))
+    total = len(work.scan.paths)
+    for start in range(0, len(work.fresh), _WRITTEN_AT_ONCE):
+        part = work.fresh[start : start + _WRITTEN_AT_ONCE]
+        items: list[Embedded] = []
+        for first in range(0, len(part), _TEXTS_AT_ONCE):
+            seen = part[first : first + _TEXTS_AT_ONCE]
+            vectors = await workspace.embed([one.essence for one in seen])
+            items += [
+                Embedded(_memory(workspace, work, one, here, commit, workspace.now), embedding.vector)
+                for one, embedding in zip(seen, vectors, strict=True)
+            ]
+            done = (start + first + len(seen)) / len(work.fresh)
+            progress(total + int(done * total), 2 * total)
+        replaced = await _write_part(workspace, items)
+        updated, added = updated + replaced, added + len(items) - replaced
+    return updated, added
+
+
+async def _write_part(workspace: Workspace, items: Sequence[Embedded]) -> int:
+    """Write memories, new or over their earlier selves; return how many were there before."""
+    store, now = workspace.store, workspace.now
+    async with store.changing():  # another session may be scanning the same project
+        present = await store.get([item.memory.id for item in items])
+        old = [item for item in items if item.memory.id in present]
+        new = [item for item in items if item.memory.id not in present]
+        if new:
+            await store.add(new, actor="index", at=now)
+        if old:
+            await store.replace(old, actor="index", at=now)
+    return len(old)
+
+
+def _standing(workspace: Workspace, here: ProjectIdentity) -> str | None:
+    return workspace.evidence.standing().commit if here.root == workspace.here.root else here.commit
+
+
+def _memory(
+    workspace: Workspace, work: _Work, seen: Seen, here: ProjectIdentity, commit: str | None, now: datetime
+) -> Memory:
+    ref = f"{seen.kind}:{seen.path}"
+    known = work.known.get(ref)
+    anchor = Anchor(
+        path=seen.path,
+        kind=seen.kind,
+        digest=seen.digest if seen.kind == "file" else None,
+        commit=commit,
+        freshness="verified",
+        root=str(here.root) if here.project == GLOBAL_PROJECT else None,
+    )
+    written = Memory(
+        id=_id(here, ref),
+        content=seen.text,
+        content_hash=content_hash(seen.text),
+        title=seen.text.partition("\n")[0][:80],
+        kind="code",
+        layer="codebase",
+        tags=(seen.kind,),
+        entities=seen.symbols,
+        project=here.project,
+        branch=here.branch,
+        session=workspace.store.session,
+        source="code_scan",
+        source_ref=ref,
+        trust=trust_of("code_scan"),
+        importance=IMPORTANCE,
+        stability=first_stability(IMPORTANCE),
+        created_at=now,
+        happened_at=now,
+        updated_at=now,
+        anchors=(anchor,),
+        embedder=workspace.embedder.stamp,
+    )
+    if known is None:
+        return written
+    return replace(written, **{name: getattr(known, name) for name in _KEPT})
+
+
+def _id(here: ProjectIdentity, ref: str) -> str:
+    """Return the same id for the same file in every session: two scans at once must not write it twice."""
+    place = str(here.root) if here.project == GLOBAL_PROJECT else here.project
+    return f"code-{content_hash(f'{place} {ref}')[:20]}"
+
+
+def _gone(work: _Work, under: str) -> list[Memory]:
+    """Return the memories of files and folders that are no longer scanned; a partial scan speaks for its part."""
+    inside = f"{under}/" if under else ""
+    cut = "beyond max_files" in work.scan.skipped
+    return [
+        memory
+        for ref, memory in work.known.items()
+        if memory.status == "active"
+        and not memory.pinned
+        and (ref.removeprefix("file:") not in work.unchanged)
+        and (path := ref.partition(":")[2]).startswith(inside)
+        and path != under
+        and not (cut and work.scan.tree.locate(path))
+    ]
+
+
+async def _let_go(workspace: Workspace, gone: Sequence[Memory]) -> None:
+    if not gone:
+        return
+    now = workspace.now
+    values = {"status": "expired", "expired_at": now, "status_reason": "no longer in the project"}
+    async with workspace.store.changing():
+        await workspace.store.change(gone, values, action="expired", actor="index", at=now)
