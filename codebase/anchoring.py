@@ -60,10 +60,10 @@ class _Resolver:
 
     def explicit(self, given: str) -> Anchor | None:
         mention = path_mention(self._relative(given), quoted=True)
-        [anchor] = self._paths([mention]) or [None]
-        if anchor is None or not mention.detail:
-            return anchor
-        return self._symbol_in(anchor.path, mention.detail)
+        found = self._paths([mention])
+        if not found or not mention.detail:
+            return found[0] if found else None
+        return self._symbol_in(found[0].path, mention.detail)
 
     def mentioned(self, mentions: Sequence[Mention]) -> list[Anchor]:
         paths = [

@@ -19,7 +19,7 @@ EntryKind = Literal["target", "script", "dependency"]
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*(?P<version>[^;#]*)")
 _RULE = re.compile(r"^(?P<names>[A-Za-z0-9_./-][^:=#\t\n]*?)\s*::?(?![:=])(?P<rest>[^\n]*)")
-_JUST_RULE = re.compile(r"^@?(?P<names>[A-Za-z0-9_-]+)(?:\s+[^:=\n]*)?:(?!=)")
+_JUST_RULE = re.compile(r"^@?(?P<names>[A-Za-z0-9_-]+)(?:\s+[^:\n]*)?:(?!=)")
 _RAKE_TASK = re.compile(r"^\s*(?:multi)?task\s*\(?:?[\"']?(?P<names>[\w:]+)")
 _GEM = re.compile(r"^\s*gem\s+[\"'](?P<name>[\w-]+)[\"'](?:\s*,\s*[\"'](?P<version>[^\"']+)[\"'])?")
 _GO_MODULE = re.compile(r"^\s*(?:require\s+)?(?P<name>[\w.-]+\.[\w.-]+/[\w./-]+)\s+(?P<version>v[\w.+-]+)")

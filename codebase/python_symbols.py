@@ -9,6 +9,10 @@ from reverie.codebase.symbols import Symbol, SymbolKind, first_sentence, one_lin
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITION = re.compile(r"^(?P<indent>[ \t]*)(?:async[ \t]+)?(?P<word>def|class)[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)")
+_DOCSTRING = re.compile(
+    r"(?:\ufeff?(?:[ \t]*(?:#[^\n]*)?\r?\n)*)[rRuU]?(?P<quotes>\"{3}|'{3}|\"|')(?P<text>.*?)(?P=quotes)", re.DOTALL
+)
+_DOCSTRING_WITHIN = 4_000  # bytes: a licence may stand before it
 _SHOWN_DEFAULT = 24
 
 
@@ -24,13 +28,9 @@ def python_symbols(source: bytes) -> tuple[Symbol, ...]:
 
 
 def module_doc(source: bytes) -> str:
-    """Return the first sentence of a module's docstring."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return first_sentence(ast.get_docstring(ast.parse(source)) or "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+    """Return the first sentence of a module's docstring, without parsing the module for it."""
+    found = _DOCSTRING.match(source[:_DOCSTRING_WITHIN].decode("utf-8", "replace"))
+    return first_sentence(found["text"]) if found else ""
 
 
 def _in_body(body: list[ast.stmt], prefix: str, *, in_class: bool) -> Iterator[Symbol]:

@@ -44,10 +44,9 @@ class _Work:
     scan: Scan
     known: Mapping[str, Memory]
     fresh: list[Seen] = field(default_factory=list)
-    unchanged: set[str] = field(default_factory=set)
-    purposes: dict[str, str] = field(default_factory=dict)
+    there: set[str] = field(default_factory=set)  # the references of every memory that has its place
+    purposes: dict[str, str] = field(default_factory=dict)  # of every file, in its order
     symbols: int = 0
-    files: int = 0
 
 
 async def index_codebase(
@@ -80,7 +79,7 @@ async def index_codebase(
         workspace.upkeep.note_write()
     return Indexed(
         project=owner,
-        files=work.files,
+        files=len(work.purposes),
         symbols=work.symbols,
         memories=added,
         updated=updated,
@@ -136,28 +135,29 @@ def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) ->
         seen = read_file(work.scan, path, digests)
         if seen is None:
             continue
-        work.files += 1
-        work.unchanged.add(path)
         if isinstance(seen, str):
             memory = work.known[f"file:{path}"]
             work.symbols += len(memory.entities)
-            head = memory.content.partition("\n")[0]
+            text = memory.content
         else:
-            work.fresh.append(seen)
             work.symbols += len(seen.symbols)
-            head = seen.text.partition("\n")[0]
-        work.purposes[path] = head.removeprefix(path).removeprefix(": ")
+            text = seen.text
+        if text != path:  # of a file that says nothing of itself its folder says enough
+            work.there.add(f"file:{path}")
+            if isinstance(seen, Seen):
+                work.fresh.append(seen)
+        work.purposes[path] = text.partition("\n")[0].removeprefix(path).removeprefix(": ")
 
 
 def _changed_folders(work: _Work, under: str) -> list[Seen]:
     changed = []
-    for folder in folders_of(sorted(work.unchanged), work.purposes):
+    for folder in folders_of(work.purposes, work.purposes):
         if under and folder.path != under and not folder.path.startswith(f"{under}/"):
             continue
         memory = work.known.get(f"folder:{folder.path}")
         if memory is None or memory.content != folder.text or memory.status != "active":
             changed.append(folder)
-        work.unchanged.add(f"folder:{folder.path}")
+        work.there.add(f"folder:{folder.path}")
     return changed
 
 
@@ -257,7 +257,7 @@ def _gone(work: _Work, under: str) -> list[Memory]:
         for ref, memory in work.known.items()
         if memory.status == "active"
         and not memory.pinned
-        and (ref.removeprefix("file:") not in work.unchanged)
+        and ref not in work.there
         and (path := ref.partition(":")[2]).startswith(inside)
         and path != under
         and not (cut and work.scan.tree.locate(path))
