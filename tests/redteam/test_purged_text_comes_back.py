@@ -89,7 +89,9 @@ async def test_what_may_repeat_it_is_named(workspace, keep):
     old = await keep("The zanzibar launch is in April.")
     new = await revise(workspace, old.id, "The zanzibar launch is in May.", "moved")
     done = await forget(workspace, Forget(ids=[new.id], purge=True))
-    assert [(item.id, item.reason) for item in done.skipped] == [(old.id, "an earlier version; purge it too if need be")]
+    assert [(item.id, item.reason) for item in done.skipped] == [
+        (old.id, "an earlier version; purge it too if need be")
+    ]
 
 
 async def test_the_tombstone_says_nothing_but_that_there_is_one(workspace, keep, home):
