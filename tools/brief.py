@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from reverie.embeddings.tokens import count_tokens
-from reverie.guard.fence import fresh_fence, harmless_line
+from reverie.guard.fence import fence_for, harmless_line
 from reverie.lifecycle.strength import strength_of
 from reverie.memory import Memory
 from reverie.storage.filters import one_of
@@ -29,7 +29,7 @@ _SECTIONS: Sequence[tuple[str, Callable[[Memory], bool]]] = (
 
 
 async def brief(workspace: Workspace, *, project: str = "", max_tokens: int = 800) -> Briefing:
-    """Tell the most useful memories of a project by section, strongest first; the same store, the same lines.
+    """Tell the most useful memories of a project by section, strongest first; the same store, the same text.
 
     Raises:
         InvalidInput: if an argument is wrong.
@@ -48,17 +48,21 @@ async def brief(workspace: Workspace, *, project: str = "", max_tokens: int = 80
 
 
 def _told(header: str, memories: Sequence[Memory], budget: int, now: datetime) -> tuple[str, list[str]]:
-    fence = fresh_fence()
-    lines, told = [f"{header}\n{fence.opening}"], list[str]()
+    lines, told = list[str](), list[str]()
     for title, belongs in _SECTIONS:
         chosen = [memory for memory in memories if memory.id not in told and belongs(memory)]
         chosen.sort(key=lambda memory: (-strength_of(memory, now), memory.id))
         heading = [f"## {title}"]
         for memory in chosen:
             line = f"- {cut_at_sentence(harmless_line(memory.content), _LINE_TOKENS, '…')} [{memory.id}]"
-            if count_tokens("\n".join([*lines, *heading, line, fence.closing])) > budget:
+            if count_tokens(_fenced(header, [*lines, *heading, line])) > budget:
                 break
             lines += [*heading, line]
             heading = []
             told.append(memory.id)
-    return "\n".join([*lines, fence.closing]), told
+    return _fenced(header, lines), told
+
+
+def _fenced(header: str, lines: Sequence[str]) -> str:
+    page = "\n".join(lines)
+    return f"{header}\n{fence_for(page).around(page)}"
