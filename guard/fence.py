@@ -4,6 +4,7 @@ The fence carries a nonce drawn for each answer. Text that was stored before can
 close the fence or open another one; and what looks like a fence inside is blunted all the same.
 """
 
+import hmac
 import re
 import secrets
 from dataclasses import dataclass
@@ -42,6 +43,20 @@ class Fence:
 def fresh_fence() -> Fence:
     """Return a fence that no stored text can know."""
     return Fence(secrets.token_hex(_NONCE_BYTES))
+
+
+def fence_for(text: str) -> Fence:
+    """Return a fence for a page that must read the same whenever its lines do.
+
+    Its nonce is a fingerprint of the page under a key that this process drew for itself. A text that tries to guess
+    it changes it, and the next process has another key.
+    """
+    return Fence(hmac.digest(_key(), text.encode("utf-8", "replace"), "sha256")[:_NONCE_BYTES].hex())
+
+
+@cache
+def _key() -> bytes:
+    return secrets.token_bytes(32)
 
 
 def harmless(text: str) -> str:

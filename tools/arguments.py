@@ -8,6 +8,8 @@ from reverie.record import checked_text
 LONGEST_CONTENT = 100_000
 LONGEST_LABEL = 200
 MOST_TAGS = 50
+MOST_FILES = 100
+LONGEST_PATH = 1_000
 MOST_IDS = 100
 LONGEST_QUERY = 10_000
 
@@ -66,6 +68,19 @@ def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     if any(not tag.strip() for tag in tags):
         raise InvalidInput("tags", "a tag is empty", "Leave it out.")
     return tuple(dict.fromkeys(checked_label("tags", tag) for tag in tags))
+
+
+def checked_files(files: Sequence[str]) -> list[str]:
+    """Return paths that a memory may name as its evidence; whether they lie in the project is seen later.
+
+    Raises:
+        InvalidInput: if there are too many, or one is too long.
+    """
+    if len(files) > MOST_FILES:
+        raise InvalidInput("files", f"{len(files)} files are too many", f"Give at most {MOST_FILES}.")
+    if any(len(file) > LONGEST_PATH for file in files):
+        raise InvalidInput("files", "a path is too long", f"Give at most {LONGEST_PATH:,} characters.")
+    return list(files)
 
 
 def checked_ids(ids: Sequence[str], argument: str = "ids") -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reverie.embeddings.tokens import count_tokens
+from reverie.guard.fence import fence_for, harmless_line
 from reverie.lifecycle.strength import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
 from reverie.storage import filters
@@ -134,7 +135,7 @@ class _Page:
     def __init__(self, header: str, budget: int) -> None:
         self._header = header
         self._budget = budget
-        self._left = budget - count_tokens(header)
+        self._left = budget - count_tokens(f"{header}\n{fence_for('').around('')}")
         self._lines: dict[str, dict[str, str]] = {}  # by heading: line by memory id
         self._told: set[str] = set()
 
@@ -168,16 +169,17 @@ class _Page:
 
     def _text(self) -> str:
         told = [part for title, lines in self._lines.items() if lines for part in (f"## {title}", *lines.values())]
-        return "\n".join([self._header, *told])
+        page = "\n".join(told)
+        return f"{self._header}\n{fence_for(page).around(page)}"
 
 
 def _line(memory: Memory) -> str:
-    notes = "; ".join(_notes(memory))
+    notes = harmless_line("; ".join(_notes(memory)))
     return f"- {_shown(memory)}{f' ({notes})' if notes else ''} [{memory.id}]"
 
 
 def _shown(memory: Memory) -> str:
-    return cut_at_sentence(" ".join(memory.content.split()), _LINE_TOKENS, "…")
+    return cut_at_sentence(harmless_line(memory.content), _LINE_TOKENS, "…")
 
 
 def _notes(memory: Memory) -> Iterable[str]:

@@ -47,12 +47,19 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
         InvalidInput: if the file cannot be written.
         StoreError: if the store cannot be read.
     """
+    _keep_out_of(workspace.settings.home, file)
     written = 0
     with _target(file) as out:
         async for memory in _oldest_first(workspace, checked_label("project", project), progress):
             out.write(line_of(memory))
             written += 1
     return Exported(written, file)
+
+
+def _keep_out_of(home: str, file: str) -> None:
+    """Refuse to write among the tables, whatever way a path leads there."""
+    if file != STDOUT and Path(file).resolve().is_relative_to(Path(home).resolve()):
+        raise InvalidInput("file", f"{file} lies in the data folder", "Name a file in a folder of yours.")
 
 
 def line_of(memory: Memory) -> bytes:

@@ -9,7 +9,7 @@ from reverie.guard.private import without_private
 from reverie.guard.secrets import redact
 from reverie.memory import Memory
 from reverie.record import checked_text
-from reverie.tools.arguments import checked_content
+from reverie.tools.arguments import checked_content, checked_files, checked_label, checked_tags
 
 if TYPE_CHECKING:
     from reverie.tools.remember import Request
@@ -61,7 +61,12 @@ def screened(request: "Request") -> tuple["Request", Screening]:
     Raises:
         InvalidInput: if there is no text, or more than is ever looked at.
     """
-    checked_content(request.content)  # before the scan: a text of any length could keep it busy
+    # Sizes come before the scan: a text of any length could keep it busy.
+    checked_content(request.content)
+    for name in ("title", "project"):
+        checked_label(name, getattr(request, name))
+    checked_tags(request.tags)
+    checked_files(request.files)
     content, found = cleaned(request.content)
     title, in_title = cleaned(request.title)
     tags, in_tags = _each(request.tags)

@@ -2,11 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.guard.fence import fresh_fence, harmless, harmless_line
+from reverie.guard.fence import fence_for, fresh_fence, harmless, harmless_line
 
 
 def test_every_fence_is_another():
     assert len({fresh_fence().nonce for _ in range(1_000)}) > 990
+
+
+def test_a_page_that_reads_the_same_has_the_same_fence_and_any_other_another():
+    assert fence_for("one page") == fence_for("one page")
+    assert fence_for("one page") != fence_for("another page")
+    guess = fence_for("one page").nonce
+    assert fence_for(f"one page {guess}").nonce != guess
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,14 @@ from reverie.tools.revise import revise
 
 pytestmark = pytest.mark.anyio
 
-LAUNCH = "The zanzibar launch is on the first of May."
+THEIR_PLAN = "The zanzibar launch is on the first of May."
 
 
 @pytest.fixture
 async def theirs(open_workspace):
     """The id of a memory in another project of the same store."""
     other = await open_workspace(project="theirs")
-    kept = await remember.remember(other, remember.Request(content=LAUNCH, tags=["launch"], pin=True))
+    kept = await remember.remember(other, remember.Request(content=THEIR_PLAN, tags=["launch"], pin=True))
     return kept.id
 
 
@@ -75,7 +75,7 @@ async def test_a_brief_shows_nothing_of_it(mine):
 
 async def test_remembering_something_near_it_shows_nothing_of_it(mine):
     near = await remember.remember(mine, remember.Request(content="The zanzibar launch is not on the first of May."))
-    same = await remember.remember(mine, remember.Request(content=LAUNCH))
+    same = await remember.remember(mine, remember.Request(content=THEIR_PLAN))
     assert (near.conflicts, near.duplicate_of, near.surprise) == ([], None, None)
     assert not same.confirmed
     assert same.duplicate_of != (await ask(mine, project="theirs"))[0].results[0].id

@@ -1,0 +1,89 @@
+"""How many attacks were tried and how many were stopped: `python bench/redteam.py [--slow]`.
+
+First the lists of made-up secrets and hostile texts against the guard alone, with the honest ones that must pass; then
+every test under tests/redteam, counted by file.
+"""
+
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from reverie.guard.instructions import orders_in
+from reverie.guard.secrets import redact
+
+ROOT = Path(__file__).parents[1]
+
+
+def corpus(name: str) -> ModuleType:
+    """Load one of the lists beside the guard's tests."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "guard" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def on_the_guard() -> list[tuple[str, int, int]]:
+    """Return (attack, tried, stopped) for the lists, and for honest texts (kind, given, passed)."""
+    tokens, hostile = corpus("tokens"), corpus("hostile")
+    shaped, beside = tokens.shaped(), tokens.beside_words()
+    return [
+        (
+            "tokens of vendors, by shape",
+            len(shaped),
+            sum(t not in redact(f"use {t} here").text for t in shaped.values()),
+        ),
+        (
+            "secrets known by their surroundings",
+            len(beside),
+            sum(s not in redact(t).text for t, s in beside.values()),
+        ),
+        ("orders to the assistant", len(hostile.HOSTILE), sum(bool(orders_in(t)) for t in hostile.HOSTILE.values())),
+        (
+            "(honest: hashes, placeholders, code)",
+            len(tokens.NO_SECRETS),
+            sum(not redact(text).found for text in tokens.NO_SECRETS.values()),
+        ),
+        ("(honest: ordinary notes)", len(hostile.HONEST), sum(not orders_in(text) for text in hostile.HONEST)),
+    ]
+
+
+class Tally:
+    """A pytest plugin that counts by file."""
+
+    def __init__(self) -> None:
+        self.tried: Counter[str] = Counter()
+        self.stopped: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Count each test once: when it was called, or failed before it could be."""
+        if report.when == "call" or (report.when == "setup" and not report.passed):
+            attack = Path(report.nodeid.partition("::")[0]).stem.removeprefix("test_").replace("_", " ")
+            self.tried[attack] += not report.skipped
+            self.stopped[attack] += report.passed
+
+
+def main() -> int:
+    """Run everything and print the table; 1 if an attack got through."""
+    rows = on_the_guard()
+    tally = Tally()
+    chosen = [] if "--slow" in sys.argv else ["-m", "not slow"]
+    pytest.main(["-q", "--no-header", "-p", "no:terminal", str(ROOT / "tests" / "redteam"), *chosen], plugins=[tally])
+    rows += [(attack, tried, tally.stopped[attack]) for attack, tried in sorted(tally.tried.items())]
+    width = max(len(attack) for attack, _, _ in rows)
+    print(f"{'attack'.ljust(width)}  tried  stopped")
+    for attack, tried, stopped in rows:
+        print(f"{attack.ljust(width)}  {tried:5}  {stopped:7}")
+    tried, stopped = (sum(row[column] for row in rows) for column in (1, 2))
+    print(f"{'in all'.ljust(width)}  {tried:5}  {stopped:7}")
+    return 0 if tried == stopped else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

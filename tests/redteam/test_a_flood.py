@@ -1,0 +1,69 @@
+"""Attack: a loop that has run away, or a caller who sends more than anybody needs."""
+
+import pytest
+
+from reverie.errors import InvalidInput, TooMuch
+from reverie.server.pace import Pace
+from reverie.tools.inspect import inspect
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"content": "a" * 100_001}, "100,001"),
+        ({"content": "a" * 50_000_000}, "50,000,000"),
+        ({"content": "x", "title": "t" * 201}, "title"),
+        ({"content": "x", "tags": [f"t{n}" for n in range(51)]}, "51 tags"),
+        ({"content": "x", "tags": ["t" * 201]}, "tags"),
+        ({"content": "x", "project": "p" * 201}, "project"),
+        ({"content": "x", "files": [f"f{n}.py" for n in range(101)]}, "files"),
+        ({"content": "x", "files": ["f" * 5_000]}, "files"),
+    ],
+)
+async def test_what_is_too_much_for_one_memory_is_refused(workspace, keep, arguments, says):
+    with pytest.raises(InvalidInput, match=says):
+        await keep(**arguments)
+    assert await workspace.store.count() == 0
+
+
+async def test_too_many_ids_are_refused(workspace):
+    with pytest.raises(InvalidInput, match="101 ids"):
+        await inspect(workspace, [f"memory-{n}" for n in range(101)])
+
+
+class Hands:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+async def test_a_session_writes_only_so_often_a_minute():
+    clock = Hands()
+    pace = Pace(writes_per_minute=3, clock=clock)
+    for _ in range(3):
+        async with pace.kept(writes=True):
+            pass
+    clock.now = 20.0
+    with pytest.raises(TooMuch, match=r"3 times within a minute.*40 seconds"):
+        async with pace.kept(writes=True):
+            pass
+    async with pace.kept(writes=False):
+        pass  # reading goes on
+    clock.now = 60.0
+    async with pace.kept(writes=True):
+        pass
+
+
+async def test_only_so_many_calls_wait_at_once():
+    pace = Pace(most_waiting=1)
+    async with pace.kept(writes=False):
+        with pytest.raises(TooMuch, match="calls wait"):
+            async with pace.kept(writes=False):
+                pass
+    async with pace.kept(writes=False):
+        pass  # and afterwards it is free again

@@ -1,0 +1,82 @@
+"""Attack: a filter value that ends its quotes and says something else to the database."""
+
+import pytest
+
+from reverie.errors import ReverieError
+from reverie.tools.brief import brief
+from reverie.tools.forget import Request as Forget
+from reverie.tools.forget import forget
+from reverie.tools.inspect import inspect
+from reverie.tools.restore import restore
+
+pytestmark = pytest.mark.anyio
+
+INJECTIONS = [
+    "' OR '1'='1",
+    "x') OR TRUE --",
+    "'; DELETE FROM semantic; --",
+    "\\' OR 1=1 --",
+    "' UNION SELECT * FROM meta --",
+    "%",
+    "_" * 16,
+    "x\x00' OR TRUE",
+    "ʼ OR TRUE",
+    '" OR ""="',
+    "${jndi:ldap://x}",
+]
+
+
+@pytest.fixture
+async def store_of_three(keep):
+    """Three memories, none of which an injection may reach."""
+    return [(await keep(f"Lamp {n}.", project="theirs", tags=["lamp"], pin=True)).id for n in range(3)]
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+async def test_no_filter_of_any_tool_lets_it_out(workspace, ask, store_of_three, text):
+    for arguments in (
+        {"project": text},
+        {"tags": [text]},
+        {"project": text, "tags": [text], "include": ["expired"]},
+    ):
+        answer, _ = await ask("lamp", **arguments)
+        assert answer.results == []
+    answer, _ = await ask(text)
+    assert answer.results == []
+    for filters in ({"tag": text}, {"project": text}, {"project": text, "tag": text}):
+        done = await forget(workspace, Forget(**filters))
+        assert (done.forgotten, done.skipped) == ([], [])
+    assert "Lamp" not in (await brief(workspace, project=text)).text
+    padded = f"{text}-padded-to-eight"
+    for attempt in (
+        lambda: inspect(workspace, [padded]),
+        lambda: forget(workspace, Forget(ids=[padded], purge=True)),
+        lambda: restore(workspace, ids=[padded]),
+        lambda: restore(workspace, event_id=padded),
+        lambda: restore(workspace, dream_id=padded),
+    ):
+        with pytest.raises(ReverieError):
+            await attempt()
+    assert await workspace.store.count() == 3
+
+
+@pytest.mark.parametrize("field", ["layer", "kind", "source", "tier", "happened_at", "forget_after", "supersedes"])
+async def test_no_chosen_value_of_remember_takes_it(workspace, keep, field):
+    for text in INJECTIONS:
+        with pytest.raises(ReverieError):
+            await keep("A note.", **{field: f"{text}-padded-to-eight"})
+    assert await workspace.store.count() == 0
+
+
+@pytest.mark.parametrize("field", ["layers", "kinds", "include"])
+async def test_no_chosen_value_of_recall_takes_it(ask, field):
+    for text in INJECTIONS:
+        with pytest.raises(ReverieError):
+            await ask("lamp", **{field: [text]})
+
+
+@pytest.mark.parametrize("field", ["since", "before", "as_of"])
+async def test_no_moment_takes_it(ask, field):
+    for text in INJECTIONS:
+        with pytest.raises(ReverieError):
+            await ask("lamp", **{field: text})
