@@ -56,7 +56,9 @@ async def sweep(workspace: Workspace) -> Swept:
 
 async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:
     any_tier = workspace.settings.tier is not None
-    memories = await workspace.store.find_few({layer: _worth_a_look(layer, now, any_tier=any_tier) for layer in LAYERS})
+    memories = await workspace.store.find_few(
+        {layer: _worth_a_look(layer, now, any_tier=any_tier) for layer in LAYERS}
+    )
     plan = plan_sweep(memories, now, workspace.settings.retention, workspace.settings.tier)
     return await heeding_demotions(workspace, plan)
 

@@ -54,7 +54,7 @@ def _together(server, calls):
 
 @pytest.fixture(scope="module")
 def lives(server):
-    """Each text as content, title, tag, project and file; then as a revision and its reason; then as a reason to forget.
+    """Each text as content, title, tag, project and file; then as revision and its reason; then as reason to forget.
 
     The calls for all texts go together and everything is read back at the end: one text a test would start from a
     store that grows with every test.
