@@ -4,8 +4,8 @@
     python bench/year.py --curve huber --json
 
 The developer of `developer.py` works for a year on a clock that this program moves. Every memory goes in through
-`remember`, every question through `recall`, accesses are written when a session ends, and every morning `sweep` runs as
-it does when a server starts. The embedder is the tiny one: what is measured is forgetting, not meaning.
+`remember`, every question through `recall`, accesses are written when a session ends, and every morning `sweep` runs
+as it does when a server starts. The embedder is the tiny one: what is measured is forgetting, not meaning.
 
 Upkeep runs on some mornings, not behind the answers: a year of table versions piles up within a minute here, and what
 runs behind would make two runs differ.
