@@ -4,11 +4,11 @@
     python bench/year.py --curve huber --json
 
 The developer of `developer.py` works for a year on a clock that this program moves. Every memory goes in through
-`remember`, every question through `recall`, accesses are written as they are in a session, and every morning `sweep`
-runs as it does when a server starts. The embedder is the tiny one: what is measured is forgetting, not meaning.
+`remember`, every question through `recall`, accesses are written when a session ends, and every morning `sweep` runs
+as it does when a server starts. The embedder is the tiny one: what is measured is forgetting, not meaning.
 
-Upkeep runs every morning too, not behind the answers: a year of table versions piles up within a minute here, and
-what runs behind would make two runs differ.
+Upkeep runs on some mornings, not behind the answers: a year of table versions piles up within a minute here, and what
+runs behind would make two runs differ.
 
 "Decay off" asks the same question at the same moment with nothing let go hidden and strength left out of the ranking.
 """
@@ -35,7 +35,7 @@ import_lancedb()
 
 from reverie.embeddings.tiny import TinyEmbedder  # noqa: E402
 from reverie.lifecycle.archive import ARCHIVE_AFTER_DAYS  # noqa: E402
-from reverie.lifecycle.elapsed import age_days  # noqa: E402
+from reverie.lifecycle.elapsed import days_between  # noqa: E402
 from reverie.lifecycle.lasting import is_lasting  # noqa: E402
 from reverie.memory import LAYERS, Memory, Tier  # noqa: E402 - after the import above
 from reverie.settings import RETENTION_MODES, RetentionMode, Settings  # noqa: E402
@@ -46,6 +46,7 @@ from reverie.storage.purge import _rewrite, purge  # noqa: E402
 from reverie.storage.schema import SIDE_TABLES  # noqa: E402
 from reverie.storage.upkeep import Upkeep  # noqa: E402
 from reverie.tools import rank, recall, remember  # noqa: E402
+from reverie.tools.echo import Served  # noqa: E402
 from reverie.tools.exporting import line_of  # noqa: E402
 from reverie.tools.status import status  # noqa: E402
 from reverie.tools.sweep import sweep  # noqa: E402
@@ -55,6 +56,7 @@ SEED = 7
 MEMORIES = 600
 SHOWN = 8
 HELD = ("semantic", "procedural")
+MORNINGS_BETWEEN_UPKEEP = 3
 WITH_TIERS: tuple[tuple[RetentionMode, Tier], ...] = (("lifespan", "elephant"), ("lifespan", "standard"))
 
 
@@ -111,6 +113,18 @@ class Report:
     found_off: int = 0
 
 
+@dataclass(slots=True)
+class Life:
+    """A year under way: the store, its clock, and what became of what was written."""
+
+    workspace: Workspace
+    clock: MovingClock
+    report: Report
+    written: dict[int, tuple[str, datetime]] = field(default_factory=dict)  # by number: id and moment
+    let_go: dict[str, str] = field(default_factory=dict)  # by id: the rule
+    mornings: int = 0
+
+
 async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -> Report:
     """Live the year on an empty store and insist that nothing was lost that must not be."""
     report = Report(curve if tier is None else f"{curve}, {tier}")
@@ -119,22 +133,19 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     settings = Settings(home=home, retention=curve, tier=tier)
     workspace = await Workspace.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
     workspace.upkeep = MorningUpkeep(workspace.store.database, workspace.store.journal)
-    ids: dict[int, str] = {}
-    at_the_end = year.mornings[0] + timedelta(days=DAYS)
-    mornings = [*year.mornings, at_the_end]
+    workspace.accesses = AccessRecorder(workspace.store)  # the first one would call upkeep behind our back
+    life = Life(workspace, clock, report)
+    mornings = [*year.mornings, year.mornings[0] + timedelta(days=DAYS)]
     for moment in year.moments:
         while mornings[0] <= moment.at:
-            clock.moment = mornings.pop(0)
-            await _morning(workspace, report)
-        clock.moment = moment.at
-        workspace.store.session = f"session-{moment.session}"
+            await _morning(life, mornings.pop(0))
+        await _go_on_to(life, moment.at, f"session-{moment.session}")
         if isinstance(moment, Write):
-            ids[moment.number] = await _remember(workspace, moment)
+            life.written[moment.number] = await _remember(workspace, moment), moment.at
         else:
-            await _ask(workspace, moment, ids, report)
+            await _ask(life, moment)
     for morning in mornings:
-        clock.moment = morning
-        await _morning(workspace, report)
+        await _morning(life, morning)
     memories = await workspace.store.find()
     _insist(memories, report)
     report.seconds, report.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
@@ -156,22 +167,30 @@ async def _remember(workspace: Workspace, said: Write) -> str:
     return (await remember.remember(workspace, request)).id
 
 
-async def _ask(workspace: Workspace, question: Question, ids: dict[int, str], report: Report) -> None:
+async def _go_on_to(life: Life, moment: datetime, session: str) -> None:
+    """Move the clock; a session that ends writes what it was served, as a server does at exit."""
+    if session != life.workspace.store.session:
+        await life.workspace.accesses.flush()
+        life.workspace.store.session = session
+        life.workspace.served = Served()
+    life.clock.moment = moment
+
+
+async def _ask(life: Life, question: Question) -> None:
+    workspace, report = life.workspace, life.report
     request = recall.Request(query=question.query, project=question.project, limit=SHOWN)
     report.recalls += 1
     if question.answer is None:
         await recall.recall(workspace, request)
-    else:
-        wanted = ids[question.answer]
-        report.needed += 1
-        memory = (await workspace.store.get([wanted]))[wanted]
-        report.needed_late += age_days(memory, workspace.now) > ARCHIVE_AFTER_DAYS
-        if memory.status != "active":
-            report.gone[memory.status_reason or memory.status] += 1
-        report.found_off += wanted in await _found_without_decay(workspace, request)
-        answer, _ = await recall.recall(workspace, request)
-        report.found += wanted in {row.id for row in answer.results}
-    await workspace.accesses.flush()
+        return
+    wanted, written_at = life.written[question.answer]
+    report.needed += 1
+    report.needed_late += days_between(written_at, workspace.now) > ARCHIVE_AFTER_DAYS
+    if wanted in life.let_go:
+        report.gone[life.let_go[wanted]] += 1
+    report.found_off += wanted in await _found_without_decay(workspace, request)
+    answer, _ = await recall.recall(workspace, request)
+    report.found += wanted in {row.id for row in answer.results}
 
 
 async def _found_without_decay(workspace: Workspace, request: recall.Request) -> set[str]:
@@ -181,12 +200,16 @@ async def _found_without_decay(workspace: Workspace, request: recall.Request) ->
     return {row.id for row in answer.results}
 
 
-async def _morning(workspace: Workspace, report: Report) -> None:
-    with patch.object(upkeep, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
-        await workspace.upkeep.run()
-    swept = await sweep(workspace)
-    report.let_go.update({rule: len(ids) for rule, ids in swept.let_go.items()})
-    report.moved.update({move: len(ids) for move, ids in swept.moved.items()})
+async def _morning(life: Life, moment: datetime) -> None:
+    await _go_on_to(life, moment, f"morning-{life.mornings}")
+    if life.mornings % MORNINGS_BETWEEN_UPKEEP == 0:
+        with patch.object(upkeep, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
+            await life.workspace.upkeep.run()
+    life.mornings += 1
+    swept = await sweep(life.workspace)
+    life.let_go |= {memory_id: rule for rule, ids in swept.let_go.items() for memory_id in ids}
+    life.report.let_go.update({rule: len(ids) for rule, ids in swept.let_go.items()})
+    life.report.moved.update({move: len(ids) for move, ids in swept.moved.items()})
 
 
 def _insist(memories: Sequence[Memory], report: Report) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reverie.errors import ReverieError
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
-from reverie.memory import Memory
+from reverie.memory import Layer, Memory
 from reverie.storage.filters import literal, moment_by_id, number_by_id, one_of
 from reverie.storage.schema import side_schema
 from reverie.storage.store import MemoryStore
@@ -102,12 +102,14 @@ async def record(store: MemoryStore, accesses: Mapping[str, datetime]) -> None:
     ]
     if rows:
         await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))
-    for layer in dict.fromkeys(memory.layer for memory in memories):
+
+    async def count(layer: Layer) -> None:
         accessed = {memory: accesses[memory.id] for memory in memories if memory.layer == layer}
-        table = store.database.table(layer)
         where = one_of("id", [memory.id for memory in accessed])
-        version = await table.update_by(_after_access(accessed, store.session), where)
+        version = await store.database.table(layer).update_by(_after_access(accessed, store.session), where)
         store.vectors.note_unmoved(layer, version)
+
+    await asyncio.gather(*(count(layer) for layer in dict.fromkeys(memory.layer for memory in memories)))
 
 
 def _after_access(accessed: Mapping[Memory, datetime], session: str) -> dict[str, str]:

@@ -107,6 +107,14 @@ class MemoryStore:
         memories = [memory for part in parts for memory in from_table(part)]
         return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, memory.id))
 
+    async def find_few(self, where: Mapping[Layer, Condition]) -> list[Memory]:
+        """Return the memories that each layer's condition matches, oldest first; quickest where they are few."""
+        parts = await asyncio.gather(
+            *(self._read_from(self.database.table(layer), condition) for layer, condition in where.items())
+        )
+        memories = _newest_of_each([memory for part in parts for memory in part])
+        return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
+
     async def count(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> int:
         """Count memories."""
         counts = await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
@@ -192,12 +200,12 @@ class MemoryStore:
         return from_table(await table.at_places(places, FIELDS)) if places else []
 
     async def _read(self, where: Condition) -> list[Memory]:
-        async def read(table: Table) -> list[Memory]:
-            places = await table.places(where) if await table.count() else {}
-            return from_table(await table.at_places(places, FIELDS)) if places else []
-
-        parts = await asyncio.gather(*(read(table) for table in self.database.layers.values()))
+        parts = await asyncio.gather(*(self._read_from(table, where) for table in self.database.layers.values()))
         return _newest_of_each([memory for part in parts for memory in part])
+
+    async def _read_from(self, table: Table, where: Condition) -> list[Memory]:
+        places = await table.places(where) if await table.count() else {}
+        return from_table(await table.at_places(places, FIELDS)) if places else []
 
     # -- writing ---------------------------------------------------------------------------------------
 

@@ -72,9 +72,9 @@ def _anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_decision_is_numbered_in_a_row() -> None:
-    numbers = [int(page.name[:4]) for page in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
-    assert numbers == list(range(1, len(numbers) + 1))
+def test_every_decision_has_a_number_of_its_own() -> None:
+    numbers = [int(page.name[:4]) for page in (ROOT / "docs" / "decisions").glob("*.md")]
+    assert len(set(numbers)) == len(numbers) > 0
 
 
 # ── mcp.json.example ──────────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,8 @@ import pytest
 
 from reverie import __version__
 
+pytestmark = pytest.mark.slow  # a build takes half a minute; CI runs it
+
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 FOLDERS: dict[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]

@@ -16,7 +16,7 @@ from reverie.lifecycle.importance import WEIGHTS
 from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.promotion import CORE_ACCESSES, SEMANTIC_ACCESSES
 from reverie.lifecycle.tiers import LIFESPAN_SECONDS
-from reverie.memory import Memory
+from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage import filters
 from reverie.storage.filters import Condition
 from reverie.tools.workspace import Workspace
@@ -55,7 +55,10 @@ async def sweep(workspace: Workspace) -> Swept:
 
 
 async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:
-    memories = await workspace.store.find(_worth_a_look(now, any_tier=workspace.settings.tier is not None))
+    any_tier = workspace.settings.tier is not None
+    memories = await workspace.store.find_few(
+        {layer: _worth_a_look(layer, now, any_tier=any_tier) for layer in LAYERS}
+    )
     plan = plan_sweep(memories, now, workspace.settings.retention, workspace.settings.tier)
     return await heeding_demotions(workspace, plan)
 
@@ -75,29 +78,31 @@ async def _was_demoted(workspace: Workspace, memory: Memory) -> bool:
     return bool(moves) and moves[-1].actor == "demote"
 
 
-def _worth_a_look(now: datetime, *, any_tier: bool) -> Condition:
-    """Match every memory that some rule could act on now, so that a large store is not read whole.
+def _worth_a_look(layer: Layer, now: datetime, *, any_tier: bool) -> Condition:
+    """Match every memory of a layer that some rule could act on now, so that a large store is not read whole.
 
     It may match too much, never too little: the rules themselves decide.
     """
-    fading = filters.equals("layer", "episodic") & filters.equals("pinned", False)
-    outlived = fading & (filters.is_set("tier") | _older(now, _LIFESPAN_DAYS))
-    if any_tier:  # a domain with a default tier gives every fading memory a lifespan
-        outlived |= fading
-    return filters.one_of("status", LIVING) & (
-        filters.equals("layer", "working")
-        | filters.not_after("forget_after", now)
-        | (filters.equals("layer", "episodic") & filters.at_least("access_count", SEMANTIC_ACCESSES))
-        | (filters.equals("core", False) & filters.at_least("access_count", CORE_ACCESSES))
-        | outlived
-        | (
-            fading
-            & _older(now, ARCHIVE_AFTER_DAYS)
-            & filters.at_most("access_count", ARCHIVE_BELOW_ACCESSES - 1)
-            & filters.adjusted_importance_at_most(ARCHIVE_BELOW_IMPORTANCE / WEIGHTS["base"])
-        )
-        | (fading & _older(now, LOW_VALUE_AFTER_DAYS) & filters.at_most("importance", LOW_VALUE_IMPORTANCE))
+    living = filters.one_of("status", LIVING)
+    if layer == "working":
+        return living
+    due = filters.not_after("forget_after", now)
+    if layer == "episodic":
+        due |= _could_leave_episodic(now, any_tier=any_tier)
+    return living & (due | (filters.equals("core", False) & filters.at_least("access_count", CORE_ACCESSES)))
+
+
+def _could_leave_episodic(now: datetime, *, any_tier: bool) -> Condition:
+    """Match what may have earned a place in semantic memory, outlived its tier, or faded."""
+    outlived = filters.everything() if any_tier else filters.is_set("tier") | _older(now, _LIFESPAN_DAYS)
+    archived = (
+        _older(now, ARCHIVE_AFTER_DAYS)
+        & filters.at_most("access_count", ARCHIVE_BELOW_ACCESSES - 1)
+        & filters.adjusted_importance_at_most(ARCHIVE_BELOW_IMPORTANCE / WEIGHTS["base"])
     )
+    of_low_value = _older(now, LOW_VALUE_AFTER_DAYS) & filters.at_most("importance", LOW_VALUE_IMPORTANCE)
+    fading = filters.equals("pinned", False) & (outlived | archived | of_low_value)
+    return filters.at_least("access_count", SEMANTIC_ACCESSES) | fading
 
 
 def _older(now: datetime, days: float) -> Condition:

@@ -131,9 +131,10 @@ def test_a_text_one_word_longer_has_two_passages_and_their_mean(embedder):
     np.testing.assert_allclose(embedding.vector, mean, atol=1e-6)
 
 
-def test_the_end_of_a_text_of_100_000_characters_is_found_through_its_passages(embedder):
+@pytest.mark.parametrize("length", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_the_end_of_a_long_text_is_found_through_its_passages(embedder, length):
     filler = "The meeting went over the quarterly figures once more and nobody had questions. "
-    text = filler * (100_000 // len(filler)) + "The deploy key for staging lives in the blue vault."
+    text = filler * (length // len(filler)) + "The deploy key for staging lives in the blue vault."
     [embedding] = embedder.embed([text])
     asked = vector(embedder, "Where is the staging deployment key kept?")
     nearest = max(range(len(embedding.passages)), key=lambda place: float(embedding.passages[place] @ asked))

@@ -5,6 +5,7 @@ what no well-behaved client would send. Both live in folders of their own and ar
 """
 
 import contextlib
+import io
 import json
 import os
 import random
@@ -239,9 +240,15 @@ def start(tmp_path: Path) -> Iterator[Starter]:
 
 
 @pytest.fixture(scope="module")
-def module_start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
+def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the tests of a module share; `module_start` keeps its store in `home` there."""
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def module_start(module_folder: Path) -> Iterator[Starter]:
     """Start servers on one store that the tests of a module share."""
-    with _starting(tmp_path_factory.mktemp("server")) as starter:
+    with _starting(module_folder) as starter:
         yield starter
 
 
@@ -292,6 +299,42 @@ def shared_wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
         wire = starter()
         wire.shake_hands()
         yield wire
+
+
+def _called(folder: Path, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a process would, with its own environment, folder, streams and umask, but in this process."""
+    from reverie.server.cli import main
+
+    encoding = settings.get("PYTHONIOENCODING", "utf-8")
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding, newline="") for _ in range(3)]
+    streams[0].buffer.write(settings.pop("stdin", "").encode())
+    streams[0].buffer.seek(0)
+    before, umask, kept, here = (sys.stdin, sys.stdout, sys.stderr), os.umask(0o022), dict(os.environ), Path.cwd()
+    try:
+        sys.stdin, sys.stdout, sys.stderr = streams
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(_environment(folder / "home", settings))
+        code = main(arguments)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+        os.umask(umask)
+        os.environ.clear()
+        os.environ.update(kept)
+        os.chdir(here)
+    said = []
+    for stream in streams[1:]:
+        stream.flush()
+        said.append(stream.buffer.getvalue().decode(encoding))
+    return subprocess.CompletedProcess(["reverie", *arguments], code, *said)
+
+
+@pytest.fixture(scope="session")
+def called() -> "Callable[..., subprocess.CompletedProcess[str]]":
+    """Run commands in this process: starting Python and LanceDB takes two seconds each time."""
+    return _called
 
 
 @pytest.fixture

@@ -40,62 +40,98 @@ LONG_WORDS = [
 ]
 
 
-@pytest.mark.parametrize("text", TEXTS + LONG_WORDS)
-def test_every_text_field_of_remember_comes_back_byte_for_byte(server, text):
-    kept = server.call(
-        "remember",
-        content=text,
-        title=text,
-        tags=[text, f"{text}."],
-        project=text,
-        files=[f"folder/{text.replace('/', '_').replace(chr(92), '_')}.py::{text.replace(chr(92), '_')}"],
-        layer="semantic",
-        kind="fact",
-    )
-    memory = server.full(kept["id"])
-    assert memory["content"] == text
-    assert memory["title"] == text
+ALL = TEXTS + LONG_WORDS
+LAMP = "The project's own lamp is green."
+
+
+def _together(server, calls):
+    """Make calls at once and return what each answered."""
+    answers = [task.result(120) for task in [server.begin(tool, **arguments) for tool, arguments in calls]]
+    refusals = [answer.content[0].text for answer in answers if answer.is_error]
+    assert not refusals
+    return [answer.structured_content for answer in answers]
+
+
+@pytest.fixture(scope="module")
+def lives(server):
+    """Each text as content, title, tag, project and file; then as revision and its reason; then as reason to forget.
+
+    The calls for all texts go together and everything is read back at the end: one text a test would start from a
+    store that grows with every test.
+    """
+    texts = [text.values[0] for text in ALL]
+    olds = [a["id"] for a in _together(server, [("remember", _fields(text)) for text in texts])]
+    revised = [
+        ("revise", {"id": old, "content": f"Revised: {text}", "reason": text})
+        for old, text in zip(olds, texts, strict=True)
+    ]
+    news = [answer["id"] for answer in _together(server, revised)]
+    _together(server, [("forget", {"ids": [new], "reason": text}) for new, text in zip(news, texts, strict=True)])
+    before, after = (server.call("inspect", ids=ids)["memories"] for ids in (olds, news))
+    return {text: pair for text, *pair in zip(texts, before, after, strict=True)}
+
+
+def _fields(text):
+    bare = text.replace("\\", "_")
+    return {
+        "content": text,
+        "title": text,
+        "tags": [text, f"{text}."],
+        "project": text,
+        "files": [f"folder/{bare.replace('/', '_')}.py::{bare}"],
+        "layer": "semantic",
+        "kind": "fact",
+    }
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_every_text_field_of_remember_comes_back_byte_for_byte(lives, text):
+    memory, _ = lives[text]
+    assert (memory["content"], memory["title"], memory["project"]) == (text, text, text)
     assert memory["tags"] == [text, f"{text}."]
-    assert memory["project"] == text
     assert memory["anchors"][0]["symbol"] == text.replace("\\", "_")
 
 
-@pytest.mark.parametrize("text", TEXTS + LONG_WORDS)
-def test_a_revision_and_its_reason_come_back_byte_for_byte(server, text):
-    old = server.call("remember", content=f"To be revised: {text}", layer="semantic")["id"]
-    new = server.call("revise", id=old, content=f"Revised: {text}", reason=text)["id"]
-    assert server.full(new)["content"] == f"Revised: {text}"
-    before = server.full(old)
-    assert before["content"] == f"To be revised: {text}"
-    assert before["status_reason"] == text
-    assert [event["reason"] for event in before["events"] if event["action"] == "superseded"] == [text]
+@pytest.mark.parametrize("text", ALL)
+def test_a_revision_and_its_reason_come_back_byte_for_byte(lives, text):
+    old, new = lives[text]
+    assert new["content"] == f"Revised: {text}"
+    assert (old["content"], old["status_reason"]) == (text, text)
+    assert [event["reason"] for event in old["events"] if event["action"] == "superseded"] == [text]
 
 
-@pytest.mark.parametrize("text", TEXTS + LONG_WORDS)
-def test_a_reason_to_forget_comes_back_byte_for_byte(server, text):
-    kept = server.call("remember", content=f"To be forgotten: {text}", layer="semantic")["id"]
-    server.call("forget", ids=[kept], reason=text)
-    memory = server.full(kept)
-    assert memory["status"] == "expired"
-    assert memory["status_reason"] == text
-    assert memory["content"] == f"To be forgotten: {text}"
+@pytest.mark.parametrize("text", ALL)
+def test_a_reason_to_forget_comes_back_byte_for_byte(lives, text):
+    _, memory = lives[text]
+    assert (memory["status"], memory["status_reason"]) == ("expired", text)
+    assert memory["content"] == f"Revised: {text}"
 
 
-@pytest.mark.parametrize("text", TEXTS + LONG_WORDS)
-def test_a_project_or_tag_of_any_text_is_matched_exactly(server, text):
-    decoy = server.call("remember", content="Nobody's project.", project=f"{text}x", tags=[f"{text}x"])["id"]
-    mine = server.call("remember", content="The project's own lamp is green.", project=text, tags=[f"tag {text}"])[
-        "id"
-    ]
-    found = server.call("recall", query="own lamp", project=text, tags=[f"tag {text}"], limit=100)["results"]
-    assert [row["id"] for row in found] == [mine]
-    planned = server.call("forget", project=text, tag=f"tag {text}", dry_run=True)
-    assert planned["forgotten"] == [mine]
-    assert server.call("forget", project=text, tag=f"{text}x", dry_run=True)["forgotten"] == []
-    assert server.full(decoy)["status"] == "active"
+@pytest.fixture(scope="module")
+def scoped(server):
+    """For each text a memory in the project of that name, and another in one that begins so."""
+    texts = [text.values[0] for text in ALL]
+    decoys = [{"content": "Nobody's project.", "project": f"{text}x", "tags": [f"{text}x"]} for text in texts]
+    mine = [{"content": LAMP, "project": text, "tags": [f"tag {text}"]} for text in texts]
+    _together(server, [("remember", arguments) for arguments in decoys])
+    return dict(zip(texts, [a["id"] for a in _together(server, [("remember", m) for m in mine])], strict=True))
 
 
-@pytest.mark.parametrize("text", TEXTS + LONG_WORDS)
+@pytest.mark.parametrize("text", ALL)
+def test_a_project_or_tag_of_any_text_is_matched_exactly(server, scoped, text):
+    found, planned, none = _together(
+        server,
+        [
+            ("recall", {"query": "own lamp", "project": text, "tags": [f"tag {text}"], "limit": 100}),
+            ("forget", {"project": text, "tag": f"tag {text}", "dry_run": True}),
+            ("forget", {"project": text, "tag": f"{text}x", "dry_run": True}),
+        ],
+    )
+    assert [row["id"] for row in found["results"]] == planned["forgotten"] == [scoped[text]]
+    assert none["forgotten"] == []
+
+
+@pytest.mark.parametrize("text", ALL)
 def test_any_text_may_be_asked_for_by_id_and_by_query(server, text):
     assert "id" in server.refused("inspect", ids=[f"unknown {text}"])
     assert server.call("recall", query=text)["index_state"] == "ready"

@@ -1,4 +1,4 @@
-"""The command line, as real processes on a data folder of their own."""
+"""The command line on a data folder of its own: as a real process where that is what matters, else in this one."""
 
 import json
 import os
@@ -41,13 +41,19 @@ def start(folder: Path, *arguments: str, **settings: str) -> "subprocess.Complet
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Run a command on an empty store of the test's own."""
+def process(tmp_path: Path) -> Run:
+    """Run a command as a process, on an empty store of the test's own."""
     return lambda *arguments, **settings: start(tmp_path, *arguments, **settings)
 
 
+@pytest.fixture
+def run(tmp_path: Path, called: Run) -> Run:
+    """Run a command on an empty store of the test's own."""
+    return lambda *arguments, **settings: called(tmp_path, *arguments, **settings)
+
+
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def filled(tmp_path_factory: pytest.TempPathFactory, called: Run) -> Run:
     """Run a command on a store that holds three memories and is only read."""
     folder = tmp_path_factory.mktemp("filled")
     lines = [
@@ -55,9 +61,9 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Run:
         {"id": "sqlite", "content": "We decided on SQLite because one file is easy to back up."},
         {"id": "elsewhere", "content": "Another project prefers tabs.", "project": "other"},
     ]
-    result = start(folder, "import", "-", stdin="\n".join(map(json.dumps, lines)))
+    result = called(folder, "import", "-", stdin="\n".join(map(json.dumps, lines)))
     assert result.returncode == 0, result.stderr
-    return lambda *arguments, **settings: start(folder, *arguments, **settings)
+    return lambda *arguments, **settings: called(folder, *arguments, **settings)
 
 
 def answer(result: "subprocess.CompletedProcess[str]") -> Any:
@@ -66,8 +72,11 @@ def answer(result: "subprocess.CompletedProcess[str]") -> Any:
     return json.loads(result.stdout)
 
 
-def test_the_version_is_told(run: Run) -> None:
-    assert run("--version").stdout == f"reverie {__version__}\n"
+def test_a_process_tells_its_version_and_what_is_wrong_by_its_exit_code(process: Run) -> None:
+    assert process("--version").stdout == f"reverie {__version__}\n"
+    assert process("dance").returncode == 2
+    refused = process("status", REVERIE_HOME="relative")
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +125,9 @@ def test_what_goes_wrong_is_told_in_one_line_and_exits_with_1(
     assert result.stderr.count("\n") == 1
 
 
-def test_without_a_command_and_with_a_client_on_stdin_it_serves(run: Run) -> None:
+def test_without_a_command_and_with_a_client_on_stdin_it_serves(process: Run) -> None:
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    result = run(stdin=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+    result = process(stdin=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
     assert answer(result)["result"]["serverInfo"]["name"] == "reverie"
 
 
@@ -137,14 +146,14 @@ def test_without_a_command_on_a_terminal_it_shows_its_help(tmp_path: Path) -> No
     assert (result.returncode, "usage: reverie" in result.stdout) == (0, True)
 
 
-def test_what_is_remembered_is_recalled_by_another_process(run: Run) -> None:
-    kept = answer(run("remember", "Deploys go out on Tuesdays.", "--tags", "ops, rules", "--pin", "--json"))
-    found = answer(run("recall", "when do we release", "--json"))
+def test_what_is_remembered_is_recalled_by_another_process(process: Run) -> None:
+    kept = answer(process("remember", "Deploys go out on Tuesdays.", "--tags", "ops, rules", "--pin", "--json"))
+    found = answer(process("recall", "when do we release", "--json"))
     assert [row["id"] for row in found["results"]] == [kept["id"]]
     assert found["index_state"] == "ready"
     [row] = found["results"]
     assert (row["source"], row["pinned"]) == ("human", True)
-    human = run("recall", "when do we release", "--tags", "rules").stdout
+    human = process("recall", "when do we release", "--tags", "rules").stdout
     assert "Deploys go out on Tuesdays." in human
     assert kept["id"] in human
     assert "pinned" in human
@@ -218,11 +227,11 @@ def test_no_progress_is_drawn_where_nobody_looks(run: Run) -> None:
     assert run("import", "-", stdin='{"content": "x"}\n').stderr == ""
 
 
-def test_a_store_is_for_its_owner_alone(run: Run, tmp_path: Path) -> None:
+def test_a_store_is_for_its_owner_alone(process: Run, tmp_path: Path) -> None:
     os.umask(old := os.umask(0o022))
     try:
         os.umask(0o022)
-        run("remember", "a secret")
+        process("remember", "a secret")
     finally:
         os.umask(old)
     loose = [path for path in (tmp_path / "home").rglob("*") if path.stat().st_mode & 0o077]

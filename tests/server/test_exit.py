@@ -11,22 +11,26 @@ import pytest
 DEADLINE = 5.0
 
 
-def count_of(wire, memory_id):
-    """Ask a new process how often a memory was served."""
-    reader = wire()
-    reader.shake_hands()
-    [memory] = reader.call("inspect", ids=[memory_id])["memories"]
-    return memory["access_count"]
+@pytest.fixture(scope="module")
+def count_of(module_start):
+    """Ask another process how often a memory was served."""
+    reader = module_start()
+    return lambda memory_id: reader.full(memory_id)["access_count"]
 
 
-def served(wire, content):
-    """Start a server, let it keep a text and serve it at once; return it and the memory's id."""
-    one = wire()
+@pytest.fixture
+def on_one_store(wire, module_folder):
+    """Start a server on the store that the tests of this module share."""
+    return lambda: wire(module_folder / "home")
+
+
+def served(one, content):
+    """Let a server keep a text and serve it at once; return the memory's id."""
     one.shake_hands()
     kept = one.call("remember", content=content)["id"]
     found = one.call("recall", query=content)["results"]
     assert kept in [row["id"] for row in found]
-    return one, kept
+    return kept
 
 
 def test_a_server_that_was_never_asked_anything_goes_when_its_client_does(wire):
@@ -42,7 +46,7 @@ def test_a_server_goes_when_its_client_does_even_while_the_model_is_loading(wire
     assert one.process.wait(DEADLINE) == 0
 
 
-@pytest.mark.parametrize("after", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("after", [0.3, 0.9])
 def test_a_call_that_waits_for_the_store_does_not_keep_an_orphan_alive(wire, after):
     one = wire()
     one.shake_hands()
@@ -52,40 +56,22 @@ def test_a_call_that_waits_for_the_store_does_not_keep_an_orphan_alive(wire, aft
     assert one.process.wait(DEADLINE) == 0
 
 
-def test_a_recall_followed_at_once_by_hanging_up_is_counted(wire):
-    one, kept = served(wire, "The last recall of a session counts as well.")
+def test_a_client_that_hangs_up_after_its_recalls_leaves_one_counted_and_nothing_said(on_one_store, count_of):
+    one = on_one_store()
+    kept = served(one, "Recalled five times in a minute, counted once, also the last.")
+    for _ in range(4):
+        one.call("recall", query="Recalled five times in a minute, counted once, also the last.")
     one.hang_up()
     assert one.process.wait(DEADLINE) == 0
-    assert count_of(wire, kept) == 1
+    assert one.next_line() == b""
+    assert one.stderr == ""
+    assert count_of(kept) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_server_whose_client_stays_and_what_waited_is_counted(wire, number):
-    one, kept = served(wire, f"{number.name} ends a session properly.")
+def test_a_signal_ends_a_server_whose_client_stays_and_what_waited_is_counted(on_one_store, count_of, number):
+    one = on_one_store()
+    kept = served(one, f"{number.name} ends a session properly.")
     one.process.send_signal(number)
     assert one.process.wait(DEADLINE) == 0
-    assert count_of(wire, kept) == 1
-
-
-def test_an_idle_server_is_ended_by_a_signal(wire):
-    one = wire()
-    one.shake_hands()
-    one.call("status")
-    one.process.terminate()
-    assert one.process.wait(DEADLINE) == 0
-
-
-def test_one_session_counts_a_memory_once_however_often_it_recalls_it(wire):
-    one, kept = served(wire, "Recalled five times in a minute, counted once.")
-    for _ in range(4):
-        one.call("recall", query="Recalled five times in a minute, counted once.")
-    one.hang_up()
-    assert one.process.wait(DEADLINE) == 0
-    assert count_of(wire, kept) == 1
-
-
-def test_nothing_but_the_protocol_was_said_until_the_end(wire):
-    one, _ = served(wire, "The wire is silent when the session is over.")
-    one.hang_up()
-    assert one.next_line() == b""
-    assert one.stderr == ""
+    assert count_of(kept) == 1

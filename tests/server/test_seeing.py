@@ -1,7 +1,6 @@
-"""`reverie curves` and `reverie forecast`, as real processes."""
+"""`reverie curves` and `reverie forecast`, as a person calls them."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,25 +23,13 @@ LINES = [
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(tmp_path_factory: pytest.TempPathFactory, called: Run) -> Run:
     """Run a command on a store of two memories that is only read."""
     folder = tmp_path_factory.mktemp("seeing")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OPENAI_"))}
+    matplotlib = str(folder / "matplotlib")
 
-    def start(*arguments: str, stdin: str = "", **settings: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "reverie", *arguments],
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            env=kept
-            | {"REVERIE_HOME": str(folder / "home"), "REVERIE_PROJECT": "tests"}
-            | {"MPLCONFIGDIR": str(folder / "matplotlib")}
-            | settings,
-            cwd=folder,
-            timeout=120,
-            check=False,
-        )
+    def start(*arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+        return called(folder, *arguments, MPLCONFIGDIR=matplotlib, **settings)
 
     assert start("import", "-", stdin="\n".join(map(json.dumps, LINES))).returncode == 0
     return start
