@@ -1,0 +1,17 @@
+"""Whether two memories on one subject cannot both hold: the same sentence with another number, version or `not`."""
+
+from reverie.dream.snapshot import Snapshot
+from reverie.lifecycle.likeness import contradictions
+from reverie.memory import Memory
+
+SHARED_WORDS = 0.5
+"""Two texts that share fewer of their words are about different things, whatever numbers they name."""
+
+
+def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return why both cannot hold; nothing if they can."""
+    ours, theirs = snapshot.reading.of(one), snapshot.reading.of(other)
+    fewer, more = sorted((ours.words, theirs.words), key=len)
+    if not fewer or len(fewer & more) < SHARED_WORDS * len(more):
+        return ()
+    return contradictions(one.content, other.content)
