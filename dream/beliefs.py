@@ -44,7 +44,7 @@ def doubted(belief: Memory) -> float:
 def is_due(belief: Memory, now: datetime) -> bool:
     """Say whether a belief has lain untouched for so long that it is worth a look."""
     touched = max(belief.created_at, belief.updated_at, belief.last_accessed_at or belief.created_at)
-    return now - touched >= UNTOUCHED * 2 ** min(belief.confirmations, _MOST_DOUBLINGS)
+    return now - touched >= UNTOUCHED * float(2 ** min(belief.confirmations, _MOST_DOUBLINGS))
 
 
 def _probed(place: int, belief: Memory, snapshot: Snapshot, judge: Judge) -> Deed | None:

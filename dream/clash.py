@@ -2,6 +2,7 @@
 
 from reverie.dream.snapshot import Snapshot
 from reverie.lifecycle.likeness import contradictions
+from reverie.lifecycle.restatement import restates
 from reverie.memory import Memory
 
 SHARED_WORDS = 0.5
@@ -14,4 +15,5 @@ def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
     fewer, more = sorted((ours.words, theirs.words), key=len)
     if not fewer or len(fewer & more) < SHARED_WORDS * len(more):
         return ()
-    return contradictions(one.content, other.content)
+    found = contradictions(one.content, other.content)
+    return () if found and restates(one.content, other.content) else found

@@ -27,7 +27,7 @@ from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.storage.filters import equals, one_of
 from reverie.storage.lock import ProcessLock
-from reverie.storage.nights import Night, Nights
+from reverie.storage.nights import Night, Nights, NightStatus
 from reverie.storage.prune import fold_old_logs, old_logs
 from reverie.storage.questions import OPEN, WITHDRAWN, Questions
 from reverie.storage.rows import Embedded
@@ -170,7 +170,7 @@ async def recover(store: MemoryStore, now: datetime) -> list[str]:
         async with store.changing():
             await take_back(store, night.id, await store.journal.of_batch(night.id), actor="dream", at=now)
             await withdraw_questions(store, list(night.report.get("questions", ())))
-            ended = "undone" if night.status == "undoing" else "rolled back"
+            ended: NightStatus = "undone" if night.status == "undoing" else "rolled back"
             await nights.write(
                 Night(id=night.id, started_at=night.started_at, finished_at=now, status=ended, report=night.report)
             )

@@ -65,7 +65,11 @@ def a_snapshot(memories: Sequence[Memory], **parts: Any) -> Snapshot:
 
 
 def planned(
-    memories: Sequence[Memory], *steps: StepName, judge: Judge | None = None, settings: Settings = SETTINGS, **parts: Any
+    memories: Sequence[Memory],
+    *steps: StepName,
+    judge: Judge | None = None,
+    settings: Settings = SETTINGS,
+    **parts: Any,
 ) -> Plan:
     """Plan a night over these memories."""
     return plan_night(a_snapshot(memories, **parts), settings, judge or Rules(), steps or tuple(STEPS))
