@@ -19,6 +19,9 @@ from reverie.settings import Settings
 UNTOUCHED = timedelta(days=14)
 """After this long a belief is due to be looked at again; each confirmation doubles the time."""
 
+MOST_OPEN_QUESTIONS = 50
+"""More than this nobody answers; the rest waits until some are."""
+
 CONFIDENCE_KEPT = 0.6
 CONFIDENCE_FLOOR = 0.2
 BY_CODE = "code_scan"
@@ -30,10 +33,18 @@ _SHOWN = 300
 
 def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Challenge what evidence speaks against; confirm what the code bears out."""
-    deeds = [
-        deed for place, belief in enumerate(snapshot.memories) if (deed := _probed(place, belief, snapshot, judge))
-    ]
-    return Proposal(tuple(deeds))
+    doubtful = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
+    room = MOST_OPEN_QUESTIONS - len(doubtful)
+    deeds: list[Deed] = []
+    for place, belief in enumerate(snapshot.memories):
+        if belief.id in doubtful or not _is_belief(belief):
+            continue
+        deed = _probed(place, belief, snapshot, judge, may_ask=room > 0)
+        if deed is not None:
+            deeds.append(deed)
+            room -= sum(question.settled is None for question in deed.questions)
+    notes = ("more doubts wait until some of the open questions are answered",) if room <= 0 and deeds else ()
+    return Proposal(tuple(deeds), notes)
 
 
 def doubted(belief: Memory) -> float:
@@ -47,15 +58,20 @@ def is_due(belief: Memory, now: datetime) -> bool:
     return now - touched >= UNTOUCHED * float(2 ** min(belief.confirmations, _MOST_DOUBLINGS))
 
 
-def _probed(place: int, belief: Memory, snapshot: Snapshot, judge: Judge) -> Deed | None:
-    if belief.layer not in _BELIEF_LAYERS or belief.kind in DREAMT_KINDS or belief.status != "active":
-        return None
-    if belief.pinned:
-        return None
+def _is_belief(memory: Memory) -> bool:
+    return (
+        memory.layer in _BELIEF_LAYERS
+        and memory.kind not in DREAMT_KINDS
+        and memory.status == "active"
+        and not memory.pinned
+    )
+
+
+def _probed(place: int, belief: Memory, snapshot: Snapshot, judge: Judge, *, may_ask: bool) -> Deed | None:
     check = snapshot.checks.get(belief.id)
-    if check is not None and check.refuted:
+    if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
-    for newer, reasons in _against(place, belief, snapshot):
+    for newer, reasons in _against(place, belief, snapshot) if may_ask else ():
         deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge)
         if deed is not None:
             return deed

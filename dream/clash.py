@@ -10,7 +10,15 @@ SHARED_WORDS = 0.5
 
 
 def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return why both cannot hold; nothing if they can."""
+    """Return why both cannot hold; nothing if they can. Each pair is compared once a night."""
+    pair = (one.id, other.id)
+    known = snapshot.reading.clashes.get(pair)
+    if known is None:
+        known = snapshot.reading.clashes[pair] = _compared(one, other, snapshot)
+    return known
+
+
+def _compared(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
     ours, theirs = snapshot.reading.of(one), snapshot.reading.of(other)
     fewer, more = sorted((ours.words, theirs.words), key=len)
     if not fewer or len(fewer & more) < SHARED_WORDS * len(more):

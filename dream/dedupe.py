@@ -97,18 +97,19 @@ class _Alike:
         self._counts = {memory.id: forms for memory, forms in zip(held, self._forms, strict=True)}
         frequency = Counter(form for forms in self._forms for form in set(forms))
         self._prefixes = [_rarest(forms, frequency) for forms in self._forms]
-        self._by_token: dict[tuple[str, str], list[int]] = {}
-        for place, memory in enumerate(held):
+        # What restates has the same numbers, names and paths: most texts have hardly anybody to be compared with.
+        self._shelf = [(memory.project, memory.layer, snapshot.reading.of(memory).facts) for memory in held]
+        self._by_token: dict[tuple[tuple[str, str, int], str], list[int]] = {}
+        for place, shelf in enumerate(self._shelf):
             for form in self._prefixes[place]:
-                self._by_token.setdefault((memory.project, form), []).append(place)
+                self._by_token.setdefault((shelf, form), []).append(place)
 
     def candidates(self, place: int) -> Iterator[Memory]:
         """Yield the older memories that may be near-identical, the latest first."""
-        project = self._held[place].project
         length = len(self._forms[place])
         seen: set[int] = set()
         for form in self._prefixes[place]:
-            for other in _after(self._by_token[project, form], place)[:_MOST_COMPARED]:
+            for other in _after(self._by_token[self._shelf[place], form], place)[:_MOST_COMPARED]:
                 shorter, longer = sorted((length, len(self._forms[other])))
                 if other not in seen and shorter > CONTRADICTION_SIMILARITY * longer:
                     seen.add(other)

@@ -3,7 +3,6 @@
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.lifecycle.fate import fate_of
 from reverie.lifecycle.verdict import LetGo
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -13,13 +12,9 @@ CURVE_RULES = frozenset({"archived", "low-value"})
 
 def forget(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Let go of what retention and worth say is over."""
+    fates = ((memory, snapshot.fates.of(memory, snapshot.now, settings).goes) for memory in snapshot.memories)
     return Proposal(
-        tuple(
-            letting_go(memory, verdict, snapshot)
-            for memory in snapshot.memories
-            if (verdict := fate_of(memory, snapshot.now, settings.retention, settings.tier))
-            and verdict.rule in CURVE_RULES
-        )
+        tuple(letting_go(memory, goes, snapshot) for memory, goes in fates if goes and goes.rule in CURVE_RULES)
     )
 
 

@@ -57,6 +57,35 @@ def near_pairs(vectors: Matrix, groups: Sequence[str]) -> Near:
     return Near(tuple(places), tuple(cosines))
 
 
+def carried(near: Near, stayed: Sequence[int], came: Sequence[int], vectors: Matrix, groups: Sequence[str]) -> Near:
+    """Return the neighbours after some rows went and a few came, without looking at the others again.
+
+    `stayed` gives for each row its place before, or -1; only the rows that came are compared with all.
+    """
+    now_at = np.full(len(near.places), -1, np.int32)
+    for place, before in enumerate(stayed):
+        if before >= 0:
+            now_at[before] = place
+    places: list[NDArray[np.int32]] = []
+    cosines: list[NDArray[np.float32]] = []
+    for before in stayed:
+        found = now_at[near.places[before]] if before >= 0 else np.empty(0, np.int32)
+        kept = found >= 0
+        places.append(found[kept])
+        cosines.append(near.cosines[before][kept] if before >= 0 else np.empty(0, np.float32))
+    everyone = np.arange(len(vectors), dtype=np.int32)
+    labels = np.asarray(groups)
+    for row in came:
+        line = np.where(labels == groups[row], vectors @ vectors[row], -1.0).astype(np.float32)
+        best = _best(line, everyone, row)
+        places[row], cosines[row] = everyone[best], line[best]
+        for other in best:
+            at = int(np.searchsorted(-cosines[other], -line[other]))
+            places[other] = np.insert(places[other], at, row)
+            cosines[other] = np.insert(cosines[other], at, line[other])
+    return Near(tuple(places), tuple(cosines))
+
+
 def _best(line: Matrix, candidates: NDArray[np.int32], row: int) -> NDArray[np.intp]:
     close = np.flatnonzero((line >= LEAST_COSINE) & (candidates != row))
     if len(close) > MOST_NEIGHBOURS:

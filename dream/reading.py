@@ -15,6 +15,7 @@ _ORDINARY = (
     "we you he she they it this that there here what how why who hi hey thanks oh wow api url json http https id"
 )
 _NO_ENTITY: Final = frozenset(_ORDINARY.split())
+_FACTS: Final = ("number", "version", "path", "name", "negation")
 _SHORTEST_ENTITY = 3
 _LONGEST_ENTITY = 60
 _IS_FLAG = re.compile(r"-")
@@ -22,9 +23,10 @@ _IS_FLAG = re.compile(r"-")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A text's tokens, its words without regard to order, and the people, services, modules and tools it names."""
+    """A text's tokens, a fingerprint of its facts, its words, and the people, services and tools it names."""
 
     forms: tuple[str, ...]
+    facts: int
     words: frozenset[str]
     entities: tuple[str, ...]
 
@@ -34,6 +36,8 @@ class Reading:
 
     def __init__(self) -> None:
         self._read: dict[str, Read] = {}
+        self.clashes: dict[tuple[str, str], tuple[str, ...]] = {}
+        """What was found between two memories; see clash.py."""
 
     def of(self, memory: Memory) -> Read:
         """Return what a memory's text says."""
@@ -47,6 +51,7 @@ def _read(memory: Memory) -> Read:
     tokens = tokens_of(memory.content)
     return Read(
         tuple(sys.intern(token.form) for token in tokens),
+        hash(tuple(sorted(token.form for token in tokens if token.kind in _FACTS and token.shown != "One"))),
         frozenset(sys.intern(token.form) for token in tokens if token.kind == "word"),
         tuple(dict.fromkeys(sys.intern(name) for name in _entities(memory, tokens))),
     )

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reverie.dream.evidence import Check
-from reverie.dream.neighbours import Near, near_pairs
+from reverie.dream.fates import Fates
+from reverie.dream.neighbours import Near, carried, near_pairs
 from reverie.dream.plan import Change, Deed
 from reverie.dream.reading import Reading
 from reverie.lifecycle.lasting import LIVING
@@ -20,6 +21,14 @@ Embed = Callable[[Sequence[str]], Vectors]
 
 DREAMT_KINDS = frozenset({"peer_card", "bridge", "digest"})
 """What a dream writes about other memories; it does not dream about its own dreams."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evening:
+    """Neighbours as they were first found, and the place of each memory among them."""
+
+    near: Near
+    places: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +52,9 @@ class Snapshot:
     old_accesses: int = 0
     old_events: int = 0
     reading: Reading = field(default_factory=Reading)
+    fates: Fates = field(default_factory=Fates)
+    evening: "Evening | None" = None
+    """Who lay near whom when the night began, for snapshots later in it."""
 
     @cached_property
     def by_id(self) -> dict[str, Memory]:
@@ -52,7 +64,13 @@ class Snapshot:
     @cached_property
     def near(self) -> Near:
         """Which memories of one project lie close to each other."""
-        return near_pairs(self.vectors, [memory.project for memory in self.memories])
+        projects = [memory.project for memory in self.memories]
+        if self.evening is None:
+            return near_pairs(self.vectors, projects)
+        came = [place for place, memory in enumerate(self.memories) if memory.id not in self.evening.places]
+        told = [place for place in came if self.memories[place].kind not in DREAMT_KINDS]
+        stayed = [self.evening.places.get(memory.id, -1) for memory in self.memories]
+        return carried(self.evening.near, stayed, told, self.vectors, projects)
 
     @property
     def told(self) -> tuple[Memory, ...]:
@@ -75,8 +93,12 @@ class Snapshot:
         asked = [question for deed in deeds for question in deed.questions]
         living = in_order(memory for memory in held.values() if memory.status in LIVING)
         same = len(living) == len(self.memories) and not written
+        evening = self.evening
+        if evening is None and "near" in self.__dict__:
+            evening = Evening(self.near, {memory.id: place for place, memory in enumerate(self.memories)})
         after = replace(
             self,
+            evening=evening,
             memories=living,
             vectors=self.vectors if same else _stacked([vectors[memory.id] for memory in living], self.vectors),
             asked={**self.asked, **{question.id: question.settled or "open" for question in asked}},

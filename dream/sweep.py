@@ -51,16 +51,16 @@ def plan_sweep(
 
 def sweep(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Move up what has earned it, make core, and let go of what is past its time to live or its tier."""
-    plan = plan_sweep(snapshot.memories, snapshot.now, settings.retention, settings.tier)
-    moves = [
-        _moving(memory, move)
-        for memory, move in plan.moves
-        if not (move.to == "semantic" and memory.id in snapshot.demoted)
-    ]
-    gone = [
-        letting_go(memory, verdict, snapshot) for memory, verdict in plan.let_go if verdict.rule not in CURVE_RULES
-    ]
-    return Proposal((*gone, *map(_making_core, plan.cores), *moves))
+    deeds: list[Deed] = []
+    for memory in snapshot.memories:
+        fate = snapshot.fates.of(memory, snapshot.now, settings)
+        if fate.goes and fate.goes.rule not in CURVE_RULES:
+            deeds.append(letting_go(memory, fate.goes, snapshot))
+        if fate.becomes_core:
+            deeds.append(_making_core(memory))
+        if fate.moves and not (fate.moves.to == "semantic" and memory.id in snapshot.demoted):
+            deeds.append(_moving(memory, fate.moves))
+    return Proposal(tuple(deeds))
 
 
 def _moving(memory: Memory, move: Move) -> Deed:

@@ -89,9 +89,12 @@ def test_a_server_that_does_not_say_what_it_used_is_charged_in_full(api, model):
 def test_many_calls_never_pass_the_budget(api):
     api.script = [says(GOOD, prompt_tokens=100, completion_tokens=100)]
     model = model_with(cents=1.0)
-    with pytest.raises(BudgetSpent):
-        for _ in range(1000):
+    for _ in range(1000):
+        try:
             ask(model)
+        except BudgetSpent:
+            break
+    assert len(api.requests) < 1000
     assert 0 < model.spent_cents <= 1.0
     model.close()
 
