@@ -11,8 +11,8 @@ from typing import Any
 from reverie.dream.plan import question_id
 from reverie.errors import InvalidInput
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES
-from reverie.memory import Memory
-from reverie.storage.batch import Edit, write_batch
+from reverie.memory import Layer, Memory
+from reverie.storage.batch import Edit, remove_strays, write_batch
 from reverie.storage.journal import Event
 from reverie.storage.nights import Nights
 from reverie.storage.questions import OPEN, Asked, Questions
@@ -118,6 +118,7 @@ async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, 
             removed.append(memory)
     await store.journal.write(_recorded(store, batch, edits, removed, actor=actor, at=at))
     await write_batch(store, (), edits, removed)
+    await remove_strays(store, _homes(histories, present, edits))
     return Undone(tuple(edit.after.id for edit in edits) + tuple(memory.id for memory in removed), tuple(left))
 
 
@@ -149,6 +150,15 @@ def as_before(memory: Memory, history: Sequence[Event]) -> tuple[Memory, list[st
     if kept:  # it has a later history: when it was last changed is part of that
         values.pop("updated_at", None)
     return replace(memory, **values), kept
+
+
+def _homes(
+    histories: Mapping[str, Sequence[Event]], present: Mapping[str, Memory], edits: Sequence[Edit]
+) -> dict[str, Layer]:
+    """Return where each memory that the batch moved lives now."""
+    after = {edit.after.id: edit.after for edit in edits}
+    moved = [one for one, history in histories.items() if any("layer" in event.before for event in history)]
+    return {one: after.get(one, present[one]).layer for one in moved if one in present}
 
 
 def _without_share(name: str, before: Any, after: Any, now: Any) -> Any:

@@ -4,12 +4,12 @@ New rows are written before anything is retired, so a crash leaves a duplicate, 
 caller's: it is written first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from reverie.memory import Layer, Memory
+from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.filters import one_of
 from reverie.storage.rows import FIELDS, Embedded, column_value, to_table
 from reverie.storage.schema import memory_schema
@@ -76,6 +76,14 @@ async def _move(store: MemoryStore, moves: Sequence[Edit]) -> None:
             rows = await store.database.table(source).rows([*FIELDS, "search_text", "vector"], here)
             await store.database.table(target).upsert(_as_now(rows, part))
             await store.database.table(source).delete(here)
+
+
+async def remove_strays(store: MemoryStore, homes: Mapping[str, Layer]) -> None:
+    """Take away second rows that a move, cut short, left in another layer than the one a memory lives in."""
+    for layer in LAYERS:
+        elsewhere = [memory_id for memory_id, home in homes.items() if home != layer]
+        if elsewhere and await store.database.table(layer).count(one_of("id", elsewhere)):
+            await store.database.table(layer).delete(one_of("id", elsewhere))
 
 
 def _as_now(rows: pa.Table, memories: dict[str, Memory]) -> pa.Table:
