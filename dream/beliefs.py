@@ -75,7 +75,7 @@ def _probed(place: int, belief: Memory, snapshot: Snapshot, judge: Judge, *, may
         deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge)
         if deed is not None:
             return deed
-    if check is not None and check.verdict == "verified" and is_due(belief, snapshot.now):
+    if check is not None and check.checked.freshness == "verified" and is_due(belief, snapshot.now):
         return _confirmed(belief, check.receipt)
     return None
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -146,6 +146,7 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
     memories, vectors = await read_whole(store, where)
     asked = await Questions(store.database.table("questions")).all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
+    checks = await asyncio.to_thread(_checked, dreamer.evidence, memories)
     return Snapshot(
         now=now,
         memories=in_order(memories),
@@ -156,7 +157,8 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
         open_questions={one.id: (one.kind, one.memory_ids) for one in asked if one.status == OPEN},
         bridges_asked_lately=sum(one.kind == "bridge" and now - one.asked_at < _LATELY for one in asked),
         demoted=frozenset(await _demoted(store, memories, now)),
-        checks=await asyncio.to_thread(_checked, dreamer.evidence, memories),
+        checks=checks,
+        restored=await _restored(store, memories, checks),
         old_accesses=accesses,
         old_events=events,
     )
@@ -192,7 +194,7 @@ async def _write(dreamer: Dreamer, snapshot: Snapshot, plan: Plan, prunes: bool)
             await nights.write(begun)
             await applying.write(batch, embedded, store, now)
         if prunes and (snapshot.old_accesses or snapshot.old_events):
-            await fold_old_logs(store, now - KEEP_LOGS_FOR)
+            await fold_old_logs(store, now - KEEP_LOGS_FOR, now)
         await _withdraw_moot(store, plan)
         await nights.write(Night(id=dream_id, started_at=now, finished_at=now, status="done", report=report))
     return told
@@ -291,6 +293,19 @@ def _checked(evidence: Evidence, memories: Sequence[Memory]) -> dict[str, Check]
         return {}
     found = ((memory.id, evidence.check(memory)) for memory in memories)
     return {memory_id: check for memory_id, check in found if check is not None}
+
+
+async def _restored(
+    store: MemoryStore, memories: Sequence[Memory], checks: Mapping[str, Check]
+) -> dict[str, datetime]:
+    """Return when memories whose evidence is gone were last brought back: older failures no longer count."""
+    restored: dict[str, datetime] = {}
+    for memory in memories:
+        if memory.id in checks and checks[memory.id].checked.freshness == "missing" and memory.status == "challenged":
+            events = await store.journal.about(memory.id)
+            back = [event.at for event in events if event.action in ("restored", "undone")]
+            restored |= {memory.id: max(back)} if back else {}
+    return restored
 
 
 async def _uninterrupted(work: Awaitable[Told]) -> Told:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reverie.dream.cluster import missing_facts
-from reverie.dream.gate import may_be_shown
+from reverie.dream.gate import shown
 from reverie.dream.judge import BeliefVerdict, DayNote, Rules
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
 from reverie.lifecycle.restatement import facts_of
@@ -84,7 +84,7 @@ class ModelJudge:
 
     def still_holds(self, belief: Memory, evidence: Sequence[str]) -> BeliefVerdict | None:
         """Return the model's verdict on the evidence; unsure is None."""
-        data = {"note": belief.content, "evidence": list(evidence)}
+        data = {"note": shown(belief.content), "evidence": [shown(line) for line in evidence]}
         answer = self._ask("belief", _BELIEF, data, {"verdict": str}, 50)
         match answer:
             case {"verdict": "outdated"}:
@@ -127,9 +127,8 @@ class ModelJudge:
 def _shown(memories: Sequence[Memory]) -> dict[str, Any]:
     return {
         "notes": [
-            {"id": memory.id, "when": f"{memory.happened_at:%Y-%m-%d}", "text": memory.content}
+            {"id": memory.id, "when": f"{memory.happened_at:%Y-%m-%d}", "text": shown(memory.content)}
             for memory in memories
-            if may_be_shown(memory)
         ]
     }
 

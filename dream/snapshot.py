@@ -49,6 +49,8 @@ class Snapshot:
     demoted: frozenset[str] = frozenset()
     """Memories whose last move was someone's demotion."""
     checks: Mapping[str, Check] = field(default_factory=dict)
+    restored: Mapping[str, datetime] = field(default_factory=dict)
+    """When memories about to drift away were last brought back by somebody."""
     old_accesses: int = 0
     old_events: int = 0
     reading: Reading = field(default_factory=Reading)

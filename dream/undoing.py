@@ -34,7 +34,7 @@ class Undone:
 
 
 async def undo_night(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
-    """Undo a whole dream, or one answer in review; call it inside `changing()`.
+    """Undo a whole dream, one answer in review, or another batch of changes; call it inside `changing()`.
 
     Raises:
         InvalidInput: if there is no such dream, or nothing of it is left to undo.
@@ -42,7 +42,7 @@ async def undo_night(store: MemoryStore, given: str, *, actor: str, at: datetime
     nights = Nights(store.database.table("dreams"))
     found = await nights.named(given)
     if len(found) != 1:
-        return await _undo_answer(store, given, actor=actor, at=at)
+        return await _undo_batch(store, given, actor=actor, at=at)
     night = found[0]
     if night.status in ("undone", "rolled back"):
         raise InvalidInput("dream_id", f"{night.id} is {night.status} already", "`reverie dreams` lists the others.")
@@ -59,14 +59,15 @@ async def undo_night(store: MemoryStore, given: str, *, actor: str, at: datetime
     return undone
 
 
-async def _undo_answer(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
+async def _undo_batch(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
     questions = Questions(store.database.table("questions"))
     asked = await questions.named(given)
-    events = await store.journal.of_batch(asked[0].id) if len(asked) == 1 else []
+    batch = asked[0].id if len(asked) == 1 else given
+    events = await store.journal.of_batch(batch)
     if not events:
         raise InvalidInput("dream_id", f"no dream has the id {given!r}", "`reverie dreams` lists them.")
-    undone = await take_back(store, asked[0].id, events, actor=actor, at=at)
-    await questions.close([asked[0].id], OPEN)
+    undone = await take_back(store, batch, events, actor=actor, at=at)
+    await questions.close([one.id for one in asked], OPEN)
     return undone
 
 

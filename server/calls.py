@@ -15,7 +15,6 @@ from reverie.tools.status import status
 __all__ = [
     "brief",
     "consolidate",
-    "consolidate",
     "forget",
     "index_codebase",
     "inspect",

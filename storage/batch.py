@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.filters import one_of
-from reverie.storage.rows import FIELDS, Embedded, column_value, to_table
+from reverie.storage.rows import FIELDS, Embedded, column_value, passage_rows, to_table
 from reverie.storage.schema import memory_schema
-from reverie.storage.store import MemoryStore, passage_rows
+from reverie.storage.store import MemoryStore
 
 _AT_ONCE = 2_000
 

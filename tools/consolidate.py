@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reverie.dream.cycle import Dreamer, Tell, Told, dream, say_nothing
-from reverie.dream.evidence import Evidence, NoEvidence
+from reverie.dream.evidence import Evidence, ProjectEvidence
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.model_judge import ModelJudge
 from reverie.dream.plan import StepName
@@ -66,8 +66,8 @@ async def consolidate(
 
 
 def evidence_for(workspace: Workspace) -> Evidence:
-    """Return what looks at the code of this session's project: the one place where codebase/ is connected."""
-    return NoEvidence()
+    """Return what looks at the code of this session's project: the one place where the two are connected."""
+    return ProjectEvidence(workspace.evidence, workspace.here.project)
 
 
 async def _apart(work: Any) -> Told:

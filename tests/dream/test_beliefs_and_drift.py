@@ -1,15 +1,23 @@
 """Beliefs are challenged by evidence only; drift mends, challenges, and lets go last of all."""
 
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from reverie.codebase.evidence import Checked
 from reverie.dream.beliefs import CONFIDENCE_FLOOR, doubted, is_due
 from reverie.dream.evidence import Check
 from reverie.dream.judge import BeliefVerdict, Rules
+from reverie.embeddings.tiny import TinyEmbedder
 from reverie.memory import Anchor, Memory
+from reverie.settings import Settings
+from reverie.tools.consolidate import consolidate
+from reverie.tools.remember import Request, remember
+from reverie.tools.review import review
+from reverie.tools.workspace import Workspace
 from tests.dream.conftest import NOW, a_memory, planned
 
 OLD = a_memory(1, "The Billing service listens on port 8080 in production")
@@ -97,7 +105,7 @@ def test_confidence_is_lowered_to_a_floor_and_never_raised(confidence, expected)
 
 def test_what_the_code_bears_out_is_confirmed_once_and_due_again_later():
     anchored = replace(OLD, anchors=(Anchor(path="a.py", freshness="verified"),))
-    check = Check("verified", "a.py is as it was", anchored.anchors)
+    check = Check(Checked("verified", anchored.anchors), "a.py is as it was")
     [deed] = planned([anchored], "beliefs", checks={OLD.id: check}).deeds
     assert deed.changes[0].values == {"confirmed_by": ("code_scan",), "confirmations": 1}
     confirmed = replace(anchored, confirmed_by=("code_scan",), confirmations=1, updated_at=NOW)
@@ -107,7 +115,7 @@ def test_what_the_code_bears_out_is_confirmed_once_and_due_again_later():
 
 
 def test_what_the_code_refutes_is_challenged_with_the_receipt():
-    check = Check("changed", "config.toml says port 9999", (), refuted=True)
+    check = Check(Checked("unanchored"), "config.toml says port 9999", refuted=True)
     [deed] = planned([OLD], "beliefs", checks={OLD.id: check}).deeds
     assert deed.changes[0].values["status_reason"] == "challenged: config.toml says port 9999"
     assert deed.questions[0].evidence == ("config.toml says port 9999",)
@@ -119,6 +127,10 @@ SEEN = replace(OLD, anchors=(Anchor(path="src/billing.py", freshness="verified")
 GONE = Anchor(path="src/billing.py", freshness="missing")
 
 
+def looked(freshness, anchor, note="") -> Check:
+    return Check(Checked(freshness, (anchor,), note), note)
+
+
 def drifted(memory: Memory, check: Check, now=NOW):
     plan = planned([memory], "drift", checks={memory.id: check}, now=now)
     return plan, plan.morning.by_id.get(memory.id)
@@ -126,40 +138,99 @@ def drifted(memory: Memory, check: Check, now=NOW):
 
 def test_a_moved_anchor_is_mended():
     moved = Anchor(path="src/billing.py", freshness="moved", now_at="lib/billing.py")
-    _, after = drifted(SEEN, Check("moved", "found at lib/billing.py", (moved,)))
+    _, after = drifted(SEEN, looked("moved", moved))
     assert after is not None
-    assert (after.anchors, after.status) == ((moved,), "active")
+    assert (after.anchors[0].now_at, after.status) == ("lib/billing.py", "active")
 
 
-def test_a_missing_anchor_challenges_and_only_weeks_of_absence_let_go():
-    missing = Check("missing", "src/billing.py is not there", (GONE,))
+def test_a_missing_anchor_challenges_and_only_three_days_of_absence_let_go():
+    missing = looked("missing", GONE, "src/billing.py is gone")
     memory: Memory | None = SEEN
-    fates = []
-    for night in range(9):
+    for day in range(3):
         assert memory is not None
-        plan, memory = drifted(memory, missing, NOW + timedelta(days=night))
-        fates.append(memory.status if memory else plan.deeds[0].changes[0].values["status_reason"])
-        again, _ = drifted(memory, missing, NOW + timedelta(days=night, minutes=5)) if memory else (plan, None)
-        assert memory is None or again.is_empty
-        if memory is None:
-            break
-    assert fates == ["challenged"] * 7 + ["drift"]
+        plan, memory = drifted(memory, missing, NOW + timedelta(days=day))
+        if memory is not None:
+            assert memory.status == "challenged"
+            assert drifted(memory, missing, NOW + timedelta(days=day, minutes=5))[0].is_empty
+    assert memory is None
+    assert plan.deeds[0].changes[0].values["status"] == "expired"
 
 
 def test_what_is_found_again_is_active_again():
-    _, challenged = drifted(SEEN, Check("missing", "not there", (GONE,)))
+    _, challenged = drifted(SEEN, looked("missing", GONE, "gone"))
     assert challenged is not None
-    back = Anchor(path="src/billing.py", freshness="verified")
-    _, after = drifted(challenged, Check("verified", "there", (back,)))
+    _, after = drifted(challenged, looked("verified", Anchor(path="src/billing.py", freshness="verified")))
     assert after is not None
-    assert (after.status, after.status_reason, after.anchors) == ("active", None, (back,))
+    assert (after.status, after.status_reason) == ("active", None)
 
 
 def test_what_cannot_be_looked_at_is_never_held_against_a_memory():
-    plan, _ = drifted(SEEN, Check("unverifiable", "no project here", (GONE,)))
+    plan, _ = drifted(SEEN, looked("unverifiable", replace(GONE, freshness="unverifiable")))
     assert plan.is_empty
 
 
 def test_a_pinned_memory_does_not_drift():
-    plan, _ = drifted(replace(SEEN, pinned=True), Check("missing", "not there", (GONE,)))
+    plan, _ = drifted(replace(SEEN, pinned=True), looked("missing", GONE))
     assert plan.is_empty
+
+
+# -- in a real repository ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A real git repository with a manifest and a module."""
+    root = tmp_path / "repo"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "billing.py").write_text("def charge():\n    return 8080\n")
+    (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["numpy>=2.2"]\n')
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    return root
+
+
+@pytest.fixture
+async def at_work(home, clock, repository):
+    """A session in that repository."""
+    root = repository
+    workspace = await Workspace.open(Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=root)
+    yield workspace, root
+    await workspace.close()
+
+
+@pytest.mark.anyio
+async def test_a_dream_in_a_repository_follows_a_deleted_file_for_three_days(at_work, clock):
+    workspace, root = at_work
+    kept = await remember(workspace, Request(content="Charging is done in src/billing.py", layer="semantic"))
+    (root / "src" / "billing.py").unlink()
+    seen = []
+    for _ in range(3):
+        await consolidate(workspace, steps=["drift"])
+        memory = await workspace.store.resolve(kept.id)
+        seen.append(memory.status)
+        clock.advance(days=1)
+    assert seen == ["challenged", "challenged", "expired"]
+
+
+@pytest.mark.anyio
+async def test_a_dream_refutes_what_the_manifest_contradicts_and_shows_the_receipt(at_work, clock):
+    workspace, root = at_work
+    kept = await remember(workspace, Request(content="We depend on numpy 2.2.1 in pyproject.toml", layer="semantic"))
+    (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["numpy>=3.0"]\n')
+    clock.advance(days=1)
+    told = await consolidate(workspace, steps=["beliefs"])
+    assert (await workspace.store.resolve(kept.id)).status == "challenged"
+    [question] = (await review(workspace)).questions
+    assert question["id"] == told.questions[0]
+    assert any("pyproject.toml" in line for line in question["evidence"])
+
+
+@pytest.mark.anyio
+async def test_a_dream_confirms_an_old_belief_that_the_code_bears_out(at_work, clock):
+    workspace, _ = at_work
+    kept = await remember(workspace, Request(content="Charging is done in src/billing.py", layer="semantic"))
+    clock.advance(days=15)
+    await consolidate(workspace, steps=["beliefs"])
+    memory = await workspace.store.resolve(kept.id)
+    assert (memory.confirmations, memory.confirmed_by) == (1, ("code_scan",))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reverie.codebase.evidence import Checked
 from reverie.dream.evidence import Check
 from reverie.dream.judge import BeliefVerdict, DayNote, Rules
 from reverie.dream.planning import plan_night
@@ -76,7 +77,7 @@ def stores(draw: st.DrawFn) -> tuple[list[Memory], dict[str, Check]]:
         if verdict:
             anchor = Anchor(path=f"src/{number}.py", freshness=verdict)
             memory = replace(memory, anchors=(replace(anchor, freshness="unverifiable"),))
-            checks[memory.id] = Check(verdict, f"looked at {anchor.path}", (anchor,), refuted=draw(st.booleans()))
+            checks[memory.id] = Check(Checked(verdict, (anchor,)), f"looked at {number}", refuted=draw(st.booleans()))
         memories.append(memory)
     return memories, checks
 

@@ -1,5 +1,6 @@
 """Logs past ninety days are folded; memories and their counts are not touched."""
 
+import json
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -34,11 +35,12 @@ async def test_old_accesses_and_events_are_folded_into_counts(
     [step] = told.steps
     assert step.notes == [
         "2 accesses past 90 days, already in the counts",
-        "2 events past 90 days, folded into counts",
+        "3 events past 90 days, folded into counts",
     ]
     assert to_record(await workspace.store.resolve(kept.id)) == before
     assert await workspace.store.database.table("accesses").count() == 0
-    assert (await workspace.store.database.read_meta())["events folded: remembered"] == "2"
+    [folded] = await workspace.store.journal.about("")
+    assert json.loads(folded.reason or "")["counts"] == {"moved": 1, "remembered": 2}
     [demotion] = await workspace.store.journal.about(down.id)
     assert demotion.actor == "demote"
     assert (await night("prune")).steps[0].notes == []
