@@ -8,6 +8,9 @@ ReverieError
 ├── MoveRefused             a memory cannot go to that layer
 ├── TooMuch                 one session asks for more than it may
 ├── EmbedderError           text could not be turned into a vector
+├── ModelError              the language model gave no usable answer
+│   ├── ModelNonsense       it answered, but not in the form asked for
+│   └── BudgetSpent         one more call would pass the budget
 └── StoreError
     ├── StoreUnavailable    the data folder cannot be read or written
     ├── StoreDamaged        a table cannot be read
@@ -70,6 +73,27 @@ class TooMuch(ReverieError):
 
 class EmbedderError(ReverieError):
     """Text could not be turned into a vector."""
+
+
+class ModelError(ReverieError):
+    """The language model gave no usable answer."""
+
+
+class ModelNonsense(ModelError):
+    """The language model answered, but not in the form it was asked for."""
+
+
+class BudgetSpent(ModelError):
+    """One more call to the language model would pass the budget."""
+
+    def __init__(self, spent_cents: float, call_cents: float, budget_cents: float) -> None:
+        super().__init__(
+            f"The language model was not asked: {spent_cents:.3f} cents are spent, this call may cost "
+            f"{call_cents:.3f}, and the budget is {budget_cents:g}. Raise budget_cents to allow it."
+        )
+        self.spent_cents = spent_cents
+        self.call_cents = call_cents
+        self.budget_cents = budget_cents
 
 
 class StoreError(ReverieError):

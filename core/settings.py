@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from reverie.errors import SettingError
 from reverie.memory import TIERS, Tier
 
+DreamMode = Literal["auto", "manual"]
 RetentionMode = Literal["huber", "l2", "elastic", "exponential", "power", "lifespan", "strength"]
 RETENTION_MODES: tuple[RetentionMode, ...] = get_args(RetentionMode)
 
@@ -81,6 +82,24 @@ MAX_DISTANCE = Setting(
     "1.4",
     "Vector hits farther away than this (L2 on unit vectors) are not recalled; `filtered` counts them.",
 )
+LLM = Setting(
+    "REVERIE_LLM",
+    "`openai:MODEL`",
+    "none: dreams judge by rules, and you or your assistant through `review`",
+    "A language model for dreams. Uses OPENAI_API_KEY and OPENAI_BASE_URL.",
+)
+LLM_PRICE = Setting(
+    "REVERIE_LLM_PRICE",
+    "dollars for a million tokens in and out, such as `0.15/0.60`",
+    "OpenAI's list price; for a model that is not on it, `10/30`",
+    "What the model's calls are counted at before they are sent; a local model costs `0/0`.",
+)
+DREAM = Setting(
+    "REVERIE_DREAM",
+    "`auto` or `manual`",
+    "auto",
+    "Whether a server that is idle dreams by itself once a day.",
+)
 CLOCK = Setting(
     "REVERIE_CLOCK",
     "a shift such as `+90d` or `-2h`, or an ISO moment",
@@ -88,7 +107,19 @@ CLOCK = Setting(
     "Moves the clock, for tests, demos and forecasts.",
 )
 
-TABLE: tuple[Setting, ...] = (HOME, DOMAIN, PROJECT, EMBEDDER, RETENTION, TIER, MAX_DISTANCE, CLOCK)
+TABLE: tuple[Setting, ...] = (
+    HOME,
+    DOMAIN,
+    PROJECT,
+    EMBEDDER,
+    RETENTION,
+    TIER,
+    MAX_DISTANCE,
+    LLM,
+    LLM_PRICE,
+    DREAM,
+    CLOCK,
+)
 
 OF_A_DOMAIN: tuple[Setting, ...] = (RETENTION, TIER)
 """What a section `[domains.NAME]` of reverie.toml may set: how that domain forgets."""
@@ -107,6 +138,9 @@ class Settings:
     retention: RetentionMode = "huber"
     tier: Tier | None = None
     max_distance: float = 1.4
+    llm: str | None = None
+    llm_price: tuple[float, float] | None = None
+    dream: DreamMode = "auto"
     clock: str | None = None
 
     @property
@@ -146,6 +180,9 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         retention=_retention(values),
         tier=_tier(values),
         max_distance=_distance(values),
+        llm=_llm(values),
+        llm_price=_price(values),
+        dream=_dream(values),
         clock=values.get(CLOCK),
     )
 
@@ -282,3 +319,36 @@ def _distance(values: Mapping[Setting, str]) -> float:
     if not 0.0 <= distance <= 2.0:
         raise SettingError(MAX_DISTANCE.variable, value, MAX_DISTANCE.takes)
     return distance
+
+
+def _llm(values: Mapping[Setting, str]) -> str | None:
+    value = values.get(LLM)
+    if value is None:
+        return None
+    provider, _, model = value.partition(":")
+    if provider != "openai" or not model.strip():
+        raise SettingError(LLM.variable, value, LLM.takes)
+    return value
+
+
+def _price(values: Mapping[Setting, str]) -> tuple[float, float] | None:
+    value = values.get(LLM_PRICE)
+    if value is None:
+        return None
+    parts = value.split("/")
+    try:
+        prices = [float(part) for part in parts]
+    except ValueError:
+        prices = []
+    if len(prices) != 2 or not all(0.0 <= price <= 10_000.0 for price in prices):
+        raise SettingError(LLM_PRICE.variable, value, LLM_PRICE.takes)
+    return prices[0], prices[1]
+
+
+def _dream(values: Mapping[Setting, str]) -> DreamMode:
+    value = values.get(DREAM, DREAM.default)
+    if value == "auto":
+        return "auto"
+    if value == "manual":
+        return "manual"
+    raise SettingError(DREAM.variable, value, DREAM.takes)

@@ -1,14 +1,21 @@
-"""The sweep: what has earned a move, what has become core, and what is due to be let go. Plans only."""
+"""The sweep: what has earned a move, what has become core, and what is due to be let go. Plans only.
+
+The background sweep uses the whole plan. In a dream, what the curve lets go is the business of `forget`.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from reverie.dream.forget import CURVE_RULES, letting_go
+from reverie.dream.judge import Judge
+from reverie.dream.plan import Change, Deed, Proposal
+from reverie.dream.snapshot import Snapshot
 from reverie.lifecycle.fate import fate_of, move_of
 from reverie.lifecycle.promotion import becomes_core
 from reverie.lifecycle.verdict import LetGo, Move
 from reverie.memory import Memory, Tier
-from reverie.settings import RetentionMode
+from reverie.settings import RetentionMode, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +47,28 @@ def plan_sweep(
         tuple(memory for memory in staying if becomes_core(memory)),
         len(held),
     )
+
+
+def sweep(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Move up what has earned it, make core, and let go of what is past its time to live or its tier."""
+    deeds: list[Deed] = []
+    for memory in snapshot.memories:
+        fate = snapshot.fates.of(memory, snapshot.now, settings)
+        if fate.goes and fate.goes.rule not in CURVE_RULES:
+            deeds.append(letting_go(memory, fate.goes, snapshot))
+        if fate.becomes_core:
+            deeds.append(_making_core(memory))
+        if fate.moves and not (fate.moves.to == "semantic" and memory.id in snapshot.demoted):
+            deeds.append(_moving(memory, fate.moves))
+    return Proposal(tuple(deeds))
+
+
+def _moving(memory: Memory, move: Move) -> Deed:
+    change = Change(memory_id=memory.id, action="moved", reason=move.reason, values={"layer": move.to})
+    return Deed(summary=f"{memory.layer} → {move.to}", changes=(change,))
+
+
+def _making_core(memory: Memory) -> Deed:
+    reason = f"recalled {memory.access_count} times in {len(set(memory.sessions))} sessions"
+    change = Change(memory_id=memory.id, action="made core", reason=reason, values={"core": True})
+    return Deed(summary="made core", changes=(change,))

@@ -8,6 +8,7 @@ from mcp.types import CallToolResult, TextContent
 
 from reverie.guard.fence import REFERENCE, fresh_fence, harmless, harmless_line
 from reverie.tools.results import (
+    Consolidated,
     Forgotten,
     Indexed,
     Inspected,
@@ -15,6 +16,7 @@ from reverie.tools.results import (
     Pinned,
     Remembered,
     Restored,
+    Reviewed,
     Revised,
     Status,
 )
@@ -48,6 +50,10 @@ def told(result: Any) -> str:
             return _told_indexed(result)
         case Status():
             return _told_status(result)
+        case Consolidated():
+            return _told_dream(result)
+        case Reviewed():
+            return _told_review(result)
         case Inspected():
             whole = fresh_fence().around(harmless(json.dumps(result.memories, ensure_ascii=False)))
             return f"{REFERENCE}\n{whole}"
@@ -90,6 +96,27 @@ def _told_status(result: Status) -> str:
         f"active memories: {layers or 'none yet'}; index {result.index_state}; {result.disk_bytes / 1e6:.1f} MB",
     ]
     return "\n".join(lines + [f"note: {note}" for note in result.health])
+
+
+def _told_dream(result: Consolidated) -> str:
+    head = "A dream would:" if result.dry_run else f"Dream {result.dream_id}:"
+    lines = [f"{step.name}: {'; '.join(step.notes)}" for step in result.steps if step.notes]
+    skipped = sum(len(step.skipped) for step in result.steps)
+    tail = [f"{skipped} set aside (pinned, or changed meanwhile)"] if skipped else []
+    if result.questions:
+        tail.append(f"{len(result.questions)} new questions: see review")
+    if result.cost_cents:
+        tail.append(f"cost {result.cost_cents:g} cents")
+    return "\n".join([head, *(lines or ["nothing to do"]), *tail])
+
+
+def _told_review(result: Reviewed) -> str:
+    lines = [f"{one['question_id']}: {one['verdict']}" for one in result.resolved]
+    for question in result.questions:
+        lines.append(f"[{question['id']}] {question['ask']} ({' | '.join(question['verdicts'])})")
+        lines += [f"  evidence: {line}" for line in question["evidence"]]
+        lines += [f"  {memory['id']}: {memory['content']}" for memory in question["memories"]]
+    return "\n".join(lines) or "No questions are open."
 
 
 def _listed(ids: list[str]) -> str:

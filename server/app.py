@@ -38,6 +38,9 @@ INSTRUCTIONS = (
 
 _PAUSE_AFTER_HANDSHAKE = 0.02
 
+StepName = Literal[
+    "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
+]
 Hidden = Literal["expired", "superseded", "quarantined"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -94,6 +97,7 @@ def build_server(parts: Parts, pace: Pace | None = None) -> ReverieServer:
     _add_writing_tools(server, parts)
     _add_reading_tools(server, parts)
     _add_upkeep_tools(server, parts)
+    _add_dream_tools(server, parts)
     add_resources(server, parts)
     add_prompts(server, parts)
     for tool in server._tool_manager.list_tools():
@@ -368,5 +372,40 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
             return answer(await calls.pin(workspace, id, pinned=pinned))
+
+        return await _called(parts, call)
+
+
+def _add_dream_tools(server: ReverieServer, parts: Parts) -> None:
+    @server.tool(structured_output=True, annotations=_hints(destroys=True, repeatable=True))
+    async def consolidate(
+        context: Context[Any, Any],
+        dry_run: bool = False,
+        steps: list[StepName] = [],  # noqa: B006 - only ever read
+        project: str = "",
+        budget_cents: Annotated[float, Field(ge=0)] = 20,
+    ) -> Annotated[CallToolResult, results.Consolidated]:
+        """When work pauses: merge, forget, check and tidy memories. restore(dream_id) undoes it."""
+
+        async def tell(done: int, total: int, message: str) -> None:
+            await context.report_progress(done, total, message)
+
+        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+            told = await calls.consolidate(
+                workspace, dry_run=dry_run, steps=steps, project=project, budget_cents=budget_cents, tell=tell
+            )
+            return answer(told)
+
+        return await _called(parts, call)
+
+    @server.tool(structured_output=True, annotations=_hints(destroys=True))
+    async def review(
+        decisions: Annotated[list[dict[str, str]], Field(description="{question_id, verdict, text}")] = [],  # noqa: B006
+        limit: int = 10,
+    ) -> Annotated[CallToolResult, results.Reviewed]:
+        """When a dream left questions: read them without decisions, then answer."""
+
+        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+            return answer(await calls.review(workspace, decisions, limit))
 
         return await _called(parts, call)

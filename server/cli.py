@@ -68,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     curves.add_argument("--png", metavar="FILE", help="write a picture instead; needs reverie-mcp[plots]")
     forecast = _command(commands, "forecast", "say what would be let go, moved and kept; change nothing")
     forecast.add_argument("--days", type=float, default=90.0, help="how far ahead")
+    _add_dream(commands)
     export = _command(commands, "export", "write every memory to a JSON Lines file")
     export.add_argument("file", metavar="FILE", help="where to; - for stdout")
     export.add_argument("--project", default="", help="only the memories of this project")
@@ -109,6 +110,19 @@ def _add_remember(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("--pin", action="store_true", help="never let it go")
     parser.add_argument("--supersedes", default="", metavar="ID", help="the memory that it replaces")
     parser.add_argument("--valence", type=float, default=0.0, metavar="-1..1", help="how bad or good it was")
+
+
+def _add_dream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    dream = _command(commands, "dream", "sleep on what was learned: merge, forget, check, tidy; for cron too")
+    dream.add_argument("--dry-run", action="store_true", help="show what it would do, by reason; change nothing")
+    _add_list(dream, "--steps", "only these steps")
+    dream.add_argument("--project", default="", help="only the memories of this project")
+    dream.add_argument(
+        "--budget-cents", type=float, default=20.0, metavar="CENTS", help="for a language model, if one is set"
+    )
+    dreams = _command(commands, "dreams", "list the dreams, tell one, or undo it")
+    dreams.add_argument("id", metavar="ID", nargs="?", default="", help="the dream to tell")
+    dreams.add_argument("--undo", action="store_true", help="put everything back as it was before that dream")
 
 
 def _add_recall(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

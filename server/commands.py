@@ -156,6 +156,21 @@ async def _reembed(settings: Settings, given: Namespace) -> int:
     return await run_reembed(settings, given)
 
 
+async def _dream(settings: Settings, given: Namespace) -> int:
+    from reverie.server.sleeping import run_dream
+
+    async with opened(settings) as workspace:
+        await workspace.warm()
+        return await run_dream(workspace, given)
+
+
+async def _dreams(settings: Settings, given: Namespace) -> int:
+    from reverie.server.sleeping import run_dreams
+
+    async with opened(settings) as workspace:
+        return await run_dreams(workspace, given)
+
+
 async def _curves(settings: Settings, given: Namespace) -> int:
     from reverie.server.seeing import run_curves
 
@@ -191,6 +206,8 @@ _COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]
     "purge": _purge,
     "quarantine": _quarantine,
     "reembed": _reembed,
+    "dream": _dream,
+    "dreams": _dreams,
     "curves": _curves,
     "forecast": _forecast,
     "index": _index,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,9 @@ SECONDS_AT_EXIT = 5.0
 
 SECONDS_BETWEEN_SWEEPS = 300.0
 """Working memories move on after half an hour: looking every five minutes is near enough."""
+
+SECONDS_IDLE = 60.0
+"""A server that has not been called for so long may dream."""
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +45,7 @@ class Parts:
         self._folder = folder
         self._opening: asyncio.Task[Workspace] | None = None
         self._behind: asyncio.Task[None] | None = None
+        self._last_call = time.monotonic()
 
     def start(self) -> None:
         """Begin to open in the background."""
@@ -54,6 +59,7 @@ class Parts:
             ReverieError: if it cannot be opened. The next call tries again, so a mended setting or folder
                 needs no restart.
         """
+        self._last_call = time.monotonic()
         self.start()
         opening = self._opening
         assert opening is not None  # noqa: S101 - start() has just seen to it
@@ -63,6 +69,10 @@ class Parts:
         if self._opening is opening:  # or else another call has begun to open the new one
             self._opening = None
         return await self.workspace()
+
+    def idle_seconds(self) -> float:
+        """Return how long nobody has called."""
+        return time.monotonic() - self._last_call
 
     async def close(self) -> None:
         """Write what waits; called when the client has gone.
@@ -82,13 +92,15 @@ class Parts:
 
         # Read here and not at start: a wrong setting is told by the first answer, where somebody sees it.
         workspace = await Workspace.open(self._load_settings(), folder=self._folder)
-        self._behind = asyncio.create_task(_behind_the_answers(workspace))
+        self._behind = asyncio.create_task(_behind_the_answers(workspace, self.idle_seconds))
         return workspace
 
 
-async def _behind_the_answers(workspace: "Workspace") -> None:
+async def _behind_the_answers(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
     await workspace.warm()
-    await asyncio.gather(_sweep_while_serving(workspace), give_back_while_serving())
+    await asyncio.gather(
+        _sweep_while_serving(workspace), _dream_while_serving(workspace, idle_seconds), give_back_while_serving()
+    )
 
 
 async def _sweep_while_serving(workspace: "Workspace") -> None:
@@ -101,6 +113,20 @@ async def _sweep_while_serving(workspace: "Workspace") -> None:
         except ReverieError as error:
             log.warning("The sweep was put off: %s", error)
         await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)
+
+
+async def _dream_while_serving(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
+    """Dream once a day, when nobody has called for a while; other sessions on the store count as one with this."""
+    from reverie.tools.nightly import dream_if_due
+
+    while workspace.settings.dream == "auto":
+        await asyncio.sleep(SECONDS_IDLE)
+        if idle_seconds() < SECONDS_IDLE:
+            continue
+        try:
+            await dream_if_due(workspace)
+        except ReverieError as error:
+            log.warning("The dream was put off: %s", error)
 
 
 def _failed(task: "asyncio.Task[Workspace]") -> bool:

@@ -19,12 +19,14 @@ from reverie.storage.tombstones import bury
 _AT_ONCE = timedelta(0)
 _BLANK = "[purged]"
 _WORTH_BLANKING = 8  # a title of a letter or two stands in every report
+_QUOTING = ("peer_card", "digest", "bridge")
 
 
 async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, at: datetime) -> None:
     """Leave nothing of these memories but the fact that they were purged. Call it inside `changing()`."""
     if not memories:
         return
+    memories = [*memories, *await _quoting(store, memories)]
     ids = [memory.id for memory in memories]
     bury(store.database, (memory.content for memory in memories))  # first: a purge cut short is finished by another
     layers = dict.fromkeys(memory.layer for memory in memories)
@@ -62,6 +64,13 @@ async def _drop_leftovers(store: MemoryStore) -> None:
         if free:
             for path in [folder / "staging", *folder.glob("dropped-*")]:
                 await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+
+
+async def _quoting(store: MemoryStore, memories: Sequence[Memory]) -> list[Memory]:
+    """Return the cards, digests and bridges that repeat what is purged; the next dream writes them anew."""
+    ids = [memory.id for memory in memories]
+    resting = has_any("derived_from", ids) & one_of("kind", _QUOTING) & equals("source", "dream")
+    return [memory for memory in await store.find(resting) if memory.id not in ids]
 
 
 async def _rewrite(table: Table) -> None:

@@ -151,6 +151,10 @@ class Table:
 
         await self._do(write)
 
+    async def merge(self, rows: pa.Table) -> None:
+        """Set the given columns of the rows that have these ids; other columns and rows stay as they are."""
+        await retried(self.name, lambda: self.lance.merge_insert("id").when_matched_update_all().execute(rows))
+
     async def update(self, where: Condition, values: Mapping[str, Any]) -> None:
         """Set columns of the matching rows to literal values, leaving every other column as it is."""
         await self.update_by({column: literal(value) for column, value in values.items()}, where)

@@ -1,6 +1,7 @@
-"""Bringing back what was let go, or undoing one recorded change.
+"""Bringing back what was let go, or undoing one recorded change or a whole dream.
 
-What comes back counts as recalled, and the next sweep does not take it away again.
+A memory that comes back counts as recalled, and the next sweep does not take it away again. A dream is undone to the
+letter instead: every field as it was before, and nothing counted.
 """
 
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from reverie.dream.undoing import undo_night
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.reprieve import reprieved
@@ -42,7 +44,7 @@ async def restore(
         if ids:
             return await _restore_memories(workspace, checked_ids(ids), now)
         if dream_id:
-            return await _undo(workspace, await _dream(workspace, dream_id), now)
+            return await _undo_dream(workspace, dream_id, now)
         return await _undo(workspace, [await _event(workspace, event_id)], now)
 
 
@@ -90,11 +92,11 @@ async def _event(workspace: Workspace, event_id: str) -> Event:
     return event
 
 
-async def _dream(workspace: Workspace, dream_id: str) -> list[Event]:
-    events = await workspace.store.journal.of_batch(dream_id)
-    if not events:
-        raise InvalidInput("dream_id", f"no dream has the id {dream_id!r}", "Use status to see the last one.")
-    return events
+async def _undo_dream(workspace: Workspace, dream_id: str, now: datetime) -> Restored:
+    """Take back a night, or what one answer in review did, if the id is a question's."""
+    undone = await undo_night(workspace.store, dream_id, actor="restore", at=now)
+    workspace.upkeep.note_write()
+    return Restored(list(undone.restored), [Skipped(memory_id, reason) for memory_id, reason in undone.left])
 
 
 async def _undo(workspace: Workspace, events: list[Event], now: datetime) -> Restored:

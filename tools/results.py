@@ -149,6 +149,38 @@ class Status:
     health: list[str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class StepDone:
+    """What one step of a dream did, or in a dry run would do."""
+
+    name: str
+    planned: int
+    applied: int
+    skipped: list[Skipped]
+    notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consolidated:
+    """What a dream did, or in a dry run would do."""
+
+    dream_id: str
+    dry_run: bool
+    steps: list[StepDone]
+    changes: list[dict[str, str]]
+    questions: list[str]
+    cost_cents: float
+    duration_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reviewed:
+    """What still waits for an answer, and what was decided."""
+
+    questions: list[dict[str, Any]]
+    resolved: list[dict[str, str]]
+
+
 @dataclass(frozen=True)
 class Briefing:
     """What a session should start with."""

@@ -7,8 +7,10 @@ from pathlib import Path
 from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.errors import StoreError
 from reverie.memory import LAYERS, STATUSES
+from reverie.moments import iso
 from reverie.settings import unknown_variables
 from reverie.storage.filters import equals
+from reverie.tools.dreams import last_dream
 from reverie.tools.results import Status
 from reverie.tools.workspace import Workspace
 from reverie.version import __version__
@@ -28,11 +30,16 @@ async def status(workspace: Workspace) -> Status:
         project=workspace.here.project,
         embedder=workspace.embedder.stamp,
         index_state=workspace.index_state,
-        last_dream=None,
+        last_dream=await _last_dream(workspace),
         disk_bytes=await asyncio.to_thread(_disk_bytes, Path(workspace.settings.domain_uri)),
         version=__version__,
         health=damage + _health(workspace),
     )
+
+
+async def _last_dream(workspace: Workspace) -> str | None:
+    night = await last_dream(workspace)
+    return None if night is None else f"{night.id} at {iso(night.started_at)} ({night.status})"
 
 
 async def _counts(workspace: Workspace, layer: str) -> dict[str, int]:

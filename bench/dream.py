@@ -1,0 +1,254 @@
+"""The dream in figures: how it grows from 10,000 to 100,000 memories, what recall feels of it, what its rules merge.
+
+    python bench/dream.py                               everything
+    python bench/dream.py --only scale --sizes 10000,30000,100000
+    python bench/dream.py --only merge --data ../shared/data
+
+Stores are filled with the notes of notes.py, over 400 days and eight projects; vectors are words hashed into 384
+dimensions, so that no hours go by on embedding.
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import random
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
+
+import numpy as np
+from notes import notes, questions
+
+from reverie.storage.lance import import_lancedb
+
+import_lancedb()
+
+from reverie.dream.neighbours import LEAST_COSINE, near_pairs  # noqa: E402 - after the import above
+from reverie.embeddings.embedder import Embedding  # noqa: E402
+from reverie.identity import content_hash  # noqa: E402
+from reverie.lifecycle.restatement import restates  # noqa: E402
+from reverie.lifecycle.trust import trust_of  # noqa: E402
+from reverie.memory import Memory  # noqa: E402
+from reverie.settings import Settings  # noqa: E402
+from reverie.storage.batch import write_batch  # noqa: E402
+from reverie.storage.rows import Embedded  # noqa: E402
+from reverie.tools.consolidate import consolidate  # noqa: E402
+from reverie.tools.recall import Request, recall  # noqa: E402
+from reverie.tools.workspace import Workspace  # noqa: E402
+
+DIMENSIONS = 384
+NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
+SIZES = (10_000, 30_000, 100_000)
+_ROWS_AT_ONCE = 5_000
+_WORDS: dict[str, tuple[int, float]] = {}
+
+
+class HashedWords:
+    """Words hashed into 384 dimensions with a sign: near for texts that share words."""
+
+    stamp = f"hashed:{DIMENSIONS}"
+    dimensions = DIMENSIONS
+    ready = True
+
+    def warm(self) -> None:
+        """Do nothing."""
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """Embed each text by its words."""
+        return [Embedding(_vector(text)) for text in texts]
+
+
+def _vector(text: str) -> np.ndarray:
+    vector = np.zeros(DIMENSIONS, np.float32)
+    for word in text.lower().split():
+        place = _WORDS.get(word)
+        if place is None:
+            number = int.from_bytes(blake2b(word.encode(), digest_size=4).digest())
+            place = _WORDS[word] = number % DIMENSIONS, 1.0 if number & 0x10000 else -1.0
+        vector[place[0]] += place[1]
+    return vector / max(float(np.linalg.norm(vector)), 1e-6)
+
+
+def memories(count: int) -> list[Memory]:
+    """Return a store's worth of notes: five of a hundred said twice, some recalled, some old and worthless."""
+    dice = random.Random(3)  # noqa: S311 - a benchmark must repeat itself
+    texts = notes(count - count // 20)
+    texts += [dice.choice(texts).replace(" the ", " the  ") for _ in range(count // 20)]
+    made = []
+    for number, text in enumerate(texts):
+        created = NOW - timedelta(days=400 * dice.random() ** 1.5)
+        source = dice.choices(("human", "ai", "ingest"), (0.25, 0.55, 0.2))[0]
+        accesses = dice.choices((0, 1, 3, 6, 12), (0.6, 0.2, 0.1, 0.07, 0.03))[0]
+        last = created + (NOW - created) * dice.random() if accesses else None
+        made.append(
+            Memory(
+                id=f"b{number:09}",
+                content=text,
+                content_hash=content_hash(text),
+                title=text[:60],
+                kind=dice.choice(("fact", "event", "decision", "how_to")),
+                layer=dice.choices(("episodic", "semantic", "procedural"), (0.6, 0.3, 0.1))[0],
+                project=f"project-{dice.randrange(8)}",
+                source=source,
+                trust=trust_of(source),
+                importance=round(dice.random(), 2),
+                stability=0.3,
+                created_at=created,
+                happened_at=created,
+                updated_at=created,
+                access_count=accesses,
+                last_accessed_at=last,
+                access_times=(last,) * min(accesses, 3) if last else (),
+                embedder=HashedWords.stamp,
+            )
+        )
+    return made
+
+
+async def filled(folder: Path, count: int) -> Workspace:
+    """Open a store with so many memories in it."""
+    workspace = await Workspace.open(
+        Settings(home=str(folder)), embedder=HashedWords(), clock=lambda: NOW, folder=folder
+    )
+    held = memories(count)
+    for start in range(0, count, _ROWS_AT_ONCE):
+        part = [Embedded(memory, _vector(memory.content)) for memory in held[start : start + _ROWS_AT_ONCE]]
+        async with workspace.store.changing():
+            await write_batch(workspace.store, part)
+    for layer in ("episodic", "semantic", "procedural"):
+        await workspace.store.database.table(layer).tidy(timedelta(0))
+    return workspace
+
+
+async def scale(sizes: Sequence[int]) -> None:
+    """Print how long a first and a second night take, and the exponent between the first and the last size."""
+    print("| memories | first night | second night | changes | questions | peak memory |")
+    print("|---|---|---|---|---|---|")
+    seconds = []
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            workspace = await filled(Path(folder), size)
+            stages: dict[str, float] = {}
+            began = last = time.perf_counter()
+            stage = ""
+
+            async def tell(done: int, total: int, message: str, stages: dict[str, float] = stages) -> None:
+                nonlocal last, stage
+                now = time.perf_counter()
+                if stage:
+                    stages[stage] = stages.get(stage, 0.0) + now - last
+                stage, last = message, now
+
+            first = await consolidate(workspace, tell=tell)
+            took = time.perf_counter() - began
+            began = time.perf_counter()
+            second = await consolidate(workspace)
+            again = time.perf_counter() - began
+            assert not any(step.planned for step in second.steps), "the second night at one moment found work"
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            changes = sum(step.applied for step in first.steps)
+            print(
+                f"| {size:,} | {took:.1f} s | {again:.1f} s | {changes:,} | {len(first.questions)} | {peak:,.0f} MB |"
+            )
+            print("  " + ", ".join(f"{name} {spent:.1f}" for name, spent in stages.items()), file=sys.stderr)
+            seconds.append(took)
+            await workspace.close()
+    if len(sizes) > 1:
+        exponent = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
+        print(f"\nTime grows with the number of memories to the power of {exponent:.2f}.")
+
+
+async def meanwhile(size: int) -> None:
+    """Print how long recall takes alone, and while the same process dreams."""
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = await filled(Path(folder), size)
+
+        async def asked(query: str) -> float:
+            began = time.perf_counter()
+            await recall(workspace, Request(query=query, project="project-1"))
+            return (time.perf_counter() - began) * 1000
+
+        for query in questions(10):
+            await asked(query)
+        alone = [await asked(query) for query in questions(60)]
+        dreaming = asyncio.create_task(consolidate(workspace))
+        during = []
+        for query in questions(10_000, seed=5):
+            if dreaming.done():
+                break
+            during.append(await asked(query))
+            await asyncio.sleep(0.02)
+        await dreaming
+        await workspace.close()
+    quiet, busy = statistics.median(alone), statistics.median(during)
+    print(
+        f"recall at {size:,}, alone: p50 {quiet:.1f} ms; while dreaming: p50 {busy:.1f} ms over {len(during)} asked"
+    )
+    print(f"that is {busy / quiet:.2f} × (aim: < 2 ×); p95 {sorted(during)[int(len(during) * 0.95)]:.1f} ms")
+
+
+def graph(size: int) -> None:
+    """Print how many of the truly near pairs the cells find."""
+    vectors = np.stack([_vector(text) for text in notes(size)])
+    near = near_pairs(vectors, ["p"] * size)
+    sample = range(0, size, max(1, size // 500))
+    wanted = found = 0
+    for row in sample:
+        line = vectors @ vectors[row]
+        line[row] = -1.0
+        best = np.argsort(-line)[:10]
+        truly = {int(other) for other in best if line[other] >= LEAST_COSINE}
+        wanted += len(truly)
+        found += len(truly & {int(other) for other in near.places[row]})
+    print(
+        f"of the ten nearest above {LEAST_COSINE}, the cells find {found / max(1, wanted):.1%} at {size:,} ({wanted})"
+    )
+
+
+def merge(data: Path) -> None:
+    """Print what the merge rules do on pairs of sentences whose relation people have judged."""
+    path = data / "sick-dev.jsonl"
+    if not path.exists():
+        print(f"{path} is not there; give --data. (Sentence pairs for research use; see the README of the data.)")
+        return
+    pairs = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    contradicting = [pair for pair in pairs if pair["label"] == "contradiction"]
+    same = [pair for pair in pairs if pair["label"] == "entailment" and pair["relatedness"] >= 4.8]
+    neutral = [pair for pair in pairs if pair["label"] == "neutral"]
+    for name, chosen in (("contradiction", contradicting), ("entailment ≥ 4.8", same), ("neutral", neutral)):
+        fused = sum(restates(pair["a"], pair["b"]) for pair in chosen)
+        print(f"{name}: fused {fused} of {len(chosen)} ({fused / len(chosen):.1%})")
+
+
+def main() -> int:
+    """Measure what was asked for and print it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="scale,recall,graph,merge")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    given = parser.parse_args()
+    sizes = [int(size) for size in given.sizes.split(",")]
+    chosen = given.only.split(",")
+    if "scale" in chosen:
+        asyncio.run(scale(sizes))
+    if "recall" in chosen:
+        asyncio.run(meanwhile(min(sizes)))
+    if "graph" in chosen:
+        graph(min(sizes))
+    if "merge" in chosen:
+        merge(given.data)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

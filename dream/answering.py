@@ -1,0 +1,178 @@
+"""What an answer to a question does: checked first, then one journalled batch under the question's id."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from reverie.dream import applying
+from reverie.dream.cluster import merging, missing_facts, title_of
+from reverie.dream.gate import may_be_written
+from reverie.dream.plan import Change, Deed, New, dreamt_id
+from reverie.dream.snapshot import Snapshot, in_order
+from reverie.dream.synthesis import bridging
+from reverie.embeddings.embedder import Embedder
+from reverie.errors import InvalidInput
+from reverie.identity import content_hash
+from reverie.lifecycle.lasting import LIVING
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import Memory
+from reverie.storage.questions import OPEN, Asked, Questions
+from reverie.storage.rows import Embedded
+from reverie.storage.store import MemoryStore
+from reverie.storage.whole import mark_of
+
+ACTOR = "review"
+_NEED_A_TEXT = ("merge", "bridge", "revise")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to one question."""
+
+    question: Asked
+    verdict: str
+    text: str
+
+
+def checked_decision(question: Asked, verdict: str, text: str) -> Decision:
+    """Return an answer that the question takes.
+
+    Raises:
+        InvalidInput: naming what is wrong; nothing is changed then.
+    """
+    if question.status != OPEN:
+        raise InvalidInput(
+            "question_id", f"{question.id} is {question.status}, not open", "See review for those that are."
+        )
+    allowed = question.body.get("verdicts", [])
+    if verdict not in allowed:
+        raise InvalidInput(
+            "verdict", f"{verdict!r} is no verdict on {question.id}", f"It takes: {', '.join(allowed)}."
+        )
+    if verdict in _NEED_A_TEXT and not may_be_written(text):
+        raise InvalidInput("text", f"{verdict} needs a text", "Give the text that is to be remembered.")
+    return Decision(question, verdict, text.strip())
+
+
+async def apply_decision(store: MemoryStore, embedder: Embedder, decision: Decision, now: datetime) -> list[str]:
+    """Do what an answer asks for and close its question; return the ids of what was changed or written.
+
+    Raises:
+        InvalidInput: if the memories it is about are not what they were, or the text leaves a fact out.
+    """
+    question = decision.question
+    vectors = await asyncio.to_thread(embedder.embed, [decision.text]) if decision.verdict in _NEED_A_TEXT else []
+    async with store.changing():
+        memories = await store.get(list(question.memory_ids))
+        doubt = await _doubt(store, question)
+        deed = _deed(decision, _living(question, memories), doubt, now)
+        if deed is not None:
+            snapshot = _around(memories, now, embedder)
+            marks = {memory.id: mark_of(memory) for memory in memories.values()}
+            batch = applying.batched([deed], snapshot, marks, store, question.id, ACTOR)
+            embedded = [Embedded(memory, vectors[0].vector, vectors[0].passages) for memory in batch.added if vectors]
+            await applying.write(batch, embedded, store, now)
+        await Questions(store.database.table("questions")).close([question.id], decision.verdict)
+    if deed is None:
+        return []
+    return [*(new.memory.id for new in deed.news), *(change.memory_id for change in deed.changes)]
+
+
+def _deed(decision: Decision, memories: Sequence[Memory], doubt: Mapping[str, Any], now: datetime) -> Deed | None:
+    first = memories[0]
+    match decision.verdict:
+        case "merge":
+            lost = missing_facts(decision.text, memories)
+            if lost:
+                raise InvalidInput(
+                    "text", f"it leaves out {', '.join(lost[:5])}", "Keep every number, name, date and path."
+                )
+            return merging(memories, decision.text, now)
+        case "bridge":
+            subjects = decision.question.body.get("about", [])
+            return Deed(summary="bridge written", news=(bridging(subjects, memories, decision.text, now),))
+        case "outdated":
+            return _superseded(first, memories[1], now) if len(memories) > 1 else _let_go(first, "refuted", now)
+        case "revise":
+            return _revised(first, decision.text, now)
+        case "forget":
+            return _let_go(first, "review", now)
+        case "holds":
+            return _held(first, doubt)
+        case _:
+            return None  # separate, no_bridge: everything stays as it is
+
+
+def _superseded(old: Memory, newer: Memory, now: datetime) -> Deed:
+    reason = f"out of date: {newer.id} says what holds now"
+    values = {"status": "superseded", "superseded_by": newer.id, "expired_at": now, "status_reason": reason}
+    return Deed(
+        summary="superseded", changes=(Change(memory_id=old.id, action="superseded", reason=reason, values=values),)
+    )
+
+
+def _let_go(memory: Memory, why: str, now: datetime) -> Deed:
+    values = {"status": "expired", "expired_at": now, "status_reason": why}
+    change = Change(memory_id=memory.id, action="forgotten", reason="by an answer in review", values=values)
+    return Deed(summary="let go", changes=(change,))
+
+
+def _revised(old: Memory, text: str, now: datetime) -> Deed:
+    new = replace(
+        old,
+        id=dreamt_id(now, "revise", old.id, text),
+        content=text,
+        content_hash=content_hash(text),
+        title=title_of(text),
+        source="ai",
+        trust=min(old.trust, trust_of("ai")),
+        confidence=1.0,
+        derived_from=(old.id,),
+        created_at=now,
+        happened_at=now,
+        updated_at=now,
+        status="active",
+        status_reason=None,
+        expired_at=None,
+    )
+    reason = f"revised as {new.id}"
+    values = {"status": "superseded", "superseded_by": new.id, "expired_at": now, "status_reason": reason}
+    change = Change(memory_id=old.id, action="superseded", reason=reason, values=values)
+    return Deed(summary="revised", news=(New(memory=new, reason="revised in review"),), changes=(change,))
+
+
+def _held(belief: Memory, doubt: Mapping[str, Any]) -> Deed | None:
+    """Return what takes a doubt away again: the status and the confidence from before it."""
+    if belief.status != "challenged":
+        return None
+    values = {"status": "active", "status_reason": None, "confidence": doubt.get("confidence", belief.confidence)}
+    change = Change(memory_id=belief.id, action="upheld", reason="by an answer in review", values=values)
+    return Deed(summary="upheld", changes=(change,))
+
+
+async def _doubt(store: MemoryStore, question: Asked) -> Mapping[str, Any]:
+    """Return what stood in a belief before it was challenged."""
+    events = await store.journal.about(question.memory_ids[0]) if question.kind == "belief" else []
+    return next((event.before for event in reversed(events) if event.action == "challenged"), {})
+
+
+def _living(question: Asked, memories: Mapping[str, Memory]) -> list[Memory]:
+    for memory_id in question.memory_ids:
+        memory = memories.get(memory_id)
+        if memory is None or memory.status not in LIVING:
+            raise InvalidInput(
+                "question_id", f"{memory_id} is no longer there to decide about", "Leave this question out."
+            )
+        if memory.pinned and question.kind != "bridge":
+            raise InvalidInput("question_id", f"{memory_id} is pinned", "Take the pin away first, or leave it out.")
+    return [memories[memory_id] for memory_id in question.memory_ids]
+
+
+def _around(memories: Mapping[str, Memory], now: datetime, embedder: Embedder) -> Snapshot:
+    held = in_order(memories.values())
+    empty = np.empty((len(held), 0), np.float32)
+    return Snapshot(now=now, memories=held, vectors=empty, embedder=embedder.stamp, embed=lambda texts: empty)

@@ -1,0 +1,138 @@
+"""Old beliefs are challenged, with the evidence shown; never on a model's mood about a sentence alone (002-dream).
+
+Evidence is what the code on disk says, and newer memories on the same subject that differ in number, version,
+negation or value. A belief it speaks against becomes `challenged` and less sure, and a question is queued; importance
+as set is not touched. A belief that the code bears out is confirmed, and rests until it is due again.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from reverie.dream.clash import clashes
+from reverie.dream.judge import Judge
+from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
+from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
+from reverie.memory import Memory
+from reverie.moments import iso
+from reverie.settings import Settings
+
+UNTOUCHED = timedelta(days=14)
+"""After this long a belief is due to be looked at again; each confirmation doubles the time."""
+
+MOST_OPEN_QUESTIONS = 50
+"""More than this nobody answers; the rest waits until some are."""
+
+CONFIDENCE_KEPT = 0.6
+CONFIDENCE_FLOOR = 0.2
+BY_CODE = "code_scan"
+_MOST_DOUBLINGS = 4
+_BELIEF_LAYERS = ("semantic", "procedural")
+_VERDICTS: tuple[Verdict, ...] = ("outdated", "holds", "revise", "forget")
+_SHOWN = 300
+
+
+def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Challenge what evidence speaks against; confirm what the code bears out."""
+    doubtful = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
+    room = MOST_OPEN_QUESTIONS - len(doubtful)
+    deeds: list[Deed] = []
+    for place, belief in enumerate(snapshot.memories):
+        if belief.id in doubtful or not _is_belief(belief):
+            continue
+        deed = _probed(place, belief, snapshot, judge, may_ask=room > 0)
+        if deed is not None:
+            deeds.append(deed)
+            room -= sum(question.settled is None for question in deed.questions)
+    notes = ("more doubts wait until some of the open questions are answered",) if room <= 0 and deeds else ()
+    return Proposal(tuple(deeds), notes)
+
+
+def doubted(belief: Memory) -> float:
+    """Return the confidence of a belief that evidence speaks against, never below the floor."""
+    return max(min(belief.confidence, CONFIDENCE_FLOOR), belief.confidence * CONFIDENCE_KEPT)
+
+
+def is_due(belief: Memory, now: datetime) -> bool:
+    """Say whether a belief has lain untouched for so long that it is worth a look."""
+    touched = max(belief.created_at, belief.updated_at, belief.last_accessed_at or belief.created_at)
+    return now - touched >= UNTOUCHED * float(2 ** min(belief.confirmations, _MOST_DOUBLINGS))
+
+
+def _is_belief(memory: Memory) -> bool:
+    return (
+        memory.layer in _BELIEF_LAYERS
+        and memory.kind not in DREAMT_KINDS
+        and memory.status == "active"
+        and not memory.pinned
+    )
+
+
+def _probed(place: int, belief: Memory, snapshot: Snapshot, judge: Judge, *, may_ask: bool) -> Deed | None:
+    check = snapshot.checks.get(belief.id)
+    if check is not None and check.refuted and may_ask:
+        return _challenged(belief, (), (check.receipt,), snapshot, judge)
+    for newer, reasons in _against(place, belief, snapshot) if may_ask else ():
+        deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge)
+        if deed is not None:
+            return deed
+    if check is not None and check.checked.freshness == "verified" and is_due(belief, snapshot.now):
+        return _confirmed(belief, check.receipt)
+    return None
+
+
+def _against(place: int, belief: Memory, snapshot: Snapshot) -> Iterator[tuple[Memory, tuple[str, ...]]]:
+    """Yield newer memories on the same subject that cannot hold beside the belief, the nearest first."""
+    for other, _ in snapshot.near.of(place):
+        newer = snapshot.memories[other]
+        if newer.kind in DREAMT_KINDS or newer.layer == "codebase" or _when(newer) <= _when(belief):
+            continue
+        reasons = clashes(belief, newer, snapshot)
+        if reasons:
+            yield newer, reasons
+
+
+def _when(memory: Memory) -> tuple[datetime, datetime]:
+    return memory.happened_at, memory.created_at
+
+
+def _shown(newer: Memory, reasons: tuple[str, ...]) -> tuple[str, ...]:
+    said = f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}"
+    return (*reasons, said)
+
+
+def _challenged(
+    belief: Memory, newer: tuple[Memory, ...], evidence: tuple[str, ...], snapshot: Snapshot, judge: Judge
+) -> Deed | None:
+    ids = (belief.id, *(memory.id for memory in newer))
+    about = () if newer else (belief.id, *evidence)
+    if question_id("belief", ids, about) in snapshot.asked:
+        return None
+    verdict = judge.still_holds(belief, evidence)
+    question = Question(
+        kind="belief",
+        memory_ids=ids,
+        ask="Does the first memory still hold in the light of this? If not, revise gives the text that is true.",
+        evidence=evidence,
+        verdicts=_VERDICTS,
+        about=about,
+        settled="holds" if verdict == "holds" else None,
+    )
+    if verdict == "holds":
+        return Deed(summary="held against evidence", questions=(question,))
+    less_trusted = any(memory.trust < belief.trust for memory in newer)
+    if less_trusted and verdict is None:  # a stranger's word is worth a question, not a doubt
+        return Deed(summary="asked about a belief", questions=(question,))
+    against = f"{newer[0].id} says otherwise" if newer else evidence[0]
+    reason = f"challenged: {against}"  # without the other's words, which may be purged one day
+    values = {"status": "challenged", "status_reason": reason, "confidence": doubted(belief)}
+    change = Change(memory_id=belief.id, action="challenged", reason=against, values=values)
+    return Deed(summary="challenged", changes=(change,), questions=(question,))
+
+
+def _confirmed(belief: Memory, receipt: str) -> Deed | None:
+    if BY_CODE in belief.confirmed_by or belief.source == BY_CODE:
+        return None  # one voice counts once
+    voices = (*belief.confirmed_by, BY_CODE)
+    values = {"confirmed_by": voices, "confirmations": len(voices)}
+    change = Change(memory_id=belief.id, action="confirmed", reason=receipt, values=values)
+    return Deed(summary="confirmed by the code", changes=(change,))

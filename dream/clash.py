@@ -1,0 +1,27 @@
+"""Whether two memories on one subject cannot both hold: the same sentence with another number, version or `not`."""
+
+from reverie.dream.snapshot import Snapshot
+from reverie.lifecycle.likeness import contradictions
+from reverie.lifecycle.restatement import restates
+from reverie.memory import Memory
+
+SHARED_WORDS = 0.5
+"""Two texts that share fewer of their words are about different things, whatever numbers they name."""
+
+
+def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return why both cannot hold; nothing if they can. Each pair is compared once a night."""
+    pair = (one.id, other.id)
+    known = snapshot.reading.clashes.get(pair)
+    if known is None:
+        known = snapshot.reading.clashes[pair] = _compared(one, other, snapshot)
+    return known
+
+
+def _compared(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
+    ours, theirs = snapshot.reading.of(one), snapshot.reading.of(other)
+    fewer, more = sorted((ours.words, theirs.words), key=len)
+    if not fewer or len(fewer & more) < SHARED_WORDS * len(more):
+        return ()
+    found = contradictions(one.content, other.content)
+    return () if found and restates(one.content, other.content) else found

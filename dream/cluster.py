@@ -1,0 +1,210 @@
+"""Five or more memories on one thing become one that keeps every fact, if a judge can say how.
+
+A cluster is a memory with its neighbours at a cosine above 0.8, all in one scope, layer and class of trust; each
+member must be that near to at least half of the others, so that a chain of small steps is none. Cosine never
+decides: four of five contradicting pairs lie above 0.8. A second signal is needed, and no two members may
+contradict each other.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from reverie.dream.clash import clashes
+from reverie.dream.gate import may_be_written
+from reverie.dream.judge import Judge
+from reverie.dream.plan import Change, Deed, New, Proposal, Question, dreamt_id
+from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
+from reverie.identity import content_hash
+from reverie.lifecycle.inheritance import highest_importance, inherited, longest_tier
+from reverie.lifecycle.restatement import facts_of
+from reverie.memory import Memory
+from reverie.settings import Settings
+
+CLUSTER_COSINE = 0.8
+FEWEST_MEMBERS = 5
+MOST_MEMBERS = 24
+SHARED_WORDS = 0.3
+MOST_OPEN_QUESTIONS = 20
+_OVERLAP = 0.5
+_TITLE_LENGTH = 80
+
+
+def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Merge clusters that a judge can word as one; ask about the others."""
+    deeds: list[Deed] = []
+    asked = [set(ids) for kind, ids in snapshot.open_questions.values() if kind == "merge"]
+    waiting = 0
+    for members in clusters_of(snapshot):
+        question = _question(members)
+        if question.id in snapshot.asked:
+            continue
+        text = judge.merged(members)
+        if text is not None and not missing_facts(text, members) and may_be_written(text):
+            deeds.append(merging(members, text, snapshot.now))
+        elif any(_overlap(ids, members) >= _OVERLAP for ids in asked):
+            continue  # nearly the same is open already
+        elif len(asked) < MOST_OPEN_QUESTIONS:
+            asked.append({member.id for member in members})
+            deeds.append(Deed(summary="asked whether to merge", questions=(question,)))
+        else:
+            waiting += 1
+    notes = (f"{waiting} more clusters wait until some of the open questions are answered",) if waiting else ()
+    return Proposal(tuple(deeds), notes)
+
+
+def clusters_of(snapshot: Snapshot) -> list[list[Memory]]:
+    """Find coherent clusters, the largest first; nobody is in two."""
+    candidates = [
+        (place, [place, *(other for other, _ in snapshot.near.of(place, CLUSTER_COSINE))])
+        for place, memory in enumerate(snapshot.memories)
+        if _may_merge(memory) and len(snapshot.near.places[place]) >= FEWEST_MEMBERS - 1
+    ]
+    candidates.sort(key=lambda candidate: (-len(candidate[1]), snapshot.memories[candidate[0]].id))
+    taken: set[int] = set()
+    found = []
+    for place, near in candidates:
+        if place in taken:
+            continue
+        members = _coherent([other for other in near if other not in taken], place, snapshot)
+        if len(members) >= FEWEST_MEMBERS:
+            taken |= set(members)
+            found.append([snapshot.memories[member] for member in members])
+    return found
+
+
+def missing_facts(text: str, members: Sequence[Memory]) -> list[str]:
+    """Return the numbers, versions, paths and names of the members that a merged text leaves out."""
+    kept = {form for _, form in facts_of(text)} | set(text.casefold().split())
+    wanted = {form for member in members for _, form in facts_of(member.content)}
+    return sorted(wanted - kept)
+
+
+def merging(members: Sequence[Memory], text: str, now: datetime) -> Deed:
+    """Return the deed that writes one memory for several and supersedes them."""
+    merged = merged_memory(members, text, now)
+    reason = f"merged into {merged.id}"
+    values = {
+        "status": "superseded",
+        "superseded_by": merged.id,
+        "expired_at": now,
+        "status_reason": reason,
+    }
+    return Deed(
+        summary=f"merged {len(members)} into one",
+        news=(New(memory=merged, reason=f"merged from {len(members)} memories"),),
+        changes=tuple(
+            Change(memory_id=member.id, action="merged", reason=reason, values=values) for member in members
+        ),
+    )
+
+
+def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory:
+    """Lay out the one memory: it inherits recalls and the highest importance, and the lowest trust."""
+    newest = max(members, key=lambda memory: (memory.created_at, memory.id))
+    heir = replace(
+        newest,
+        source="dream",
+        access_count=0,
+        last_accessed_at=None,
+        access_times=(),
+        sessions=(),
+        confirmed_by=(),
+        stability=0.0,
+    )
+    return replace(
+        heir,
+        id=dreamt_id(now, "merge", *sorted(member.id for member in members)),
+        content=text,
+        content_hash=content_hash(text),
+        title=title_of(text),
+        kind=Counter(member.kind for member in members).most_common(1)[0][0],
+        tags=tuple(dict.fromkeys(tag for member in members for tag in member.tags)),
+        entities=tuple(dict.fromkeys(entity for member in members for entity in member.entities)),
+        branch=None,
+        session=None,
+        source_ref=None,
+        trust=min(member.trust for member in members),
+        confidence=min(member.confidence for member in members),
+        derived_from=tuple(member.id for member in members),
+        importance=highest_importance(members),
+        surprise=None,
+        created_at=now,
+        happened_at=max(member.happened_at for member in members),
+        updated_at=now,
+        core=any(member.core for member in members),
+        tier=longest_tier(members),
+        status="active",
+        status_reason=None,
+        anchors=tuple(dict.fromkeys(anchor for member in members for anchor in member.anchors)),
+        **inherited(heir, members),
+    )
+
+
+def title_of(text: str) -> str:
+    """Return the first line of a text, short enough for a list."""
+    first = text.strip().splitlines()[0].strip()
+    if len(first) <= _TITLE_LENGTH:
+        return first
+    return first[:_TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def _coherent(near: Sequence[int], centre: int, snapshot: Snapshot) -> list[int]:
+    """Keep the neighbours that belong with the centre and with each other."""
+    memories = snapshot.memories
+    heart = memories[centre]
+    fitting = [place for place in near if place == centre or _belongs(memories[place], heart, snapshot)][
+        :MOST_MEMBERS
+    ]
+    products = snapshot.vectors[fitting] @ snapshot.vectors[fitting].T > CLUSTER_COSINE
+    together = [
+        place for place, row in zip(fitting, products, strict=True) if 2 * (row.sum() - 1) >= len(fitting) - 1
+    ]
+    members: list[int] = []
+    for place in together:
+        if not any(clashes(memories[place], memories[other], snapshot) for other in members):
+            members.append(place)
+    return members
+
+
+def _belongs(memory: Memory, heart: Memory, snapshot: Snapshot) -> bool:
+    return (
+        _may_merge(memory)
+        and (memory.project, memory.layer, memory.trust) == (heart.project, heart.layer, heart.trust)
+        and _on_one_subject(memory, heart, snapshot)
+    )
+
+
+def _on_one_subject(memory: Memory, heart: Memory, snapshot: Snapshot) -> bool:
+    """The second signal: a shared entity, or a third of the words in common."""
+    ours, theirs = snapshot.reading.of(memory), snapshot.reading.of(heart)
+    if set(ours.entities) & set(theirs.entities):
+        return True
+    union = ours.words | theirs.words
+    return bool(union) and len(ours.words & theirs.words) / len(union) >= SHARED_WORDS
+
+
+def _may_merge(memory: Memory) -> bool:
+    return (
+        memory.status == "active"
+        and not memory.pinned
+        and memory.forget_after is None
+        and memory.kind not in DREAMT_KINDS
+        and memory.layer not in ("working", "codebase")
+    )
+
+
+def _question(members: Sequence[Memory]) -> Question:
+    return Question(
+        kind="merge",
+        memory_ids=tuple(sorted(member.id for member in members)),
+        ask="Do these say one thing? Then give one text that keeps every number, name, date and path of them.",
+        evidence=(f"{len(members)} memories with a cosine above {CLUSTER_COSINE} and a shared subject",),
+        verdicts=("merge", "separate"),
+    )
+
+
+def _overlap(ids: set[str], members: Sequence[Memory]) -> float:
+    own = {member.id for member in members}
+    return len(ids & own) / len(ids | own)

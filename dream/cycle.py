@@ -1,0 +1,318 @@
+"""One night: read once, think, settle, write one batch, report. One at a time across all processes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from reverie.dream import applying
+from reverie.dream.digest import may_be_promoted
+from reverie.dream.evidence import Check, Evidence, NoEvidence
+from reverie.dream.judge import Judge, Rules
+from reverie.dream.plan import Deed, Refusal, StepName
+from reverie.dream.planning import Plan, Thinking, by_step
+from reverie.dream.prune import KEEP_LOGS_FOR
+from reverie.dream.snapshot import Snapshot, Vectors, in_order
+from reverie.dream.steps import STEPS
+from reverie.dream.undoing import take_back, withdraw_questions
+from reverie.embeddings.embedder import Embedder
+from reverie.errors import StoreBusy
+from reverie.lifecycle.fate import move_of
+from reverie.lifecycle.lasting import LIVING
+from reverie.memory import Memory
+from reverie.settings import Settings
+from reverie.storage.filters import equals, one_of
+from reverie.storage.lock import ProcessLock
+from reverie.storage.nights import Night, Nights, NightStatus
+from reverie.storage.prune import fold_old_logs, old_logs
+from reverie.storage.questions import OPEN, WITHDRAWN, Questions
+from reverie.storage.rows import Embedded
+from reverie.storage.store import MemoryStore
+from reverie.storage.whole import read_marks, read_whole
+
+Tell = Callable[[int, int, str], Awaitable[None]]
+"""Told how many of how many stages are done and what comes next."""
+
+_TEXTS_AT_ONCE = 64
+_LATELY = timedelta(hours=20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dreamer:
+    """What a dream works with."""
+
+    store: MemoryStore
+    settings: Settings
+    embedder: Embedder
+    judge: Judge = field(default_factory=Rules)
+    evidence: Evidence = field(default_factory=NoEvidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTold:
+    """What a step did, or in a dry run would do."""
+
+    name: StepName
+    planned: int
+    applied: int
+    skipped: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+    deeds: tuple[Deed, ...]
+
+    @property
+    def summaries(self) -> dict[str, int]:
+        """What was done, in words, and how often."""
+        return dict(Counter(deed.summary for deed in self.deeds))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a night did, or in a dry run would do."""
+
+    dream_id: str
+    dry_run: bool
+    steps: tuple[StepTold, ...]
+    notes: tuple[str, ...] = ()
+
+
+async def say_nothing(done: int, total: int, message: str) -> None:
+    """Tell nobody."""
+
+
+@asynccontextmanager
+async def alone(store: MemoryStore) -> AsyncIterator[None]:
+    """Hold the night for the length of the block.
+
+    Raises:
+        StoreBusy: at once, if another session is dreaming.
+    """
+    lock = ProcessLock(store.database.generations.folder / "locks" / "dream.lock")
+    async with lock.held_if_free() as ours:
+        if not ours:
+            raise StoreBusy(
+                "Another session is dreaming on this store right now. Remembering and recalling go on meanwhile; "
+                "try again in a minute, or see `reverie dreams` for what it did."
+            )
+        yield
+
+
+async def dream(
+    dreamer: Dreamer,
+    now: datetime,
+    *,
+    steps: Sequence[StepName] = tuple(STEPS),
+    project: str = "",
+    dry_run: bool = False,
+    tell: Tell = say_nothing,
+) -> Told:
+    """Run one night, or only plan it.
+
+    Cancelled while it reads or thinks, it leaves the store as it was. Once it has begun to write it finishes.
+
+    Raises:
+        StoreBusy: if another session is dreaming.
+        StoreError: if the store cannot be read or written; the next night takes back what was half written.
+    """
+    async with alone(dreamer.store):
+        if not dry_run:
+            await recover(dreamer.store, now)
+        stages = len(steps) + 2
+        await tell(0, stages, "reading")
+        snapshot = await read(dreamer, now, project)
+        thinking = Thinking(snapshot, dreamer.settings, dreamer.judge, steps)
+        thought = 0
+        while name := thinking.ahead:
+            await tell(min(thought + 1, stages - 1), stages, name)
+            await asyncio.to_thread(thinking.think)
+            thought += 1
+        if dry_run:
+            return _told("", thinking.plan, (), dreamer.judge, dry_run=True)
+        await tell(stages - 1, stages, "writing")
+        told = await _uninterrupted(_write(dreamer, snapshot, thinking.plan, "prune" in steps))
+        await tell(stages, stages, "done")
+        return told
+
+
+async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
+    """Read everything a night needs, once."""
+    store = dreamer.store
+    where = one_of("status", LIVING)
+    if project:
+        where &= equals("project", project)
+    memories, vectors = await read_whole(store, where)
+    asked = await Questions(store.database.table("questions")).all()
+    accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
+    checks = await asyncio.to_thread(_checked, dreamer.evidence, memories)
+    return Snapshot(
+        now=now,
+        memories=in_order(memories),
+        vectors=vectors,
+        embedder=dreamer.embedder.stamp,
+        embed=_embedding(dreamer.embedder),
+        asked={one.id: one.status for one in asked if one.status != WITHDRAWN},
+        open_questions={one.id: (one.kind, one.memory_ids) for one in asked if one.status == OPEN},
+        bridges_asked_lately=sum(one.kind == "bridge" and now - one.asked_at < _LATELY for one in asked),
+        demoted=frozenset(await _demoted(store, memories, now)),
+        checks=checks,
+        restored=await _restored(store, memories, checks),
+        old_accesses=accesses,
+        old_events=events,
+    )
+
+
+async def recover(store: MemoryStore, now: datetime) -> list[str]:
+    """Take back whatever a night that was killed left half written, and finish an undoing that was."""
+    nights = Nights(store.database.table("dreams"))
+    unfinished = await nights.unfinished()
+    for night in unfinished:
+        async with store.changing():
+            await take_back(store, night.id, await store.journal.of_batch(night.id), actor="dream", at=now)
+            await withdraw_questions(store, list(night.report.get("questions", ())))
+            ended: NightStatus = "undone" if night.status == "undoing" else "rolled back"
+            await nights.write(
+                Night(id=night.id, started_at=night.started_at, finished_at=now, status=ended, report=night.report)
+            )
+    return [night.id for night in unfinished]
+
+
+async def _write(dreamer: Dreamer, snapshot: Snapshot, plan: Plan, prunes: bool) -> Told:
+    store, now = dreamer.store, snapshot.now
+    dream_id = store.new_id()
+    nights = Nights(store.database.table("dreams"))
+    vectors = dict(zip((memory.id for memory in plan.morning.memories), plan.morning.vectors, strict=True))
+    async with store.changing():
+        batch = applying.batched(plan.deeds, snapshot, await read_marks(store), store, dream_id)
+        told = _told(dream_id, plan, batch.too_late, dreamer.judge, dry_run=False)
+        report = reported(told, batch) | {"calls": list(dreamer.judge.calls)}
+        begun = Night(id=dream_id, started_at=now, finished_at=None, status="applying", report=report)
+        embedded = await asyncio.to_thread(_embedded, batch.added, vectors, dreamer.embedder)
+        if batch.events or batch.questions:
+            await nights.write(begun)
+            await applying.write(batch, embedded, store, now)
+        if prunes and (snapshot.old_accesses or snapshot.old_events):
+            await fold_old_logs(store, now - KEEP_LOGS_FOR, now)
+        await _withdraw_moot(store, plan)
+        await nights.write(Night(id=dream_id, started_at=now, finished_at=now, status="done", report=report))
+    return told
+
+
+def reported(told: Told, batch: applying.Batch) -> dict[str, object]:
+    """Return what goes on record: numbers and ids, no texts."""
+    return {
+        "steps": [
+            {
+                "name": step.name,
+                "planned": step.planned,
+                "applied": step.applied,
+                "skipped": len(step.skipped),
+                "summaries": step.summaries,
+                "notes": list(step.notes),
+            }
+            for step in told.steps
+        ],
+        "changes": len(batch.events),
+        "written": [memory.id for memory in batch.added],
+        "questions": [question.id for question in batch.questions],
+        "notes": list(told.notes),
+    }
+
+
+async def _withdraw_moot(store: MemoryStore, plan: Plan) -> None:
+    """Take back open questions of which a memory is no longer there to be decided about."""
+    living = plan.morning.by_id
+    questions = Questions(store.database.table("questions"))
+    still_open = [asked for asked in await questions.open() if not all(one in living for one in asked.memory_ids)]
+    known = await store.get([one for asked in still_open for one in asked.memory_ids])
+    moot = [
+        asked.id
+        for asked in still_open
+        if not all(one in known and known[one].status in LIVING for one in asked.memory_ids)
+    ]
+    await questions.close(moot, WITHDRAWN)
+
+
+def _told(
+    dream_id: str, plan: Plan, too_late: Sequence[tuple[Deed, Refusal]], judge: Judge, *, dry_run: bool
+) -> Told:
+    late = {id(deed): refusal for deed, refusal in too_late}
+    steps = []
+    for part in by_step(plan):
+        done = [deed for deed in part.deeds if id(deed) not in late]
+        steps.append(
+            StepTold(
+                name=part.name,
+                planned=part.planned,
+                applied=0 if dry_run else len(done),
+                skipped=(*part.refused, *(late[id(deed)] for deed in part.deeds if id(deed) in late)),
+                notes=part.notes,
+                deeds=tuple(done),
+            )
+        )
+    return Told(dream_id=dream_id, dry_run=dry_run, steps=tuple(steps), notes=judge.notes)
+
+
+def _embedding(embedder: Embedder) -> Callable[[Sequence[str]], Vectors]:
+    def embed(texts: Sequence[str]) -> Vectors:
+        parts = [
+            embedding.vector
+            for start in range(0, len(texts), _TEXTS_AT_ONCE)
+            for embedding in embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
+        ]
+        return np.stack(parts)
+
+    return embed
+
+
+def _embedded(memories: Sequence[Memory], vectors: dict[str, Vectors], embedder: Embedder) -> list[Embedded]:
+    """Join new memories with their vectors; only one that another step retired at once has none left."""
+    missing = [memory for memory in memories if memory.id not in vectors]
+    if missing:
+        vectors |= zip((m.id for m in missing), _embedding(embedder)([m.content for m in missing]), strict=True)
+    return [Embedded(memory, vectors[memory.id]) for memory in memories]
+
+
+async def _demoted(store: MemoryStore, memories: Sequence[Memory], now: datetime) -> list[str]:
+    """Return which of the memories that could move up somebody has taken down."""
+    demoted = []
+    for memory in memories:
+        if memory.layer == "episodic" and (move_of(memory, now) or may_be_promoted(memory, now)):
+            if memory.updated_at == memory.created_at:
+                continue  # never changed since it was written
+            moves = [event for event in await store.journal.about(memory.id) if event.action == "moved"]
+            if moves and moves[-1].actor == "demote":
+                demoted.append(memory.id)
+    return demoted
+
+
+def _checked(evidence: Evidence, memories: Sequence[Memory]) -> dict[str, Check]:
+    if isinstance(evidence, NoEvidence):
+        return {}
+    found = ((memory.id, evidence.check(memory)) for memory in memories)
+    return {memory_id: check for memory_id, check in found if check is not None}
+
+
+async def _restored(
+    store: MemoryStore, memories: Sequence[Memory], checks: Mapping[str, Check]
+) -> dict[str, datetime]:
+    """Return when memories whose evidence is gone were last brought back: older failures no longer count."""
+    restored: dict[str, datetime] = {}
+    for memory in memories:
+        if memory.id in checks and checks[memory.id].checked.freshness == "missing" and memory.status == "challenged":
+            events = await store.journal.about(memory.id)
+            back = [event.at for event in events if event.action in ("restored", "undone")]
+            restored |= {memory.id: max(back)} if back else {}
+    return restored
+
+
+async def _uninterrupted(work: Awaitable[Told]) -> Told:
+    """Finish what was begun even if whoever asked for it has gone."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

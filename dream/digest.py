@@ -1,0 +1,103 @@
+"""The day's ledger in at most 1,200 characters, and a lasting place for what is durable in it (000-nightly).
+
+A day is what happened since the last digest, or in the last 24 hours where there is none. Each project has its
+own: a digest across projects would carry one project's memories into another.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from reverie.dream.gate import may_be_built_on, may_be_written
+from reverie.dream.judge import DayNote, Judge
+from reverie.dream.lines import line_of
+from reverie.dream.making import dreamt
+from reverie.dream.plan import Change, Deed, New, Proposal
+from reverie.dream.snapshot import Snapshot
+from reverie.lifecycle.surprise import adjusted_importance_of
+from reverie.memory import Kind, Memory
+from reverie.settings import Settings
+
+MOST_CHARACTERS = 1_200
+A_DAY = timedelta(hours=24)
+FEWEST_MEMORIES = 3
+_LONGEST_GAP = timedelta(days=7)
+_DURABLE: frozenset[Kind] = frozenset({"fact", "decision", "preference", "how_to", "rejected"})
+
+
+def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Write the day's note of each project that had one, and promote its durable lines."""
+    deeds: list[Deed] = []
+    for project in sorted({memory.project for memory in snapshot.memories}):
+        since = _since(project, snapshot)
+        if since is None:
+            continue
+        ledger = _ledger(project, since, snapshot)
+        if len(ledger) < FEWEST_MEMORIES:
+            continue
+        note = judge.day_note(ledger, MOST_CHARACTERS)
+        if note is None or len(note.text) > MOST_CHARACTERS or not may_be_written(note.text):
+            note = extract(ledger, snapshot.now)
+        deeds.append(_writing(note, ledger, project, snapshot))
+        deeds += _promotions(note, ledger, snapshot)
+    return Proposal(tuple(deeds))
+
+
+def extract(ledger: Sequence[Memory], now: datetime) -> DayNote:
+    """Quote the most important lines of the day, as many as fit."""
+    text = f"{now:%Y-%m-%d}: {len(ledger)} memories."
+    quoted = []
+    for memory in ledger:
+        line = f"\n- {line_of(memory)}"
+        if len(text) + len(line) <= MOST_CHARACTERS:
+            text += line
+            quoted.append(memory)
+    return DayNote(text, tuple(memory.id for memory in quoted if memory.kind in _DURABLE))
+
+
+def may_be_promoted(memory: Memory, now: datetime) -> bool:
+    """Say whether a memory is of a durable kind and young enough for a day's note."""
+    return memory.kind in _DURABLE and now - memory.happened_at <= _LONGEST_GAP
+
+
+def _since(project: str, snapshot: Snapshot) -> datetime | None:
+    """Return where the day begins, or None if it is not over yet."""
+    written = [m.created_at for m in snapshot.memories if m.kind == "digest" and m.project == project]
+    if not written:
+        return snapshot.now - A_DAY
+    last = max(written)
+    return max(last, snapshot.now - _LONGEST_GAP) if snapshot.now - last >= A_DAY else None
+
+
+def _ledger(project: str, since: datetime, snapshot: Snapshot) -> list[Memory]:
+    """Return what happened in the project since then, the most important first."""
+    lately = [
+        memory
+        for memory in snapshot.told
+        if memory.project == project
+        and memory.layer != "codebase"
+        and since < memory.happened_at <= snapshot.now
+        and may_be_built_on(memory)
+    ]
+    return sorted(lately, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, memory.id))
+
+
+def _writing(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Snapshot) -> Deed:
+    memory = dreamt(
+        note.text,
+        kind="digest",
+        layer="episodic",
+        project=project,
+        ground=ledger,
+        now=snapshot.now,
+        tags=("digest",),
+        title=f"The day of {snapshot.now:%Y-%m-%d}",
+    )
+    return Deed(summary="the day's note", news=(New(memory=memory, reason=f"{len(ledger)} memories of the day"),))
+
+
+def _promotions(note: DayNote, ledger: Sequence[Memory], snapshot: Snapshot) -> Iterator[Deed]:
+    for memory in ledger:
+        if memory.id in note.durable and memory.layer == "episodic" and memory.id not in snapshot.demoted:
+            reason = "a durable line of the day's note"
+            change = Change(memory_id=memory.id, action="moved", reason=reason, values={"layer": "semantic"})
+            yield Deed(summary="episodic → semantic", changes=(change,))

@@ -1,0 +1,95 @@
+"""Memories and snapshots to start from, and nights on a real store."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reverie.dream.judge import Judge, Rules
+from reverie.dream.plan import StepName
+from reverie.dream.planning import Plan, plan_night
+from reverie.dream.snapshot import Snapshot, in_order
+from reverie.dream.steps import STEPS
+from reverie.embeddings.tiny import TinyEmbedder
+from reverie.identity import content_hash
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import Memory
+from reverie.settings import Settings
+from reverie.tools import remember
+from reverie.tools.consolidate import consolidate
+from reverie.tools.results import Consolidated, Remembered
+from reverie.tools.workspace import Workspace
+
+NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+SETTINGS = Settings(home="/nowhere")
+_TINY = TinyEmbedder()
+
+
+def embed(texts: Sequence[str]) -> np.ndarray:
+    """Embed texts by their words."""
+    return np.stack([embedding.vector for embedding in _TINY.embed(texts)])
+
+
+def a_memory(number: int, content: str, **changes: Any) -> Memory:
+    """Build a semantic fact that a human told a month ago, a minute after the one numbered before it."""
+    told = NOW - timedelta(days=30) + timedelta(minutes=number)
+    source = changes.get("source", "human")
+    fields: dict[str, Any] = {
+        "id": f"m{number:04}",
+        "content": content,
+        "content_hash": content_hash(content),
+        "title": content[:40],
+        "kind": "fact",
+        "layer": "semantic",
+        "project": "p",
+        "source": source,
+        "trust": trust_of(source),
+        "stability": 0.25,
+        "created_at": told,
+        "happened_at": told,
+        "updated_at": told,
+        "embedder": _TINY.stamp,
+    }
+    return Memory(**(fields | changes))
+
+
+def a_snapshot(memories: Sequence[Memory], **parts: Any) -> Snapshot:
+    """Build a snapshot of these memories with vectors by the tiny embedder."""
+    held = in_order(memories)
+    vectors = embed([memory.content for memory in held]) if held else np.empty((0, 64), np.float32)
+    return Snapshot(
+        **{"now": NOW, "memories": held, "vectors": vectors, "embedder": _TINY.stamp, "embed": embed} | parts
+    )
+
+
+def planned(
+    memories: Sequence[Memory],
+    *steps: StepName,
+    judge: Judge | None = None,
+    settings: Settings = SETTINGS,
+    **parts: Any,
+) -> Plan:
+    """Plan a night over these memories."""
+    return plan_night(a_snapshot(memories, **parts), settings, judge or Rules(), steps or tuple(STEPS))
+
+
+@pytest.fixture
+def keep(workspace: Workspace) -> Callable[..., Awaitable[Remembered]]:
+    """Remember a text."""
+
+    async def call(content: str, **arguments: Any) -> Remembered:
+        return await remember.remember(workspace, remember.Request(content=content, **arguments))
+
+    return call
+
+
+@pytest.fixture
+def night(workspace: Workspace) -> Callable[..., Awaitable[Consolidated]]:
+    """Dream."""
+
+    async def call(*steps: str, **arguments: Any) -> Consolidated:
+        return await consolidate(workspace, steps=steps, **arguments)
+
+    return call

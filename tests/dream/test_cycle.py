@@ -1,0 +1,108 @@
+"""Nights on a real store: planned once, applied whole, undone to the letter."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from reverie.errors import InvalidInput, StoreBusy
+from reverie.record import to_record
+from reverie.storage.questions import Questions
+from reverie.tools.pin import pin
+from reverie.tools.restore import restore
+from reverie.tools.results import Consolidated, Remembered
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+Night = Callable[..., Awaitable[Consolidated]]
+
+PORTS = "The Billing service listens on port {} in production"
+
+
+async def everything(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    """Return every field of every memory, whatever its status."""
+    return {memory.id: to_record(memory) for memory in await workspace.store.find()}
+
+
+async def fill(workspace: Workspace, keep: Keep, clock: Any) -> None:
+    """Remember enough for every step that works on memories to have something to do."""
+    for number in range(6):
+        await keep(f"The Billing service writes invoice batch to the archive bucket, note {number}", layer="semantic")
+    await keep("Alice prefers small pull requests with one reviewer", layer="semantic")
+    await keep("alice prefers small pull requests, with one reviewer!", layer="semantic")
+    await keep(PORTS.format(8080), layer="semantic")
+    clock.advance(days=3)
+    await keep(PORTS.format(9090), layer="semantic")
+    await keep("The scratch file of the parser is in the attic", layer="episodic", importance=0.1, source="ingest")
+    await keep("It is to be gone tomorrow", forget_after="1d", layer="episodic")
+    await keep("Working on the parser right now", layer="working")
+    clock.advance(days=200)
+    for number in range(4):
+        await keep(f"Decided to ship release {number} of the Exporter on Friday", kind="decision", layer="episodic")
+
+
+async def test_a_night_does_something_and_the_same_night_again_nothing(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    await fill(workspace, keep, clock)
+    first = await night()
+    assert {step.name for step in first.steps if step.applied} >= {"sweep", "forget", "dedupe", "digest", "beliefs"}
+    after = await everything(workspace)
+    second = await night()
+    assert [(step.name, step.planned) for step in second.steps if step.planned] == []
+    assert (second.changes, second.questions) == ([], [])
+    assert await everything(workspace) == after
+
+
+async def test_undoing_a_night_brings_every_field_back(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    await fill(workspace, keep, clock)
+    before = await everything(workspace)
+    told = await night()
+    assert await everything(workspace) != before
+    await restore(workspace, dream_id=told.dream_id)
+    assert await everything(workspace) == before
+    assert await Questions(workspace.store.database.table("questions")).open() == []
+    with pytest.raises(InvalidInput, match="undone already"):
+        await restore(workspace, dream_id=told.dream_id)
+
+
+@pytest.mark.rule("003-dry-run")
+async def test_a_dry_run_tells_the_same_plan_and_changes_nothing(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    await fill(workspace, keep, clock)
+    before = await everything(workspace)
+    preview = await night(dry_run=True)
+    assert await everything(workspace) == before
+    assert preview.dream_id == ""
+    assert all(step.applied == 0 for step in preview.steps)
+    done = await night()
+    assert preview.changes == done.changes
+    assert preview.questions == done.questions
+
+
+async def test_undoing_spares_what_somebody_changed_since(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    await fill(workspace, keep, clock)
+    told = await night()
+    [card] = [one["id"] for one in told.changes if one["action"] == "written" and "peer_card" in one["reason"]][:1]
+    await pin(workspace, card)
+    answer = await restore(workspace, dream_id=told.dream_id)
+    assert [one.id for one in answer.skipped] == [card]
+    assert (await workspace.store.resolve(card)).pinned
+
+
+async def test_a_second_dream_at_once_is_told_to_wait(workspace: Workspace, keep: Keep, open_workspace: Any) -> None:
+    from reverie.dream.cycle import alone
+    from reverie.tools.consolidate import consolidate
+
+    other = await open_workspace()
+    async with alone(workspace.store):
+        with pytest.raises(StoreBusy, match="is dreaming on this store"):
+            await consolidate(other)
+        await keep("Remembering goes on meanwhile")

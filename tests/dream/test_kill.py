@@ -1,0 +1,166 @@
+"""SIGKILL at every write of a dream, and of its undoing: the next night leaves the store as an unbroken one does."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.embeddings.tiny import TinyEmbedder
+from reverie.record import to_record
+from reverie.settings import Settings
+from reverie.storage.nights import Nights
+from reverie.tools.consolidate import consolidate
+from reverie.tools.remember import Request, remember
+from reverie.tools.restore import restore
+from reverie.tools.workspace import Workspace
+from tests.conftest import START, HandClock
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+MOST_WRITES = 60
+
+# A real process that dreams, or undoes the last dream, and kills itself right after its nth write to the disk.
+DREAMING = """
+import asyncio, os, signal, sys
+from datetime import datetime
+from pathlib import Path
+from reverie.storage.lance import import_lancedb
+import_lancedb()
+from reverie.embeddings.tiny import TinyEmbedder
+from reverie.settings import Settings
+from reverie.storage.nights import Nights
+from reverie.storage.table import Table
+from reverie.tools.consolidate import consolidate
+from reverie.tools.restore import restore
+from reverie.tools.workspace import Workspace
+
+home, now, last, undo = sys.argv[1], datetime.fromisoformat(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "undo"
+writes = 0
+
+def counted(write):
+    async def wrapped(self, *arguments, **named):
+        global writes
+        result = await write(self, *arguments, **named)
+        writes += 1
+        if writes == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return wrapped
+
+async def main():
+    settings = Settings(home=home)
+    workspace = await Workspace.open(settings, embedder=TinyEmbedder(), clock=lambda: now, folder=Path(home))
+    for name in ("add", "upsert", "merge", "update_by", "delete"):
+        setattr(Table, name, counted(getattr(Table, name)))
+    if undo:
+        [night] = await Nights(workspace.store.database.table("dreams")).all()
+        await restore(workspace, dream_id=night.id)
+    else:
+        await consolidate(workspace)
+
+asyncio.run(main())
+"""
+
+
+async def opened(home: Path, clock: HandClock) -> Workspace:
+    return await Workspace.open(Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=home)
+
+
+async def everything(workspace: Workspace) -> dict[str, dict[str, Any]]:
+    rows = await workspace.store.find()
+    counted = [await table.count() for table in workspace.store.database.layers.values()]
+    assert len(rows) == sum(counted), "a row is there twice"
+    return {memory.id: to_record(memory) for memory in rows}
+
+
+@pytest.fixture
+async def filled(home: Path, clock: HandClock) -> Path:
+    """A store in which most steps have something to do."""
+    workspace = await opened(home, clock)
+
+    async def keep(content: str, **arguments: Any) -> None:
+        await remember(workspace, Request(content=content, **arguments))
+
+    for number, word in enumerate(("tea", "oslo", "lexer", "monday", "parser")):
+        await keep(f"We know that Alice has thing number {number} {word}", layer="semantic")
+    await keep("The worker fills the cache of the Exporter", layer="semantic")
+    await keep("the worker fills the cache, of the Exporter!", layer="semantic")
+    await keep("The Billing service listens on port 8080 in production", layer="semantic")
+    await keep("It is to be gone tomorrow", forget_after="1d", layer="episodic")
+    await keep("Working on the parser right now", layer="working")
+    clock.advance(days=3)
+    await keep("The Billing service listens on port 9090 in production", layer="semantic")
+    for number in range(3):
+        await keep(f"Decided to ship release {number} of the Importer", kind="decision", layer="episodic")
+    await workspace.close()
+    return home
+
+
+def killed_at(home: Path, clock: HandClock, write: int, what: str) -> bool:
+    """Run the process; say whether it was killed, or had nothing more to write."""
+    done = subprocess.run(
+        [sys.executable, "-c", DREAMING, str(home), clock.moment.isoformat(), str(write), what],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+async def finished(home: Path, clock: HandClock, step: Callable[[Workspace], Awaitable[Any]]) -> dict[str, Any]:
+    workspace = await opened(home, clock)
+    try:
+        await step(workspace)
+        return await everything(workspace)
+    finally:
+        await workspace.close()
+
+
+async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
+    filled: Path, clock: HandClock, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    shutil.copytree(filled, whole)
+    expected = await finished(whole, clock, consolidate)
+    kills = 0
+    for write in range(1, MOST_WRITES):
+        home = tmp_path / f"killed-{write}"
+        shutil.copytree(filled, home)
+        if not killed_at(home, clock, write, "dream"):
+            break
+        kills += 1
+        assert await finished(home, clock, consolidate) == expected, f"killed at write {write}"
+        shutil.rmtree(home)
+    assert kills >= 6
+    assert clock.moment > START
+
+
+async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_the_next_try(
+    filled: Path, clock: HandClock, tmp_path: Path
+) -> None:
+    before = await finished(filled, clock, everything)
+    dreamt = tmp_path / "dreamt"
+    shutil.copytree(filled, dreamt)
+    await finished(dreamt, clock, consolidate)
+
+    async def undo_again(workspace: Workspace) -> None:
+        [night] = await Nights(workspace.store.database.table("dreams")).all()
+        if night.status != "undone":
+            await restore(workspace, dream_id=night.id)
+
+    kills = 0
+    for write in range(1, MOST_WRITES):
+        home = tmp_path / f"killed-{write}"
+        shutil.copytree(dreamt, home)
+        if not killed_at(home, clock, write, "undo"):
+            break
+        kills += 1
+        assert await finished(home, clock, undo_again) == before, f"killed at write {write}"
+        shutil.rmtree(home)
+    assert kills >= 4

@@ -1,0 +1,57 @@
+"""Logs past ninety days are folded; memories and their counts are not touched."""
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reverie.record import to_record
+from reverie.tools.move import move
+from reverie.tools.recall import Request, recall
+from reverie.tools.results import Consolidated, Remembered
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+Night = Callable[..., Awaitable[Consolidated]]
+
+
+@pytest.mark.rule("002-dream")
+async def test_old_accesses_and_events_are_folded_into_counts(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    kept = await keep("The lamp of the harbour burns oil", layer="semantic")
+    down = await keep("The bell of the harbour rings twice", layer="semantic")
+    await move(workspace, down.id, "", "down")
+    await recall(workspace, Request(query="lamp harbour oil"))
+    await workspace.accesses.flush()
+    before = to_record(await workspace.store.resolve(kept.id))
+    clock.advance(days=91)
+    await keep("A new day begins here", layer="semantic")
+    told = await night("prune")
+    [step] = told.steps
+    assert step.notes == [
+        "2 accesses past 90 days, already in the counts",
+        "3 events past 90 days, folded into counts",
+    ]
+    assert to_record(await workspace.store.resolve(kept.id)) == before
+    assert await workspace.store.database.table("accesses").count() == 0
+    [folded] = await workspace.store.journal.about("")
+    assert json.loads(folded.reason or "")["counts"] == {"moved": 1, "remembered": 2}
+    [demotion] = await workspace.store.journal.about(down.id)
+    assert demotion.actor == "demote"
+    assert (await night("prune")).steps[0].notes == []
+
+
+async def test_logs_of_ninety_days_are_kept(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+    await keep("The lamp of the harbour burns oil")
+    clock.advance(days=90)
+    await night("prune")
+    events = workspace.store.database.table("events")
+    assert await events.count() == 1
+    clock.moment += timedelta(seconds=1)
+    await night("prune")
+    assert await events.count() == 0

@@ -1,0 +1,224 @@
+"""The twelve faults of a twin of ours, each as a test that we do not have it (they were read in its source)."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.dream.cycle import Dreamer, dream
+from reverie.dream.judge import BeliefVerdict, Rules
+from reverie.errors import ModelError
+from reverie.lifecycle.curves import Trace, huber, l2
+from reverie.memory import Memory
+from reverie.record import to_record
+from reverie.tools import recall
+from reverie.tools.consolidate import consolidate
+from reverie.tools.forget import Request as Forget
+from reverie.tools.forget import forget
+from reverie.tools.pin import pin
+from reverie.tools.results import Consolidated, Remembered
+from reverie.tools.workspace import Workspace
+from tests.dream.conftest import NOW, a_memory, planned
+
+Keep = Callable[..., Awaitable[Remembered]]
+Night = Callable[..., Awaitable[Consolidated]]
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
+
+
+async def found(workspace: Workspace, query: str, **arguments: Any) -> list[str]:
+    answer, _ = await recall.recall(workspace, recall.Request(query=query, **arguments))
+    return [row.content for row in answer.results]
+
+
+async def family(keep: Keep, count: int = 5, **arguments: Any) -> list[str]:
+    tails = ("as auditors want it", "when traffic stays low", "before reports get built", "with checks run twice",
+             "since customers asked once", "while others still sleep")  # fmt: skip
+    base = "the Exporter job of the billing team writes one invoice file to the archive bucket every single night"
+    return [(await keep(f"{base} {tail}", layer="semantic", **arguments)).id for tail in tails[:count]]
+
+
+@pytest.mark.anyio
+async def test_1_a_relative_path_that_is_missing_where_the_server_stands_costs_no_memory(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kept = await keep("The limits live in src/nowhere/limits.py", files=["src/nowhere/limits.py"], layer="semantic")
+    for _ in range(2):
+        clock.advance(days=1)
+        await night()
+    assert (await workspace.store.resolve(kept.id)).status == "active"
+
+
+@pytest.mark.anyio
+async def test_2_no_dream_writes_a_vector_that_nothing_can_read(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    await keep("The kestrel nests above the harbour gate", layer="episodic")
+    clock.advance(days=80)
+    await night()
+    assert await found(workspace, "kestrel nests above the harbour") == ["The kestrel nests above the harbour gate"]
+    rows = await workspace.store.database.table("episodic").rows(["vector", "precision"])
+    assert {len(vector) for vector in rows.column("vector").to_pylist()} == {64}
+    assert set(rows.column("precision").to_pylist()) == {32}
+
+
+class Failing(Rules):
+    """A model that dies in the middle of a merge."""
+
+    def merged(self, members: Sequence[Memory]) -> str | None:
+        raise ModelError("the model died")
+
+
+@pytest.mark.anyio
+async def test_3_a_model_that_fails_during_a_merge_costs_no_member(workspace: Workspace, keep: Keep) -> None:
+    ids = await family(keep)
+    before = {memory.id: to_record(memory) for memory in await workspace.store.find()}
+    dreamer = Dreamer(
+        store=workspace.store, settings=workspace.settings, embedder=workspace.embedder, judge=Failing()
+    )
+    with pytest.raises(ModelError):
+        await dream(dreamer, workspace.now)
+    assert {memory.id: to_record(memory) for memory in await workspace.store.find()} == before
+    assert {(await workspace.store.resolve(one)).status for one in ids} == {"active"}
+
+
+@pytest.mark.anyio
+@pytest.mark.rule("002-promotion")
+async def test_4_importance_as_set_is_what_it_was_after_many_nights_and_promotion_is_still_reached(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    kept = await keep(
+        "The reactor sings when it is warm", layer="episodic", importance=1.0, source="human", kind="event"
+    )
+    for _ in range(4):
+        clock.advance(days=1)
+        await night()
+    assert (await workspace.store.resolve(kept.id)).importance == 1.0
+    for _ in range(5):
+        clock.advance(hours=1)
+        await found(workspace, "reactor sings warm")
+        await workspace.accesses.flush()
+    await night()
+    memory = await workspace.store.resolve(kept.id)
+    assert (memory.layer, memory.importance) == ("semantic", 1.0)
+
+
+def test_5_huber_is_never_harsher_than_l2() -> None:
+    days = [half * 30.0 / 10 for half in range(51)]
+    assert all(huber(Trace(age_days=d, idle_days=d)) >= l2(Trace(age_days=d, idle_days=d)) - 1e-12 for d in days)
+
+
+@pytest.mark.anyio
+async def test_6_a_pin_holds_in_every_step(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+    pinned = [
+        (await keep("It was to be gone", layer="episodic", forget_after="1d")).id,
+        (await keep("It is worth nothing", layer="episodic", importance=0.05, source="ingest")).id,
+        (await keep("It lived for eight hours", layer="episodic", tier="goldfish")).id,
+        (await keep("Said twice by everybody here", layer="semantic")).id,
+        (await keep("The Billing service listens on port 1 in production", layer="semantic")).id,
+        *await family(keep),
+    ]
+    for one in pinned:
+        await pin(workspace, one)
+    before = {one: to_record(await workspace.store.resolve(one)) for one in pinned}
+    clock.advance(days=400)
+    await keep("Said twice by everybody here.", layer="semantic")
+    await keep("The Billing service listens on port 2 in production", layer="semantic")
+    await night()
+    assert {one: to_record(await workspace.store.resolve(one)) for one in pinned} == before
+
+
+@pytest.mark.anyio
+async def test_7_what_was_forgotten_does_not_come_back_through_a_card_a_cache_or_a_digest(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    kept = [(await keep(f"We know that Alice has secret number {n}7 {word}", layer="semantic")).id
+            for n, word in enumerate(("tea", "oslo", "lexer", "monday", "parser"))]  # fmt: skip
+    await night("peer_cards")
+    assert any("Alice:" in text for text in await found(workspace, "Alice"))
+    await forget(workspace, Forget(ids=kept[:2]))
+    clock.advance(days=1)
+    await night()
+    texts = await found(workspace, "Alice secret number", limit=50)
+    assert texts
+    assert not any("tea" in text or "oslo" in text for text in texts)
+
+
+@pytest.mark.anyio
+async def test_8_ten_nights_leave_one_card(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+    for number in range(10):
+        await keep(f"We know that Alice did thing {number} {'abcdefghij'[number] * 3}", layer="semantic")
+        await night("peer_cards")
+        clock.advance(days=1)
+    living = [m for m in await workspace.store.find() if m.kind == "peer_card" and m.status == "active"]
+    assert [card.entities for card in living] == [("alice",)]
+
+
+def test_9_a_belief_is_never_put_to_a_judge_without_evidence() -> None:
+    class Watching(Rules):
+        asked = 0
+
+        def still_holds(self, belief: Memory, evidence: Sequence[str]) -> BeliefVerdict | None:
+            self.asked += 1
+            assert evidence
+            return None
+
+    judge = Watching()
+    old = [
+        a_memory(
+            n, f"Belief number {n} about {word}", created_at=NOW.replace(year=2020), updated_at=NOW.replace(year=2020)
+        )
+        for n, word in enumerate(("stars", "bread", "locks", "rivers", "clocks"))
+    ]
+    assert planned(old, "beliefs", judge=judge).is_empty
+    assert judge.asked == 0
+
+
+def test_10_nothing_is_read_from_the_working_directory(tmp_path: Path) -> None:
+    (tmp_path / "reverie.toml").write_text('dream = "nonsense"\n')
+    (tmp_path / "config.yaml").write_text("llm: evil\n")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
+    told = subprocess.run(
+        [sys.executable, "-m", "reverie", "dream", "--dry-run", "--json"],
+        cwd=tmp_path,
+        env=environment | {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "t"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stderr
+    assert '"cost_cents": 0.0' in told.stdout
+
+
+@pytest.mark.anyio
+async def test_11_a_dream_keeps_projects_apart(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+    text = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
+    for project in ("alpha", "beta"):
+        await keep(text, project=project, layer="semantic")
+        for number in range(3):
+            await keep(f"We know that Alice fixed item {number} of {project}", project=project, layer="semantic")
+    clock.advance(hours=1)
+    told = await night()
+    assert [one for one in told.changes if one["action"] in ("contradiction", "merged")] == []
+    notes = [memory for memory in await workspace.store.find() if memory.kind in ("digest", "peer_card")]
+    assert {memory.project for memory in notes} == {"alpha", "beta"}
+    assert not any("alpha" in note.content and "beta" in note.content for note in notes)
+    only = await consolidate(workspace, project="alpha", dry_run=True)
+    assert {(await workspace.store.resolve(one["id"])).project for one in only.changes} <= {"alpha"}
+
+
+def test_12_every_step_and_every_rule_of_the_lifecycle_has_a_test() -> None:
+    from reverie.dream.steps import STEPS
+    from tests.lifecycle.test_manifest import HERE, marked
+
+    tests = "\n".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    named = {
+        node.value for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Constant) and node.value in STEPS
+    }
+    assert named == set(STEPS)
+    assert set(marked()) >= HERE

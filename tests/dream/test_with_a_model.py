@@ -1,0 +1,141 @@
+"""A dream with a language model, over a real server on loopback: it helps, or it changes nothing."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reverie.reasoning import model as reasoning
+from reverie.record import to_record
+from reverie.storage.nights import Nights
+from reverie.tools.consolidate import consolidate
+from reverie.tools.results import Remembered
+from reverie.tools.workspace import Workspace
+from tests.model_server import KEY, Api, dies, refuses, says, serving
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+BASE = "the Exporter job of the billing team writes one invoice file to the archive bucket every single night"
+TAILS = ("as auditors want it", "when traffic stays low", "before reports get built", "with checks run twice",
+         "since customers asked once")  # fmt: skip
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    api = Api()
+    with serving(api) as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("NO_PROXY", "*")
+        # The patience of a night, shortened: a test waits for no real pauses.
+        quick = reasoning.Patience(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
+        monkeypatch.setattr(reasoning, "Patience", lambda: quick)
+        yield api
+
+
+@pytest.fixture
+async def asking(workspace: Workspace) -> Workspace:
+    """The session, with a model set."""
+    workspace.settings = replace(workspace.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
+    return workspace
+
+
+async def family(keep: Keep) -> list[str]:
+    return [(await keep(f"{BASE} {tail}", layer="semantic")).id for tail in TAILS]
+
+
+def merging(request: dict[str, Any]) -> tuple[int, object]:
+    text = request["messages"][1]["content"]
+    notes = json.loads(text.removeprefix("<memories>\n").removesuffix("\n</memories>")).get("notes", [])
+    joined = ". ".join(note["text"] for note in notes)
+    return says({"same": True, "text": joined}, prompt_tokens=100, completion_tokens=50)(request)
+
+
+async def everything(workspace: Workspace) -> dict[str, Any]:
+    return {memory.id: to_record(memory) for memory in await workspace.store.find()}
+
+
+async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_report(
+    asking: Workspace, keep: Keep, api: Api
+) -> None:
+    ids = await family(keep)
+    api.script = [merging]
+    told = await consolidate(asking, steps=["cluster"])
+    [new] = [one["id"] for one in told.changes if one["action"] == "written"]
+    merged = await asking.store.resolve(new)
+    assert set(merged.derived_from) == set(ids)
+    assert {(await asking.store.resolve(one)).superseded_by for one in ids} == {new}
+    assert 0 < told.cost_cents < 20
+    [night] = await Nights(asking.store.database.table("dreams")).all()
+    [call] = night.report["calls"]
+    assert (call["purpose"], call["outcome"]) == ("merge", "answered")
+
+
+def hanging(api: Api) -> Callable[[dict[str, Any]], tuple[int, object]]:
+    def step(request: dict[str, Any]) -> tuple[int, object]:
+        api.hang.wait(10)
+        return merging(request)
+
+    return step
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param(hanging, id="hangs"),
+        pytest.param(lambda _: says("As an AI I think they belong together."), id="answers nonsense"),
+        pytest.param(lambda _: says({"same": True, "text": "An invoice is written."}), id="loses facts"),
+        pytest.param(lambda _: says({"same": True, "text": f"{BASE}. Pay 999 euros to Mallory"}), id="adds facts"),
+        pytest.param(lambda _: says({"same": True, "text": ""}), id="says nothing"),
+        pytest.param(lambda _: refuses(400, "I will not"), id="refuses"),
+        pytest.param(lambda _: refuses(401, "who are you"), id="refuses the key"),
+        pytest.param(lambda _: dies, id="dies in the middle of the merge"),
+    ],
+)
+async def test_a_model_server_that_fails_changes_nothing_but_a_question(
+    asking: Workspace, keep: Keep, api: Api, step: Any
+) -> None:
+    await family(keep)
+    before = await everything(asking)
+    api.script = [step(api)]
+    told = await consolidate(asking, steps=["cluster"])
+    assert await everything(asking) == before
+    assert told.changes == []
+    assert len(told.questions) == 1
+    assert told.steps[-1].notes[-1] != "asked whether to merge: 1"  # the report says what went wrong
+
+
+async def test_a_server_that_hangs_is_waited_for_once(asking: Workspace, keep: Keep, api: Api) -> None:
+    await family(keep)
+    for number in range(4):
+        await keep(f"The Billing service listens on port {number}000 in production", layer="semantic")
+    api.script = [hanging(api)]
+    await consolidate(asking)
+    assert len(api.requests) == 2  # one question, asked twice
+
+
+async def test_nothing_is_sent_that_would_pass_the_budget(asking: Workspace, keep: Keep, api: Api) -> None:
+    await family(keep)
+    api.script = [merging]
+    told = await consolidate(asking, steps=["cluster"], budget_cents=0.001)
+    assert (api.requests, told.cost_cents, len(told.questions)) == ([], 0.0, 1)
+    assert "budget" in told.steps[-1].notes[-1]
+
+
+async def test_a_belief_goes_to_the_model_with_its_evidence_and_a_verdict_is_final(
+    asking: Workspace, keep: Keep, api: Api, clock: Any
+) -> None:
+    old = await keep("The Billing service listens on port 8080 in production", layer="semantic")
+    clock.advance(days=1)
+    await keep("The Billing service listens on port 9090 in production", layer="semantic")
+    api.script = [says({"verdict": "holds"})]
+    await consolidate(asking, steps=["beliefs"])
+    sent = api.requests[0]["messages"][1]["content"]
+    assert "8080" in sent
+    assert "numbers differ: 8080 / 9090" in sent
+    assert (await asking.store.resolve(old.id)).status == "active"
+    await consolidate(asking, steps=["beliefs"])
+    assert len(api.requests) == 1

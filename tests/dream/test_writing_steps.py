@@ -1,0 +1,175 @@
+"""The day's note, the cards and the bridges: what a dream writes about other memories."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from reverie.dream.digest import MOST_CHARACTERS
+from reverie.dream.judge import DayNote, Rules
+from reverie.dream.synthesis import synthesis
+from reverie.memory import Memory
+from tests.dream.conftest import NOW, SETTINGS, a_memory, a_snapshot, planned
+
+YESTERDAY = NOW - timedelta(hours=20)
+
+
+def of_today(number: int, content: str, **changes) -> Memory:
+    return a_memory(number, content, happened_at=YESTERDAY, created_at=YESTERDAY, updated_at=YESTERDAY, **changes)
+
+
+def written(plan) -> list[Memory]:
+    return [new.memory for deed in plan.deeds for new in deed.news]
+
+
+# -- digest ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("000-nightly")
+def test_the_day_is_noted_in_at_most_1200_characters_the_most_important_first():
+    day = [of_today(n, f"On topic {n} we learned {'quite a lot ' * 12}", importance=n / 20) for n in range(20)]
+    old = a_memory(99, "This was long ago", importance=1.0)
+    [note] = written(planned([*day, old], "digest"))
+    assert (note.kind, note.layer, note.source) == ("digest", "episodic", "dream")
+    assert len(note.content) <= MOST_CHARACTERS
+    assert note.content.splitlines()[1].startswith("- On topic 19 ")
+    assert "long ago" not in note.content
+    assert set(note.derived_from) == {memory.id for memory in day}
+
+
+@pytest.mark.rule("000-nightly")
+def test_durable_lines_of_the_day_become_semantic_unless_somebody_took_them_down():
+    day = [
+        of_today(1, "We decided to use tabs", kind="decision", layer="episodic"),
+        of_today(2, "We decided to use spaces", kind="decision", layer="episodic"),
+        of_today(3, "The build broke at noon", kind="event", layer="episodic"),
+    ]
+    plan = planned(day, "digest", demoted=frozenset({"m0002"}))
+    assert [(change.memory_id, change.values["layer"]) for deed in plan.deeds for change in deed.changes] == [
+        ("m0001", "semantic")
+    ]
+
+
+def test_each_project_has_its_own_day():
+    day = [of_today(n, f"Topic {n} was touched", project="pq"[n % 2]) for n in range(6)]
+    notes = written(planned(day, "digest"))
+    assert [(note.project, len(note.derived_from)) for note in notes] == [("p", 3), ("q", 3)]
+
+
+def test_a_day_is_noted_once():
+    day = [of_today(n, f"Topic {n} was touched") for n in range(3)]
+    [note] = written(planned(day, "digest"))
+    later = NOW + timedelta(hours=23)
+    assert planned([*day, note], "digest", now=later).is_empty
+    fresh = [replace(memory, id=f"n{n}", happened_at=NOW + timedelta(hours=1)) for n, memory in enumerate(day)]
+    [second] = written(planned([*day, *fresh, note], "digest", now=NOW + timedelta(hours=25)))
+    assert set(second.derived_from) == {"n0", "n1", "n2"}
+
+
+def test_a_judge_that_writes_too_much_is_not_believed():
+    class Talker(Rules):
+        def day_note(self, ledger: Sequence[Memory], most_characters: int) -> DayNote | None:
+            return DayNote("x" * (most_characters + 1), ())
+
+    day = [of_today(n, f"Topic {n} was touched") for n in range(3)]
+    [note] = written(planned(day, "digest", judge=Talker()))
+    assert note.content.startswith("2026-03-02: 3 memories.\n- Topic")
+
+
+# -- peer cards ------------------------------------------------------------------------------------------------
+
+
+def about(count: int, first: int = 0, who: str = "Alice", **changes) -> list[Memory]:
+    said = (
+        "likes tea",
+        "owns the parser",
+        "reviews on Monday",
+        "wrote the lexer",
+        "left for Oslo",
+        "is on call",
+        "sings",
+    )
+    return [a_memory(n, f"We know that {who} {said[n % 7]}", **changes) for n in range(first, first + count)]
+
+
+@pytest.mark.rule("002-dream")
+def test_a_subject_with_five_memories_gets_a_card_that_names_what_it_rests_on():
+    [card] = written(planned(about(5), "peer_cards"))
+    assert (card.kind, card.layer, card.title, card.entities) == ("peer_card", "semantic", "About Alice", ("alice",))
+    assert set(card.derived_from) == {memory.id for memory in about(5)}
+    assert "- We know that Alice owns the parser" in card.content
+    assert written(planned(about(4), "peer_cards")) == []
+
+
+def test_the_card_is_rewritten_in_place_of_the_last_when_its_ground_changes():
+    [card] = written(planned(about(5), "peer_cards"))
+    assert planned([*about(5), card], "peer_cards").is_empty
+    plan = planned([*about(6), card], "peer_cards", now=NOW + timedelta(days=1))
+    [second] = written(plan)
+    [change] = [change for deed in plan.deeds for change in deed.changes]
+    assert (change.memory_id, change.values["superseded_by"]) == (card.id, second.id)
+
+
+def test_a_card_goes_when_too_little_is_left_for_it_to_rest_on():
+    [card] = written(planned(about(5), "peer_cards"))
+    [deed] = planned([*about(3), card], "peer_cards").deeds
+    assert deed.changes[0].values["status_reason"] == "ground-gone"
+
+
+def test_a_pinned_card_is_left_alone_and_gets_no_second_beside_it():
+    [card] = written(planned(about(5), "peer_cards"))
+    assert planned([*about(7), replace(card, pinned=True)], "peer_cards").is_empty
+
+
+def test_what_is_not_trusted_or_has_a_deadline_is_in_no_card():
+    assert written(planned(about(5, trust=0.4, source="dream"), "peer_cards")) == []
+    assert written(planned(about(5, forget_after=NOW + timedelta(days=1)), "peer_cards")) == []
+
+
+# -- bridges ---------------------------------------------------------------------------------------------------
+
+
+class Confirming(Rules):
+    def bridged(self, one: str, other: str, ones: Sequence[Memory], others: Sequence[Memory]) -> str | None:
+        return f"{one} and {other} are retried alike"
+
+
+class Denying(Rules):
+    def bridged(self, one: str, other: str, ones: Sequence[Memory], others: Sequence[Memory]) -> str | None:
+        return ""
+
+
+def two_worlds(**changes) -> list[Memory]:
+    texts = (
+        "retries each failed upload with a growing pause",
+        "retries each failed upload with some jitter in the pause",
+    )
+    return [
+        a_memory(10 * world + n, f"We saw that {who} {texts[n % 2]} {n}", project=f"p{world}", **changes)
+        for world, who in enumerate(("Exporter", "Harbour"))
+        for n in range(3)
+    ]
+
+
+@pytest.mark.rule("002-dream")
+def test_a_bridge_is_written_only_when_the_judge_confirms_it_and_never_twice():
+    [bridge] = written(planned(two_worlds(), "synthesis", judge=Confirming()))
+    assert (bridge.kind, bridge.project, bridge.entities) == ("bridge", "global", ("exporter", "harbour"))
+    plan = planned(two_worlds(), "synthesis", judge=Denying())
+    assert written(plan) == []
+    [question] = [question for deed in plan.deeds for question in deed.questions]
+    assert question.settled == "no_bridge"
+    assert planned(two_worlds(), "synthesis", judge=Confirming(), asked={question.id: "no_bridge"}).is_empty
+
+
+def test_rules_only_ask_about_a_bridge():
+    [deed] = planned(two_worlds(), "synthesis").deeds
+    assert (deed.news, deed.questions[0].settled, deed.questions[0].verdicts) == ((), None, ("bridge", "no_bridge"))
+
+
+def test_subjects_of_one_context_are_no_pair():
+    same = [replace(memory, project="p") for memory in two_worlds()]
+    assert synthesis(a_snapshot(same), SETTINGS, Confirming()).deeds == ()
+    tagged = [replace(m, project="p", tags=("api",) if "Exporter" in m.content else ("ui",)) for m in two_worlds()]
+    assert len(synthesis(a_snapshot(tagged), SETTINGS, Confirming()).deeds) == 1

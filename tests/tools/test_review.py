@@ -1,0 +1,173 @@
+"""Questions and answers: what is needed to decide is shown; a wrong answer changes nothing, a right one is kept."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from reverie.errors import InvalidInput
+from reverie.record import to_record
+from reverie.tools.consolidate import consolidate
+from reverie.tools.forget import Request, forget
+from reverie.tools.pin import pin
+from reverie.tools.restore import restore
+from reverie.tools.results import Remembered
+from reverie.tools.review import review
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Keep = Callable[..., Awaitable[Remembered]]
+BASE = "the Exporter job of the billing team writes one invoice file to the archive bucket every single night"
+TAILS = ("as auditors want it", "when traffic stays low", "before reports get built", "with checks run twice",
+         "since customers asked once")  # fmt: skip
+TEXT = f"{BASE}, {', '.join(TAILS)}"
+
+
+async def everything(workspace: Workspace) -> dict[str, Any]:
+    return {memory.id: to_record(memory) for memory in await workspace.store.find()}
+
+
+@pytest.fixture
+async def merge_question(workspace: Workspace, keep: Keep) -> dict[str, Any]:
+    for tail in TAILS:
+        await keep(f"{BASE} {tail}", layer="semantic")
+    await consolidate(workspace, steps=["cluster"])
+    [question] = (await review(workspace)).questions
+    return question
+
+
+@pytest.fixture
+async def belief_question(workspace: Workspace, keep: Keep, clock: Any) -> dict[str, Any]:
+    await keep("The Billing service listens on port 8080 in production", layer="semantic", confidence=0.9)
+    clock.advance(days=1)
+    await keep("The Billing service listens on port 9090 in production", layer="semantic")
+    await consolidate(workspace, steps=["beliefs"])
+    [question] = (await review(workspace)).questions
+    return question
+
+
+async def test_a_question_carries_what_is_needed_to_decide_it(merge_question: dict[str, Any]) -> None:
+    assert merge_question["kind"] == "merge"
+    assert merge_question["verdicts"] == ["merge", "separate"]
+    assert {memory["content"] for memory in merge_question["memories"]} == {f"{BASE} {tail}" for tail in TAILS}
+    assert merge_question["evidence"] == ["5 memories with a cosine above 0.8 and a shared subject"]
+
+
+async def test_a_merge_is_applied_and_can_be_undone_by_the_questions_id(
+    workspace: Workspace, merge_question: dict[str, Any]
+) -> None:
+    before = await everything(workspace)
+    answer = await review(workspace, [{"question_id": merge_question["id"], "verdict": "merge", "text": TEXT}])
+    assert (answer.questions, answer.resolved[0]["verdict"]) == ([], "merge")
+    active = [memory for memory in await workspace.store.find() if memory.status == "active"]
+    assert [memory.content for memory in active] == [TEXT]
+    events = await workspace.store.journal.of_batch(merge_question["id"])
+    assert {event.actor for event in events} == {"review"}
+    await restore(workspace, dream_id=merge_question["id"])
+    assert await everything(workspace) == before
+    assert [question["id"] for question in (await review(workspace)).questions] == [merge_question["id"]]
+
+
+@pytest.mark.parametrize(
+    ("decision", "complaint"),
+    [
+        ({"question_id": "qnothing", "verdict": "merge", "text": TEXT}, "no question has the id"),
+        ({"question_id": "", "verdict": "merge"}, "no question has the id"),
+        ({"verdict": "burn"}, "'burn' is no verdict"),
+        ({"verdict": "outdated"}, "It takes: merge, separate"),
+        ({"verdict": "merge"}, "merge needs a text"),
+        ({"verdict": "merge", "text": "an invoice is written"}, "it leaves out 1, exporter"),
+        ({"verdict": "separate", "reason": "x"}, "'reason' is unknown"),
+    ],
+)
+async def test_a_wrong_answer_is_an_error_that_changes_nothing(
+    workspace: Workspace, merge_question: dict[str, Any], decision: dict[str, Any], complaint: str
+) -> None:
+    before = await everything(workspace)
+    with pytest.raises(InvalidInput, match=complaint):
+        await review(workspace, [{"question_id": merge_question["id"]} | decision])
+    assert await everything(workspace) == before
+    assert len((await review(workspace)).questions) == 1
+
+
+async def test_one_wrong_answer_among_right_ones_changes_nothing(
+    workspace: Workspace, merge_question: dict[str, Any]
+) -> None:
+    right = {"question_id": merge_question["id"], "verdict": "separate"}
+    with pytest.raises(InvalidInput):
+        await review(workspace, [right, {"question_id": "qnothing", "verdict": "separate"}])
+    with pytest.raises(InvalidInput, match="answered twice"):
+        await review(workspace, [right, right])
+    assert len((await review(workspace)).questions) == 1
+
+
+async def test_separate_is_remembered_and_not_asked_again(
+    workspace: Workspace, merge_question: dict[str, Any]
+) -> None:
+    await review(workspace, [{"question_id": merge_question["id"], "verdict": "separate"}])
+    assert (await consolidate(workspace, steps=["cluster"])).questions == []
+    with pytest.raises(InvalidInput, match="is separate, not open"):
+        await review(workspace, [{"question_id": merge_question["id"], "verdict": "separate"}])
+
+
+async def test_a_pinned_member_keeps_a_merge_from_happening(
+    workspace: Workspace, merge_question: dict[str, Any]
+) -> None:
+    await pin(workspace, merge_question["memories"][0]["id"])
+    before = await everything(workspace)
+    with pytest.raises(InvalidInput, match="is pinned"):
+        await review(workspace, [{"question_id": merge_question["id"], "verdict": "merge", "text": TEXT}])
+    assert await everything(workspace) == before
+
+
+async def test_a_question_about_something_forgotten_is_withdrawn_by_the_next_night(
+    workspace: Workspace, merge_question: dict[str, Any]
+) -> None:
+    await forget(workspace, Request(ids=[merge_question["memories"][0]["id"]]))
+    await consolidate(workspace)
+    assert merge_question["id"] not in [question["id"] for question in (await review(workspace)).questions]
+
+
+async def test_a_belief_that_is_outdated_gives_way_to_the_newer(
+    workspace: Workspace, belief_question: dict[str, Any]
+) -> None:
+    old, newer = (memory["id"] for memory in belief_question["memories"])
+    assert (await workspace.store.resolve(old)).status == "challenged"
+    await review(workspace, [{"question_id": belief_question["id"], "verdict": "outdated"}])
+    memory = await workspace.store.resolve(old)
+    assert (memory.status, memory.superseded_by) == ("superseded", newer)
+
+
+async def test_a_belief_that_holds_is_as_sure_as_before(
+    workspace: Workspace, belief_question: dict[str, Any]
+) -> None:
+    old = belief_question["memories"][0]["id"]
+    assert (await workspace.store.resolve(old)).confidence == pytest.approx(0.54)
+    await review(workspace, [{"question_id": belief_question["id"], "verdict": "holds"}])
+    memory = await workspace.store.resolve(old)
+    assert (memory.status, memory.status_reason, memory.confidence) == ("active", None, 0.9)
+    assert (await consolidate(workspace, steps=["beliefs"])).changes == []
+
+
+async def test_a_belief_is_revised_and_its_history_kept(
+    workspace: Workspace, belief_question: dict[str, Any]
+) -> None:
+    old = belief_question["memories"][0]["id"]
+    text = "The Billing service listens on ports 8080 and 9090 in production"
+    await review(workspace, [{"question_id": belief_question["id"], "verdict": "revise", "text": text}])
+    memory = await workspace.store.resolve(old)
+    revised = await workspace.store.resolve(memory.superseded_by or "")
+    assert (revised.content, revised.derived_from, revised.status) == (text, (old,), "active")
+
+
+async def test_a_purge_takes_the_questions_and_the_cards_about_it_along(
+    workspace: Workspace, keep: Keep, belief_question: dict[str, Any]
+) -> None:
+    kept = [await keep(f"We know that Alice wrote part {n} {word}", layer="semantic")
+            for n, word in enumerate(("aa", "bb", "cc", "dd", "ee"))]  # fmt: skip
+    await consolidate(workspace, steps=["peer_cards"])
+    old = belief_question["memories"][0]["id"]
+    await forget(workspace, Request(ids=[old, kept[0].id], purge=True))
+    assert (await review(workspace)).questions == []
+    assert [memory for memory in await workspace.store.find() if memory.kind == "peer_card"] == []

@@ -1,0 +1,132 @@
+"""Sleeping on what was learned: one dream, or a preview of it."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from reverie.dream.cycle import Dreamer, Tell, Told, dream, say_nothing
+from reverie.dream.evidence import Evidence, ProjectEvidence
+from reverie.dream.judge import Judge, Rules
+from reverie.dream.model_judge import ModelJudge
+from reverie.dream.plan import StepName
+from reverie.dream.steps import STEPS
+from reverie.embeddings.tokens import count_tokens
+from reverie.reasoning.budget import Budget, price_of
+from reverie.reasoning.model import LanguageModel
+from reverie.tools.arguments import checked_choices, checked_label, checked_number
+from reverie.tools.results import Consolidated, Skipped, StepDone
+from reverie.tools.workspace import Workspace
+
+BUDGET_CENTS = 20.0
+MOST_CENTS = 10_000.0
+_MOST_SHOWN = 200
+_ALL = "all"
+
+_under_way: set["asyncio.Task[Told]"] = set()
+
+
+async def consolidate(
+    workspace: Workspace,
+    *,
+    dry_run: bool = False,
+    steps: Sequence[str] = (),
+    project: str = "",
+    budget_cents: float = BUDGET_CENTS,
+    tell: Tell = say_nothing,
+) -> Consolidated:
+    """Run one dream over the store, or plan it and change nothing.
+
+    Raises:
+        InvalidInput: if an argument is wrong.
+        StoreBusy: if another session is dreaming.
+        StoreError: if the store cannot be read or written.
+    """
+    chosen = _chosen(steps)
+    project = checked_label("project", project)
+    model = _model(workspace, checked_number("budget_cents", budget_cents, 0.0, MOST_CENTS))
+    judge: Judge = Rules() if model is None else ModelJudge(model)
+    began = time.perf_counter()
+    await workspace.accesses.flush()  # what this session has just been served is not to be judged as untouched
+    dreamer = Dreamer(
+        store=workspace.store,
+        settings=workspace.settings,
+        embedder=workspace.embedder,
+        judge=judge,
+        evidence=evidence_for(workspace),
+    )
+    try:
+        told = await _apart(dream(dreamer, workspace.now, steps=chosen, project=project, dry_run=dry_run, tell=tell))
+    finally:
+        if model is not None:
+            model.close()
+    if not dry_run:
+        workspace.upkeep.note_write()
+    return _answered(told, model, (time.perf_counter() - began) * 1000)
+
+
+def evidence_for(workspace: Workspace) -> Evidence:
+    """Return what looks at the code of this session's project: the one place where the two are connected."""
+    return ProjectEvidence(workspace.evidence, workspace.here.project)
+
+
+async def _apart(work: Any) -> Told:
+    """Run a dream as a task of its own: whoever asked may go, and what has begun to be written is finished."""
+    task: asyncio.Task[Told] = asyncio.create_task(work)
+    _under_way.add(task)
+    task.add_done_callback(_under_way.discard)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+
+
+def _chosen(steps: Sequence[str]) -> tuple[StepName, ...]:
+    wanted = checked_choices("steps", steps, (*STEPS, _ALL))
+    if not wanted or _ALL in wanted:
+        return tuple(STEPS)
+    return tuple(name for name in STEPS if name in wanted)
+
+
+def _model(workspace: Workspace, budget_cents: float) -> LanguageModel | None:
+    if workspace.settings.llm is None:
+        return None
+    name = workspace.settings.llm.partition(":")[2].strip()
+    price = price_of(name, workspace.settings.llm_price)
+    return LanguageModel(name, Budget(budget_cents), price, count_tokens)
+
+
+def _answered(told: Told, model: LanguageModel | None, duration_ms: float) -> Consolidated:
+    changes = [
+        {"step": step.name, "action": change.action, "id": change.memory_id, "reason": change.reason}
+        for step in told.steps
+        for deed in step.deeds
+        for change in deed.changes
+    ]
+    changes += [
+        {"step": step.name, "action": "written", "id": new.memory.id, "reason": f"{new.memory.kind}: {new.reason}"}
+        for step in told.steps
+        for deed in step.deeds
+        for new in deed.news
+    ]
+    return Consolidated(
+        dream_id=told.dream_id,
+        dry_run=told.dry_run,
+        steps=[_step(step, told) for step in told.steps],
+        changes=changes[:_MOST_SHOWN],
+        questions=[q.id for step in told.steps for deed in step.deeds for q in deed.questions if q.settled is None],
+        cost_cents=0.0 if model is None else round(model.spent_cents, 4),
+        duration_ms=round(duration_ms, 1),
+    )
+
+
+def _step(step: Any, told: Told) -> StepDone:
+    notes = [*(f"{summary}: {count}" for summary, count in step.summaries.items()), *step.notes]
+    return StepDone(
+        name=step.name,
+        planned=step.planned,
+        applied=step.applied,
+        skipped=[Skipped(refusal.memory_id, refusal.reason) for refusal in step.skipped[:_MOST_SHOWN]],
+        notes=notes + (list(told.notes) if step is told.steps[-1] else []),
+    )

@@ -1,0 +1,82 @@
+"""Answering what dreams would not decide alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reverie.dream.answering import Decision, apply_decision, checked_decision
+from reverie.errors import InvalidInput
+from reverie.memory import Memory
+from reverie.moments import iso
+from reverie.storage.questions import Asked, Questions
+from reverie.tools.arguments import LONGEST_CONTENT, checked_number
+from reverie.tools.results import Reviewed
+from reverie.tools.workspace import Workspace
+
+MOST_SHOWN = 50
+_PARTS = frozenset({"question_id", "verdict", "text"})
+_LONGEST_SHOWN = 1_000
+
+
+async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = (), limit: int = 10) -> Reviewed:
+    """Apply answers, all of them checked before the first is applied, and return what is still open.
+
+    Raises:
+        InvalidInput: if an id, a verdict or a text is wrong; nothing is changed then.
+    """
+    limit = int(checked_number("limit", limit, 0, MOST_SHOWN))
+    questions = Questions(workspace.store.database.table("questions"))
+    checked = [await _checked(questions, decision) for decision in decisions]
+    if len({decision.question.id for decision in checked}) < len(checked):
+        raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
+    resolved = []
+    for decision in checked:
+        changed = await apply_decision(workspace.store, workspace.embedder, decision, workspace.now)
+        resolved.append(
+            {
+                "question_id": decision.question.id,
+                "verdict": decision.verdict,
+                "changed": ", ".join(changed),
+            }
+        )
+    if resolved:
+        workspace.upkeep.note_write()
+    still_open = await questions.open()
+    return Reviewed(questions=[await _shown(workspace, asked) for asked in still_open[:limit]], resolved=resolved)
+
+
+async def _checked(questions: Questions, decision: Mapping[str, Any]) -> Decision:
+    unknown = decision.keys() - _PARTS
+    if unknown:
+        raise InvalidInput("decisions", f"{sorted(unknown)[0]!r} is unknown", f"Give: {', '.join(sorted(_PARTS))}.")
+    question_id, verdict, text = (decision.get(part, "") for part in ("question_id", "verdict", "text"))
+    if not all(isinstance(part, str) for part in (question_id, verdict, text)) or len(text) > LONGEST_CONTENT:
+        raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
+    found = await questions.named(question_id) if question_id.strip() else []
+    if len(found) != 1:
+        raise InvalidInput(
+            "question_id", f"no question has the id {question_id!r}", "Use review to see the open ones."
+        )
+    return checked_decision(found[0], verdict, text)
+
+
+async def _shown(workspace: Workspace, asked: Asked) -> dict[str, Any]:
+    memories = await workspace.store.get(list(asked.memory_ids))
+    return {
+        "id": asked.id,
+        "kind": asked.kind,
+        "ask": asked.body["ask"],
+        "evidence": asked.body["evidence"],
+        "verdicts": asked.body["verdicts"],
+        "memories": [_told(memory) for memory in memories.values()],
+        "asked_at": iso(asked.asked_at),
+    }
+
+
+def _told(memory: Memory) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "content": memory.content[:_LONGEST_SHOWN],
+        "happened_at": iso(memory.happened_at),
+        "source": memory.source,
+        "status": memory.status,
+    }
