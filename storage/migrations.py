@@ -7,7 +7,7 @@ from lancedb import AsyncConnection
 
 from reverie.memory import LAYERS
 from reverie.storage.lance import table_names
-from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
+from reverie.storage.schema import PIECES, SIDE_TABLES, memory_schema, side_schema
 from reverie.storage.table import Table
 
 
@@ -45,9 +45,17 @@ async def _index_side_tables_by_memory(connection: AsyncConnection, dimensions: 
             await table.index_values("memory_id")
 
 
+async def _room_for_pieces(connection: AsyncConnection, dimensions: int) -> None:
+    for layer in LAYERS:
+        table = await connection.open_table(layer)
+        if PIECES.name not in (await table.schema()).names:
+            await table.add_columns(PIECES)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the five layers and the side tables", _create_tables),
     Migration(2, "what belongs to a memory is found by an index", _index_side_tables_by_memory),
+    Migration(3, "a memory may keep the vectors of its word pieces", _room_for_pieces),
 )
 
 NEWEST = MIGRATIONS[-1].number

@@ -13,16 +13,18 @@ import pyarrow as pa
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
 from reverie.identity import SHORTEST_PREFIX, IdMaker
 from reverie.memory import LAYERS, Layer, Memory
+from reverie.storage.candidates import Candidate
 from reverie.storage.database import Database, Stamp
 from reverie.storage.filters import Condition, equals, one_of, starts_with
+from reverie.storage.glimpse import GLIMPSED, Glimpse, newest_glimpses
 from reverie.storage.journal import Event, Journal
 from reverie.storage.rows import FIELDS, Embedded, Vector, column_value, from_table, to_table, vector_column
-from reverie.storage.schema import side_schema
+from reverie.storage.schema import PIECES, side_schema
 from reverie.storage.scope import Scope
+from reverie.storage.search import Search
 from reverie.storage.shelf import Hit
 from reverie.storage.table import Table, TextHit
 from reverie.storage.vectors import Vectors
-from reverie.storage.wording import search_text
 
 _MOST_FAMILIAR = 1_000
 _LONGEST_FAMILIAR = 2_000
@@ -45,6 +47,7 @@ class MemoryStore:
         self.new_id = new_id
         self.journal = Journal(database.table("events"))
         self.vectors = Vectors(database)
+        self.search = Search(database, self.vectors)
         self._familiar: dict[str, Memory] = {}
 
     @classmethod
@@ -103,14 +106,30 @@ class MemoryStore:
 
     async def matching(self, text: str, scope: Scope, limit: int) -> list[TextHit]:
         """Return the memories that share words with a text, best first by BM25."""
-        query = search_text(text)
-        where = scope.condition()
+        return await self.search.matching(text, scope, limit)
 
-        async def search(table: Table) -> list[TextHit]:
-            return await table.matching(query, where, limit) if await table.count() else []
+    async def pieces(self, candidates: Sequence[Candidate], scope: Scope) -> dict[str, bytes]:
+        """Return the packed word pieces of candidates that have them."""
+        rows = await self._columns(candidates, ("id", PIECES.name), scope)
+        return {
+            memory_id: packed
+            for part in rows
+            for memory_id, packed in zip(part["id"].to_pylist(), part[PIECES.name].to_pylist(), strict=True)
+            if packed
+        }
 
-        parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.layers))
-        return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.score)[:limit]
+    async def glimpses(self, candidates: Sequence[Candidate], scope: Scope) -> list[Glimpse]:
+        """Return what ranking and an answer need of candidates that are still in scope."""
+        rows = await self._columns(candidates, GLIMPSED, scope)
+        return newest_glimpses(rows, self.database.stamp.dimensions)
+
+    async def _columns(
+        self, candidates: Sequence[Candidate], columns: Sequence[str], scope: Scope
+    ) -> list[pa.Table]:
+        seen = {c.id: Whereabouts(c.table, c.place) for c in candidates if c.table is not None}
+        ids = [candidate.id for candidate in candidates]
+        parts = await asyncio.gather(*(self._read_from(layer, seen, ids, columns, scope) for layer in scope.layers))
+        return [part for part in parts if part is not None]
 
     async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
@@ -145,6 +164,12 @@ class MemoryStore:
     async def _fetch_from(
         self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
     ) -> list[Memory]:
+        rows = await self._read_from(layer, seen, ids, FIELDS, scope)
+        return [] if rows is None else from_table(rows)
+
+    async def _read_from(
+        self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], columns: Sequence[str], scope: Scope
+    ) -> pa.Table | None:
         table = self.database.table(layer)
         known = {i: seen[i].place for i in ids if i in seen and seen[i].table == layer}
         places = {i: place for i, place in known.items() if place is not None}
@@ -152,7 +177,7 @@ class MemoryStore:
         unknown = [i for i in ids if (i not in seen) or (i in known and i not in places)]
         if unknown and await table.count():
             places |= await table.places(one_of("id", unknown) & scope.condition())
-        return from_table(await table.at_places(places, FIELDS)) if places else []
+        return await table.at_places(places, columns) if places else None
 
     async def _read(self, where: Condition) -> list[Memory]:
         async def read(table: Table) -> list[Memory]:
@@ -289,7 +314,7 @@ class MemoryStore:
         await self.journal.write([event])
         source, target = self.database.table(memory.layer), self.database.table(to)
         here = equals("id", memory.id)
-        rows = await source.rows([*FIELDS, "search_text", "vector"], here)
+        rows = await source.rows([*FIELDS, "search_text", "vector", "pieces"], here)
         moved = replace(memory, layer=to, updated_at=at)
         rows = rows.set_column(*_column(rows, "layer", pa.array([to], pa.string())))
         rows = rows.set_column(*_column(rows, "updated_at", pa.array([at], rows.schema.field("updated_at").type)))

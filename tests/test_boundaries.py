@@ -35,6 +35,7 @@ HOMES: dict[str, frozenset[str]] = {
     "pyarrow": frozenset({"storage"}),
     "pydantic": frozenset({"server"}),
     "regex": frozenset({"embeddings"}),
+    "Stemmer": frozenset({"storage"}),
     "tiktoken": frozenset({"embeddings"}),
     "tokenizers": frozenset({"embeddings"}),
 }
