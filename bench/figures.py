@@ -11,7 +11,8 @@ README = Path(__file__).parent.parent / "README.md"
 
 def machine() -> str:
     """Say where and when the figures were measured."""
-    return f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    where = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{datetime.now(UTC):%Y-%m-%d}, {where}"
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:

@@ -1,7 +1,7 @@
 """How well and how fast recall finds, on third-party conversations and on stores of three sizes.
 
-    python bench/recall.py --data ../shared/data      quality: BM25, vectors, rank fusion, recall as it is, decay on and off
-    python bench/recall.py --speed                    the whole tool call over stdio at 1,000, 10,000 and 100,000 memories
+    python bench/recall.py --data ../shared/data      quality: BM25, vectors, rank fusion and recall side by side
+    python bench/recall.py --speed                    times over stdio at 1,000, 10,000 and 100,000 memories
     python bench/recall.py --data … --speed --write   both, and into the README
 
 Quality goes the way of the tool: every conversation is imported into a store of its own and asked through `recall`.
@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -28,10 +28,8 @@ from reverie.storage.lance import import_lancedb
 
 import_lancedb()
 
-from reverie.clock import Clock  # noqa: E402 - LanceDB comes in the quick way first
 from reverie.embeddings.bundled import BundledEmbedder  # noqa: E402
 from reverie.settings import Settings  # noqa: E402
-from reverie.storage.candidates import Question  # noqa: E402
 from reverie.storage.scope import Scope  # noqa: E402
 from reverie.tools import recall  # noqa: E402
 from reverie.tools.importing import import_memories  # noqa: E402

@@ -38,7 +38,7 @@ _RARITY_OF_SIGNS = 0.1
 _FUNCTION_WORDS = frozenset(
     """a about am an and are as at be been but by can could did do does for from had has have he her his how i if in
     into is it its just me my no not of on or our she should so such that the their then there these they this to was
-    we were what when where which who will with would you your""".split()
+    we were what when where which who will with would you your""".split()  # noqa: SIM905 - sixty quotes say no more
 )
 
 

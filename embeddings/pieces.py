@@ -41,7 +41,7 @@ def packed(vectors: Matrix, length: int) -> bytes:
     codes = np.digitize(vectors / np.maximum(spread, 1e-9), (-_CUT, 0.0, _CUT)).astype(np.uint8)
     quads = codes.reshape(len(vectors), -1, _CODES_PER_BYTE)
     together = quads[..., 0] | quads[..., 1] << 2 | quads[..., 2] << 4 | quads[..., 3] << 6
-    return _HEADER.pack(length) + together.astype(np.uint8).tobytes()
+    return bytes(_HEADER.pack(length) + together.astype(np.uint8).tobytes())
 
 
 def agreements(

@@ -112,7 +112,7 @@ class Overview:
         numbers, owners, counts = numbers[seen], owners[seen], counts[seen]
         weights = shares * self._inverse_frequency(np.bincount(numbers, minlength=len(asked)), allowed)
         lengths = self._lengths()
-        usual = float(lengths[allowed].sum()) / max(np.count_nonzero(allowed), 1)
+        usual = float(lengths[allowed].sum()) / max(int(np.count_nonzero(allowed)), 1)
         relative = lengths[owners] / max(usual, 1.0)
         damping = _SATURATION * (1.0 - _LENGTH_SHARE + _LENGTH_SHARE * relative)
         parts = weights[numbers] * counts * (_SATURATION + 1.0) / (counts + damping)
@@ -131,7 +131,11 @@ class Overview:
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
         owners = [part[1] + start for part, start in zip(parts, self._starts.values(), strict=True)]
-        return np.concatenate([part[0] for part in parts]), np.concatenate(owners), np.concatenate([p[2] for p in parts])
+        return (
+            np.concatenate([part[0] for part in parts]),
+            np.concatenate(owners),
+            np.concatenate([p[2] for p in parts]),
+        )
 
     def _lengths(self) -> np.ndarray:
         parts = [s.lexicon.lengths(len(s)) for s in self._layers.values() if s.lexicon is not None]
@@ -188,7 +192,7 @@ class Overview:
         for layer, shelf in self._layers.items():
             place = shelf.place_of(memory_id)
             if place is not None:
-                return self._starts[layer] + place
+                return int(self._starts[layer] + place)
         return _NOBODY
 
     def _where(self, number: int) -> tuple[Layer, int]:

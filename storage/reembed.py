@@ -256,7 +256,9 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
     rows = await staging.rows(["id", "number", "vector", PIECES.name], wanted)
     pieces = {
         key: packed
-        for key, number, packed in zip(*(rows.column(name).to_pylist() for name in ("id", "number", PIECES.name)))
+        for key, number, packed in zip(
+            *(rows.column(name).to_pylist() for name in ("id", "number", PIECES.name)), strict=True
+        )
         if number == _WHOLE
     }
     vectors = {

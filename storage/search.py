@@ -70,7 +70,8 @@ class Search:
         cosines = {hit.id: hit.similarity for hit in by_meaning}
         for memory_id, similarity in by_passage.items():
             cosines[memory_id] = max(similarity, cosines.get(memory_id, -1.0))
-        seen = {hit.id: hit for hit in (*by_meaning, *by_words)}
+        seen: dict[str, Hit | TextHit] = {hit.id: hit for hit in by_meaning}
+        seen |= {hit.id: hit for hit in by_words}
         return Findings(
             [
                 Candidate(

@@ -16,10 +16,10 @@ from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.candidates import Candidate
 from reverie.storage.database import Database, Stamp
 from reverie.storage.filters import Condition, equals, one_of, starts_with
-from reverie.storage.glimpse import GLIMPSED, Glimpse, newest_glimpses
+from reverie.storage.glimpse import GLIMPSED, Glimpses
 from reverie.storage.journal import Event, Journal
 from reverie.storage.rows import FIELDS, Embedded, Vector, column_value, from_table, to_table, vector_column
-from reverie.storage.schema import PIECES, side_schema
+from reverie.storage.schema import side_schema
 from reverie.storage.scope import Scope
 from reverie.storage.search import Search
 from reverie.storage.shelf import Hit
@@ -108,28 +108,12 @@ class MemoryStore:
         """Return the memories that share words with a text, best first by BM25."""
         return await self.search.matching(text, scope, limit)
 
-    async def pieces(self, candidates: Sequence[Candidate], scope: Scope) -> dict[str, bytes]:
-        """Return the packed word pieces of candidates that have them."""
-        rows = await self._columns(candidates, ("id", PIECES.name), scope)
-        return {
-            memory_id: packed
-            for part in rows
-            for memory_id, packed in zip(part["id"].to_pylist(), part[PIECES.name].to_pylist(), strict=True)
-            if packed
-        }
-
-    async def glimpses(self, candidates: Sequence[Candidate], scope: Scope) -> list[Glimpse]:
-        """Return what ranking and an answer need of candidates that are still in scope."""
-        rows = await self._columns(candidates, GLIMPSED, scope)
-        return newest_glimpses(rows, self.database.stamp.dimensions)
-
-    async def _columns(
-        self, candidates: Sequence[Candidate], columns: Sequence[str], scope: Scope
-    ) -> list[pa.Table]:
+    async def glimpses(self, candidates: Sequence[Candidate], scope: Scope) -> Glimpses:
+        """Read what ranking and an answer need of candidates that are still in scope, from all tables at once."""
         seen = {c.id: Whereabouts(c.table, c.place) for c in candidates if c.table is not None}
         ids = [candidate.id for candidate in candidates]
-        parts = await asyncio.gather(*(self._read_from(layer, seen, ids, columns, scope) for layer in scope.layers))
-        return [part for part in parts if part is not None]
+        parts = await asyncio.gather(*(self._read_from(layer, seen, ids, GLIMPSED, scope) for layer in scope.layers))
+        return Glimpses([part for part in parts if part is not None], self.database.stamp.dimensions)
 
     async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""

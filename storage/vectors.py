@@ -88,9 +88,7 @@ class Vectors:
 
     def _clear_shelves(self) -> None:
         dimensions = self._database.stamp.dimensions
-        self._shelves = {
-            layer: Shelf(self._database.table(layer), dimensions, _LABELS) for layer in LAYERS
-        }
+        self._shelves = {layer: Shelf(self._database.table(layer), dimensions, _LABELS) for layer in LAYERS}
         self._passages = Shelf(self._database.table("passages"), dimensions, ("project",), of_memories=False)
 
 

@@ -3,9 +3,10 @@
 import re
 import unicodedata
 from functools import cache, lru_cache
+from typing import Any
 from zlib import crc32
 
-import Stemmer
+import Stemmer  # type: ignore[import-not-found, unused-ignore] # publishes no types
 
 # In two linear steps: one pattern for both takes minutes over a minified line of a few thousand characters.
 _RUN = re.compile(r"\w[\w\-./:\\]*")
@@ -65,7 +66,7 @@ def _term(word: str) -> int:
 
 
 @cache
-def _stemmer() -> Stemmer.Stemmer:
+def _stemmer() -> Any:
     return Stemmer.Stemmer("english")
 
 

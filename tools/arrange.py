@@ -26,7 +26,8 @@ _SHARED_SUBJECT = 0.4
 _LONGEST_STATEMENT = 1_200  # characters; longer texts speak of many things
 
 _ASKS_FOR_A_VALUE = re.compile(
-    r"^\W*(?:(?:and|so|but|ok|hey)\W+)?(?:what|which|when|where|who|how (?:many|much|long|often|old|far|big|large|fast|high|soon))\b",
+    r"^\W*(?:(?:and|so|but|ok|hey)\W+)?(?:what|which|when|where|who"
+    r"|how (?:many|much|long|often|old|far|big|large|fast|high|soon))\b",
     re.IGNORECASE,
 )
 _ASKS_FOR_THE_PAST = re.compile(
@@ -79,7 +80,9 @@ def _within_their_share(found: Sequence[Ranked], limit: int) -> tuple[list[Ranke
     if not crowded:
         return list(found[:limit]), 0
     others = {source: min(len(found) - counted[source], limit) for source in crowded}
-    room = {source: max(1, min(limit // 3, others[source] // 2) if others[source] else limit // 3) for source in crowded}
+    room = {
+        source: max(1, min(limit // 3, others[source] // 2) if others[source] else limit // 3) for source in crowded
+    }
     chosen: list[Ranked] = []
     capped = 0
     for row, source in zip(found, sources, strict=True):

@@ -27,6 +27,7 @@ TRUST_WEIGHT = 0.1
 FRESHNESS_FACTOR: Mapping[Freshness, float] = {"changed": 0.85, "missing": 0.6}
 """What evidence that no longer holds takes from a score; everything else takes nothing."""
 
+_READ_PER_ROW = 3
 _LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * min(FRESHNESS_FACTOR.values())
 
 
@@ -75,7 +76,9 @@ def parts_of(candidates: Iterable[Candidate]) -> dict[str, Parts]:
     return {c.id: Parts(vectors.get(c.id, 0.0), c.text / most) for c in known}
 
 
-def with_pieces(parts: Mapping[str, Parts], agreements: Mapping[str, float], looked_at: Iterable[str]) -> dict[str, Parts]:
+def with_pieces(
+    parts: Mapping[str, Parts], agreements: Mapping[str, float], looked_at: Iterable[str]
+) -> dict[str, Parts]:
     """Add how far the pieces agree with the question.
 
     A candidate that was not looked at has none; one that was, but keeps no pieces, is taken as it stood.
@@ -94,10 +97,10 @@ def best_of(parts: Mapping[str, Parts], count: int) -> list[str]:
 
 
 def contenders(parts: Mapping[str, Parts], wanted: int) -> list[str]:
-    """Return the candidates that may end among the best so many, whatever their strengths turn out to be."""
-    best = best_of(parts, wanted)
-    least = parts[best[-1]].relevance * _LEAST_FACTOR if best else 0.0
-    return [memory_id for memory_id, p in parts.items() if p.relevance >= least]
+    """Return the candidates that may end among the best so many by their strengths, three for each place."""
+    best = best_of(parts, _READ_PER_ROW * wanted)
+    least = parts[best[:wanted][-1]].relevance * _LEAST_FACTOR if best else 0.0
+    return [memory_id for memory_id in best if parts[memory_id].relevance >= least]
 
 
 def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], now: datetime) -> list[Ranked]:

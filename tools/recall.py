@@ -1,7 +1,7 @@
 """Finding memories that answer a question."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, get_args
@@ -16,7 +16,7 @@ from reverie.storage.scope import RECALLED, Scope
 from reverie.tools.arguments import checked_choices, checked_label, checked_number, checked_query, checked_tags
 from reverie.tools.arrange import arranged
 from reverie.tools.budget import FEWEST_TOKENS, MOST_TOKENS
-from reverie.tools.rank import Parts, Ranked, best_of, contenders, parts_of, ranked, with_pieces
+from reverie.tools.rank import Ranked, best_of, contenders, parts_of, ranked, with_pieces
 from reverie.tools.results import IndexState, Recalled
 from reverie.tools.serving import served
 from reverie.tools.workspace import Workspace
@@ -99,18 +99,22 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
 async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *, wanted: int | None) -> Found:
     """Search by words and, once the model is loaded, by meaning, then look closely at the best.
 
-    With `wanted`, only candidates that can still be among the best so many are read.
+    With `wanted`, only what can still be among the best so many is taken apart.
     """
     reading = await _read(workspace, query)
     question = Question(query) if reading is None else Question(query, reading.vector, reading.words)
     findings = await workspace.store.search.find(question, scope, max(CANDIDATES, wanted or 0))
     least = _least_cosine(workspace.settings.max_distance)
     near = [c for c in findings.candidates if c.text > 0.0 or (c.cosine is not None and c.cosine >= least)]
-    parts = await _looked_at_closely(workspace, reading, near, findings, scope)
-    worth_reading = set(parts if wanted is None else contenders(parts, wanted))
-    glimpses = await workspace.store.glimpses([c for c in near if c.id in worth_reading], scope)
+    parts = parts_of(near)
+    best = set(parts if wanted is None else best_of(parts, max(LOOKED_AT_CLOSELY, wanted)))
+    close = [candidate for candidate in near if candidate.id in best]
+    glimpses = await workspace.store.glimpses(close, scope)
+    if reading is not None:
+        parts = with_pieces(parts, _agreements(reading, findings, close, glimpses.pieces()), best)
+    parts = {memory_id: parts[memory_id] for memory_id in best}
     return Found(
-        ranked(glimpses, parts, now),
+        ranked(glimpses.of(best if wanted is None else contenders(parts, wanted)), parts, now),
         len(near),
         {**findings.passed_over, "distance": len(findings.candidates) - len(near)},
         "lexical_only" if reading is None else "ready",
@@ -128,24 +132,19 @@ async def _read(workspace: Workspace, query: str) -> Reading | None:
         return None
 
 
-async def _looked_at_closely(
-    workspace: Workspace, reading: Reading | None, near: Sequence[Candidate], findings: Findings, scope: Scope
-) -> dict[str, Parts]:
-    """Compare the best candidates with the question piece by piece, if the embedder has pieces."""
-    parts = parts_of(near)
-    if reading is None or reading.pieces is None:
-        return parts
+def _agreements(
+    reading: Reading, findings: Findings, close: Sequence[Candidate], texts: Mapping[str, bytes]
+) -> dict[str, float]:
+    """Compare candidates with the question piece by piece; a rare piece, here and in the language, weighs more."""
     from reverie.embeddings.pieces import agreements
 
-    best = set(best_of(parts, LOOKED_AT_CLOSELY))
-    close = [candidate for candidate in near if candidate.id in best]
-    texts = await workspace.store.pieces(close, scope)
+    if reading.pieces is None:
+        return {}
     weights = [
         (rarity * findings.rarity.get(word, 0.0 if findings.rarity else 1.0)) ** 0.5
         for word, rarity in zip(reading.words, reading.rarity, strict=True)
     ]
-    agreed = agreements(reading.pieces, weights, texts, {candidate.id: candidate.beside for candidate in close})
-    return with_pieces(parts, agreed, best)
+    return agreements(reading.pieces, weights, texts, {candidate.id: candidate.beside for candidate in close})
 
 
 def _scope(workspace: Workspace, request: Request, now: datetime) -> Scope:

@@ -46,7 +46,10 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             embedder=workspace.embedder.stamp,
         )
         await workspace.store.add(
-            [Embedded(new, embedding.vector, embedding.passages, embedding.pieces)], actor="revise", at=now, reason=reason
+            [Embedded(new, embedding.vector, embedding.passages, embedding.pieces)],
+            actor="revise",
+            at=now,
+            reason=reason,
         )
         await supersede(workspace, old, by=new, reason=reason, now=now)
     workspace.upkeep.note_write()
