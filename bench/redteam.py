@@ -1,7 +1,7 @@
 """How many attacks were tried and how many were stopped: `python bench/redteam.py [--slow]`.
 
-First the lists of made-up secrets and hostile texts against the guard alone, with the honest ones that must pass; then
-every test under tests/redteam, counted by file.
+First the lists of made-up secrets and hostile texts against the guard alone, with the honest ones that must pass;
+then every test under tests/redteam, counted by file.
 """
 
 import importlib.util

@@ -74,7 +74,11 @@ async def apply_decision(store: MemoryStore, embedder: Embedder, decision: Decis
             snapshot = _around(memories, now, embedder)
             marks = {memory.id: mark_of(memory) for memory in memories.values()}
             batch = applying.batched([deed], snapshot, marks, store, question.id, ACTOR)
-            embedded = [Embedded(memory, vectors[0].vector, vectors[0].passages) for memory in batch.added if vectors]
+            embedded = [
+                Embedded(memory, vectors[0].vector, vectors[0].passages, vectors[0].pieces)
+                for memory in batch.added
+                if vectors
+            ]
             await applying.write(batch, embedded, store, now)
         await Questions(store.database.table("questions")).close([question.id], decision.verdict)
     if deed is None:

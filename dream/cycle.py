@@ -183,13 +183,12 @@ async def _write(dreamer: Dreamer, snapshot: Snapshot, plan: Plan, prunes: bool)
     store, now = dreamer.store, snapshot.now
     dream_id = store.new_id()
     nights = Nights(store.database.table("dreams"))
-    vectors = dict(zip((memory.id for memory in plan.morning.memories), plan.morning.vectors, strict=True))
     async with store.changing():
         batch = applying.batched(plan.deeds, snapshot, await read_marks(store), store, dream_id)
         told = _told(dream_id, plan, batch.too_late, dreamer.judge, dry_run=False)
         report = reported(told, batch) | {"calls": list(dreamer.judge.calls)}
         begun = Night(id=dream_id, started_at=now, finished_at=None, status="applying", report=report)
-        embedded = await asyncio.to_thread(_embedded, batch.added, vectors, dreamer.embedder)
+        embedded = await asyncio.to_thread(_embedded, batch.added, dreamer.embedder)
         if batch.events or batch.questions:
             await nights.write(begun)
             await applying.write(batch, embedded, store, now)
@@ -267,12 +266,14 @@ def _embedding(embedder: Embedder) -> Callable[[Sequence[str]], Vectors]:
     return embed
 
 
-def _embedded(memories: Sequence[Memory], vectors: dict[str, Vectors], embedder: Embedder) -> list[Embedded]:
-    """Join new memories with their vectors; only one that another step retired at once has none left."""
-    missing = [memory for memory in memories if memory.id not in vectors]
-    if missing:
-        vectors |= zip((m.id for m in missing), _embedding(embedder)([m.content for m in missing]), strict=True)
-    return [Embedded(memory, vectors[memory.id]) for memory in memories]
+def _embedded(memories: Sequence[Memory], embedder: Embedder) -> list[Embedded]:
+    """Join new memories with everything a search finds them by, which planning had no need of."""
+    made = [
+        embedding
+        for start in range(0, len(memories), _TEXTS_AT_ONCE)
+        for embedding in embedder.embed([memory.content for memory in memories[start : start + _TEXTS_AT_ONCE]])
+    ]
+    return [Embedded(m, e.vector, e.passages, e.pieces) for m, e in zip(memories, made, strict=True)]
 
 
 async def _demoted(store: MemoryStore, memories: Sequence[Memory], now: datetime) -> list[str]:

@@ -4,16 +4,17 @@ Each window runs alone, unpadded: on a processor a batch gains almost no time (d
 and so a text has the same vector whatever else is embedded with it.
 """
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reverie.embeddings.embedder import Embedding
+from reverie.embeddings.embedder import Embedding, Reading
 from reverie.errors import EmbedderError
 
 if TYPE_CHECKING:  # loading these takes longer than a handshake may
@@ -32,11 +33,20 @@ _MOST_WORKERS = 4
 _GROUP = 256  # texts whose token ids are held at a time
 _STRETCH = 4_000  # characters tokenized at a time
 
+_FIRST_WORD = 1_996  # "the": from here on the vocabulary lists whole words, the frequent ones first
+_RARITY_OF_SIGNS = 0.1
+_FUNCTION_WORDS = frozenset(
+    """a about am an and are as at be been but by can could did do does for from had has have he her his how i if in
+    into is it its just me my no not of on or our she should so such that the their then there these they this to was
+    we were what when where which who will with would you your""".split()  # noqa: SIM905 - sixty quotes say no more
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Model:
     tokenizer: "Tokenizer"
     session: Any  # onnxruntime publishes no types
+    telling: dict[int, bool]  # which pieces are neither signs nor function words, as far as met
 
     def windows_of(self, text: str) -> list[list[int]]:
         """Cut a text into windows of token ids, framed as the model expects them."""
@@ -56,11 +66,43 @@ class _Model:
         rows: NDArray[np.float32] = hidden[0]
         return rows
 
-    def vector(self, ids: list[int]) -> "NDArray[np.float32]":
-        """Run one window and return the mean of its tokens at unit length."""
+    def window(self, ids: list[int]) -> "_Window":
+        """Run one window."""
         from reverie.embeddings.passages import unit
 
-        return unit(self.token_vectors(ids).mean(axis=0))
+        rows = self.token_vectors(ids)
+        return _Window(unit(rows.mean(axis=0)), rows, ids)
+
+    def packed(self, window: "_Window", length: int) -> bytes:
+        """Pack the vectors of a window's telling pieces, for a text of so many pieces."""
+        from reverie.embeddings.pieces import packed
+
+        kept = [place for place, piece in enumerate(window.ids[1:-1], 1) if self.tells(piece)]
+        return packed(window.rows[kept or slice(1, -1)], length)
+
+    def tells(self, piece: int) -> bool:
+        """Whether a piece is worth keeping: half of them are signs and function words, and nothing is lost."""
+        if piece not in self.telling:
+            text = self.tokenizer.id_to_token(piece) or ""
+            self.telling[piece] = any(map(str.isalnum, text)) and text not in _FUNCTION_WORDS
+        return self.telling[piece]
+
+    def rarity(self, piece: int) -> float:
+        """Return how rare a piece is in the language by its place in the vocabulary, as Zipf's law has it."""
+        if (self.tokenizer.id_to_token(piece) or "").startswith("##"):
+            return 1.0
+        if piece < _FIRST_WORD:
+            return _RARITY_OF_SIGNS
+        return math.log(2 + piece - _FIRST_WORD) / math.log(self.tokenizer.get_vocab_size() - _FIRST_WORD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """What the model made of one window: its unit vector, and a row for each of its token ids."""
+
+    vector: "NDArray[np.float32]"
+    rows: "NDArray[np.float32]"
+    ids: list[int]
 
 
 class BundledEmbedder:
@@ -94,6 +136,28 @@ class BundledEmbedder:
         """
         self._loaded()
 
+    def read(self, question: str) -> Reading:
+        """Embed a question: the whole as one vector, and its first 254 pieces each as its own.
+
+        Raises:
+            EmbedderError: if the bundled files are missing or damaged.
+        """
+        import numpy as np
+
+        from reverie.embeddings.passages import pooled
+
+        model = self._loaded()
+        windows = [model.window(ids) for ids in model.windows_of(question)]
+        rows, ids = windows[0].rows[1:-1], windows[0].ids[1:-1]
+        if not ids:
+            return Reading(windows[0].vector)
+        return Reading(
+            pooled([window.vector for window in windows]).vector,
+            np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32),
+            _words_of(model, question, len(ids)),
+            tuple(map(model.rarity, ids)),
+        )
+
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed each text, in order; one of more than 256 word pieces also gets passages.
 
@@ -122,8 +186,38 @@ def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[A
     from reverie.embeddings.passages import pooled
 
     cut = [model.windows_of(text) for text in texts]
-    vectors = iter(run(model.vector, [ids for windows in cut for ids in windows]))
-    return [pooled([next(vectors) for _ in windows]) for windows in cut]
+    # Only the first window's rows are kept: a text of a hundred windows would hold forty megabytes of them.
+    made = iter(run(_run, [(model, ids, number == 0) for windows in cut for number, ids in enumerate(windows)]))
+    found = []
+    for windows in cut:
+        results = [next(made) for _ in windows]
+        whole = pooled([vector for vector, _ in results])
+        first = results[0][1]
+        length = sum(len(ids) - 2 for ids in windows) - OVERLAP * (len(windows) - 1)
+        found.append(replace(whole, pieces=model.packed(first, length)))
+    return found
+
+
+def _run(task: "tuple[_Model, list[int], bool]") -> "tuple[NDArray[np.float32], _Window | None]":
+    model, ids, keep_rows = task
+    window = model.window(ids)
+    return window.vector, window if keep_rows else None
+
+
+def _words_of(model: _Model, text: str, count: int) -> tuple[str, ...]:
+    """Return the word that each of the first pieces of a text is part of."""
+    speakable = text.encode("utf-8", "replace").decode("utf-8")
+    words: list[str] = []
+    for stretch in _stretches(speakable):
+        encoded = model.tokenizer.encode(stretch, add_special_tokens=False)
+        spans: dict[int | None, tuple[int, int]] = {}
+        for word, (start, end) in zip(encoded.word_ids, encoded.offsets, strict=True):
+            first, last = spans.get(word, (start, end))
+            spans[word] = (min(first, start), max(last, end))
+        words += (stretch[slice(*spans[word])] for word in encoded.word_ids)
+        if len(words) >= count:
+            break
+    return tuple(words[:count])
 
 
 def _stretches(text: str) -> Iterator[str]:
@@ -163,7 +257,7 @@ def _load(bundle: Path) -> _Model:
             f"The bundled embedding model in {bundle} could not be loaded ({error}). "
             "Reinstall it with `pip install --force-reinstall reverie-mcp`."
         ) from error
-    return _Model(tokenizer, session)
+    return _Model(tokenizer, session, {})
 
 
 def _workers() -> int:

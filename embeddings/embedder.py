@@ -11,10 +11,24 @@ if TYPE_CHECKING:  # numpy costs 0.1 s and 12 MB, and naming an embedder needs n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
-    """One text as a unit vector, and the unit vectors of its windows when it was too long for one."""
+    """One text as a unit vector, and the unit vectors of its windows when it was too long for one.
+
+    A model that runs here also gives the vectors of the text's word pieces, packed (see pieces.py).
+    """
 
     vector: "NDArray[np.float32]"
     passages: "tuple[NDArray[np.float32], ...]" = ()
+    pieces: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A question as a unit vector and, from a model that runs here, a unit vector for each of its word pieces."""
+
+    vector: "NDArray[np.float32]"
+    pieces: "NDArray[np.float32] | None" = None
+    words: tuple[str, ...] = ()  # the word that each piece is part of
+    rarity: tuple[float, ...] = ()  # how rare each piece is in the language, from 0 to 1
 
 
 class Embedder(Protocol):
@@ -44,6 +58,14 @@ class Embedder(Protocol):
 
         Raises:
             EmbedderError: if it cannot be loaded.
+        """
+        ...
+
+    def read(self, question: str) -> Reading:
+        """Embed a question.
+
+        Raises:
+            EmbedderError: if it could not be embedded.
         """
         ...
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reverie.embeddings.embedder import Embedding
+from reverie.embeddings.embedder import Embedding, Reading
 from reverie.errors import EmbedderError
 
 if TYPE_CHECKING:  # importing openai takes longer than a handshake may
@@ -81,6 +81,15 @@ class HostedEmbedder:
             EmbedderError: if OPENAI_API_KEY is missing.
         """
         self._connected()
+
+    def read(self, question: str) -> Reading:
+        """Embed a question as any text: the service gives one vector and no word pieces.
+
+        Raises:
+            EmbedderError: if the service does not answer as it should.
+        """
+        [embedding] = self.embed([question])
+        return Reading(embedding.vector)
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed each text, in order; one of more than 8,000 bytes also gets passages.

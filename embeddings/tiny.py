@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.embeddings.embedder import Embedding
+from reverie.embeddings.embedder import Embedding, Reading
 from reverie.embeddings.passages import pooled, unit, windows
 
 DIMENSIONS = 64
@@ -39,6 +39,11 @@ class TinyEmbedder:
 
     def warm(self) -> None:
         """Do nothing."""
+
+    def read(self, question: str) -> Reading:
+        """Embed a question as any text; words have no pieces here."""
+        [embedding] = self.embed([question])
+        return Reading(embedding.vector)
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed each text by its words, without regard to case or order."""

@@ -14,7 +14,7 @@ from reverie.storage.database import Stamp
 from reverie.storage.reembed import reembed, stamp_of
 
 if TYPE_CHECKING:
-    from reverie.storage.rows import Vector
+    from reverie.storage.reembed import Made
 
 
 async def run_reembed(settings: Settings, given: Namespace) -> int:
@@ -28,8 +28,8 @@ async def run_reembed(settings: Settings, given: Namespace) -> int:
     bar = Progress("Embedding")
     started = time.perf_counter()
 
-    def embed(texts: Sequence[str]) -> "list[tuple[Vector, tuple[Vector, ...]]]":
-        return [(embedding.vector, embedding.passages) for embedding in embedder.embed(texts)]
+    def embed(texts: Sequence[str]) -> "list[Made]":
+        return [(embedding.vector, embedding.passages, embedding.pieces) for embedding in embedder.embed(texts)]
 
     try:
         converted = await reembed(

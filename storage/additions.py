@@ -118,6 +118,7 @@ def _to_line(item: Embedded) -> bytes:
         "memory": to_record(item.memory),
         "vector": _encoded(item.vector),
         "passages": [_encoded(passage) for passage in item.passages],
+        "pieces": base64.b64encode(item.pieces).decode(),
     }
     return json.dumps(known, ensure_ascii=False).encode() + b"\n"
 
@@ -125,7 +126,8 @@ def _to_line(item: Embedded) -> bytes:
 def _from_line(line: bytes) -> Embedded:
     known = json.loads(line)
     memory = Memory(**{name: decode(name, value) for name, value in known["memory"].items()})
-    return Embedded(memory, _decoded(known["vector"]), tuple(map(_decoded, known["passages"])))
+    passages = tuple(map(_decoded, known["passages"]))
+    return Embedded(memory, _decoded(known["vector"]), passages, base64.b64decode(known["pieces"]))
 
 
 def _encoded(vector: Vector) -> str:

@@ -10,7 +10,7 @@ from reverie.memory import LAYERS
 from reverie.moments import iso
 from reverie.storage.chain import START, link_after, text_digest
 from reverie.storage.lance import table_names
-from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
+from reverie.storage.schema import PIECES, SIDE_TABLES, memory_schema, side_schema
 from reverie.storage.table import Table
 
 
@@ -66,10 +66,18 @@ async def _chain_events(connection: AsyncConnection, dimensions: int) -> None:
         await table.upsert(pa.Table.from_pylist(rows, schema=schema))
 
 
+async def _room_for_pieces(connection: AsyncConnection, dimensions: int) -> None:
+    for layer in LAYERS:
+        table = await connection.open_table(layer)
+        if PIECES.name not in (await table.schema()).names:
+            await table.add_columns(PIECES)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the five layers and the side tables", _create_tables),
     Migration(2, "what belongs to a memory is found by an index", _index_side_tables_by_memory),
     Migration(3, "the journal is a chain in which tampering shows", _chain_events),
+    Migration(4, "a memory may keep the vectors of its word pieces", _room_for_pieces),
 )
 
 NEWEST = MIGRATIONS[-1].number

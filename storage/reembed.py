@@ -37,18 +37,20 @@ from reverie.storage.journal import Journal
 from reverie.storage.lance import table_names
 from reverie.storage.lock import ProcessLock
 from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table, vector_column
-from reverie.storage.schema import SIDE_TABLES, vector_type
+from reverie.storage.schema import PIECES, SIDE_TABLES, vector_type
 from reverie.storage.shelf import as_matrix
 from reverie.storage.table import Table
 from reverie.storage.upkeep import KEEP_VERSIONS_FOR
 
-Embed = Callable[[Sequence[str]], Sequence[tuple[Vector, tuple[Vector, ...]]]]
+Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the whole, of its passages, of its word pieces
+Embed = Callable[[Sequence[str]], Sequence[Made]]
 Progress = Callable[[int, int], None]
 Tables = dict[str, Table]
 
 _TEXTS_AT_ONCE = 256
 _ROWS_AT_ONCE = 2_000
 _STAGING = "staging"
+_WHOLE = -1
 _MADE_ANEW = ("schema", "embedder", "dimensions")
 
 
@@ -194,6 +196,7 @@ async def _staging(path: Path, stamp: Stamp) -> Table:
             pa.field("id", pa.string(), nullable=False),  # the hash of the text
             pa.field("number", pa.int64(), nullable=False),  # -1 for the whole, else which passage
             pa.field("vector", vector_type(stamp.dimensions), nullable=False),
+            PIECES,
         ],
         metadata={"embedder": stamp.embedder},
     )
@@ -210,20 +213,19 @@ async def _embedder_of(table: Table) -> str:
     return str(metadata.get(b"embedder", b"").decode())
 
 
-def _staged(
-    part: Sequence[tuple[str, str]], embedded: Sequence[tuple[Vector, tuple[Vector, ...]]], schema: pa.Schema
-) -> pa.Table:
+def _staged(part: Sequence[tuple[str, str]], embedded: Sequence[Made], schema: pa.Schema) -> pa.Table:
     rows = [
-        (key, number, vector)
-        for (key, _), (whole, passages) in zip(part, embedded, strict=True)
-        for number, vector in [(-1, whole), *enumerate(passages)]
+        (key, number, vector, pieces if number == _WHOLE else b"")
+        for (key, _), (whole, passages, pieces) in zip(part, embedded, strict=True)
+        for number, vector in [(_WHOLE, whole), *enumerate(passages)]
     ]
     dimensions = schema.field("vector").type.list_size
     return pa.table(
         [
-            pa.array([key for key, _, _ in rows], pa.string()),
-            pa.array([number for _, number, _ in rows], pa.int64()),
-            vector_column([vector for _, _, vector in rows], dimensions),
+            pa.array([key for key, _, _, _ in rows], pa.string()),
+            pa.array([number for _, number, _, _ in rows], pa.int64()),
+            vector_column([vector for _, _, vector, _ in rows], dimensions),
+            pa.array([pieces for _, _, _, pieces in rows], PIECES.type),
         ],
         schema=schema,
     )
@@ -262,7 +264,14 @@ def _parts(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
 async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp) -> list[Embedded]:
     """Join memories with their staged vectors; one that came in since the staging is for the next round."""
     wanted = one_of("id", {memory.content_hash for memory in memories})
-    rows = await staging.rows(["id", "number", "vector"], wanted)
+    rows = await staging.rows(["id", "number", "vector", PIECES.name], wanted)
+    pieces = {
+        key: packed
+        for key, number, packed in zip(
+            *(rows.column(name).to_pylist() for name in ("id", "number", PIECES.name)), strict=True
+        )
+        if number == _WHOLE
+    }
     vectors = {
         (key, number): vector
         for key, number, vector in zip(
@@ -274,11 +283,12 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
     }
     items = []
     for memory in memories:
-        if (memory.content_hash, -1) not in vectors:
+        if (memory.content_hash, _WHOLE) not in vectors:
             continue
         passages: list[Vector] = []
         while (memory.content_hash, len(passages)) in vectors:
             passages.append(vectors[memory.content_hash, len(passages)])
         stamped = replace(memory, embedder=stamp.embedder)
-        items.append(Embedded(stamped, vectors[memory.content_hash, -1], tuple(passages)))
+        whole = vectors[memory.content_hash, _WHOLE]
+        items.append(Embedded(stamped, whole, tuple(passages), pieces[memory.content_hash]))
     return items

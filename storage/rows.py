@@ -28,6 +28,7 @@ class Embedded:
     memory: Memory
     vector: Vector
     passages: tuple[Vector, ...] = field(default=())
+    pieces: bytes = b""
 
 
 def as_values(memory: Memory) -> dict[str, Any]:
@@ -58,6 +59,7 @@ def to_table(items: Sequence[Embedded], dimensions: int) -> pa.Table:
     }
     columns["search_text"] = [searched(item.memory) for item in items]
     columns["vector"] = vector_column([item.vector for item in items], dimensions)
+    columns["pieces"] = [item.pieces for item in items]
     return pa.table([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
 
 
@@ -95,9 +97,10 @@ def column_value(name: str, value: Any) -> Any:
 
 
 def searched(memory: Memory) -> str:
-    """Return the text by which full-text search finds a memory."""
+    """Return the text by which full-text search finds a memory: with the day it happened, as people write it."""
     title = "" if memory.content.startswith(memory.title.rstrip("…")) else memory.title
-    return search_text(title, memory.content, " ".join(memory.tags))
+    day = f"{memory.happened_at.day} {memory.happened_at:%B %Y %A}"
+    return search_text(title, memory.content, " ".join(memory.tags), day)
 
 
 def from_table(rows: pa.Table) -> list[Memory]:
@@ -106,8 +109,8 @@ def from_table(rows: pa.Table) -> list[Memory]:
 
 
 def from_row(row: Mapping[str, Any]) -> Memory:
-    """Read one memory; columns that are no field of it are passed over."""
-    return Memory(**{name: _field_value(name, row[name]) for name in FIELDS})
+    """Read one memory; columns that are no field of it are passed over, fields without one have their default."""
+    return Memory(**{name: _field_value(name, row[name]) for name in FIELDS if name in row})
 
 
 def _field_value(name: str, value: Any) -> Any:

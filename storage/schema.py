@@ -9,6 +9,9 @@ from reverie.memory import LAYERS
 MOMENT = pa.timestamp("us", tz="UTC")
 _TEXTS = pa.list_(pa.string())
 
+PIECES = pa.field("pieces", pa.binary())
+"""The packed vectors of a memory's word pieces; null or empty where the embedder gives none."""
+
 SIDE_TABLES = ("passages", "events", "accesses", "dreams", "questions", "meta")
 TABLES = (*LAYERS, *SIDE_TABLES)
 
@@ -76,6 +79,7 @@ def memory_schema(dimensions: int) -> pa.Schema:
             _required("precision", pa.int64()),
             _required("search_text", pa.string()),
             _required("vector", vector_type(dimensions)),
+            PIECES,
         ]
     )
 

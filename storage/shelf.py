@@ -7,18 +7,22 @@ product with a matrix that is already there takes one. See docs/decisions/0005.
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
 
 from reverie.storage.filters import one_of
+from reverie.storage.lexicon import Lexicon
 from reverie.storage.rows import Vector
 from reverie.storage.table import Table
 
 _IDS_PER_READ = 500
 _FIRST_ROOM = 256
 _UNKNOWN = -1
-_VECTOR_COLUMNS = ("id", "vector")
+_NO_SESSION = 0
+_SESSIONS_HELD = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,17 @@ class Hit:
 
 
 class Shelf:
-    """A matrix of unit vectors with the project and status of each row."""
+    """A matrix of unit vectors with the project and status of each row.
 
-    def __init__(self, table: Table, dimensions: int, columns: Sequence[str], stamp: str | None = None) -> None:
+    A shelf of memories also holds their words, and which were told one after the other.
+    """
+
+    def __init__(self, table: Table, dimensions: int, columns: Sequence[str], *, of_memories: bool = True) -> None:
         self._table = table
         self._columns = tuple(columns)  # the label columns, such as project and status
-        self._stamp = stamp  # the column whose change says that a vector may have changed too
+        self._stamp = "updated_at" if of_memories else None  # its change says that a vector may have changed too
+        self._read_for_each = ("id", "vector", "search_text") if of_memories else ("id", "vector")
+        self.lexicon = Lexicon() if of_memories else None
         self._dimensions = dimensions
         self._version = -1
         self._ids: list[str] = []
@@ -47,11 +56,60 @@ class Shelf:
         self._alive = np.zeros(_FIRST_ROOM, np.bool_)
         self._stamps = np.zeros(_FIRST_ROOM, np.int64)
         self._rows = np.full(_FIRST_ROOM, _UNKNOWN, np.int64)
+        self._sessions = np.zeros(_FIRST_ROOM, np.int64)
+        self._moments = np.zeros(_FIRST_ROOM, np.int64)
         self._codes: list[dict[str, int]] = [{} for _ in self._columns]
         self._guard = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    @property
+    def version(self) -> int:
+        """The version of the table that is held."""
+        return self._version
+
+    @property
+    def ids(self) -> list[str]:
+        """The id at each place."""
+        return self._ids
+
+    @property
+    def sessions(self) -> np.ndarray:
+        """A number for the session of each place, zero for none."""
+        return self._sessions[: len(self._ids)]
+
+    @property
+    def moments(self) -> np.ndarray:
+        """When the memory at each place happened, in microseconds."""
+        return self._moments[: len(self._ids)]
+
+    def place_of(self, memory_id: str) -> int | None:
+        """Return where a memory stands."""
+        return self._places.get(memory_id)
+
+    def similarities(self, vector: Vector) -> np.ndarray:
+        """Return the cosine of every place, allowed or not."""
+        return np.asarray(self._vectors[: len(self._ids)] @ vector)
+
+    def allowed(self, wanted: Sequence[Iterable[str] | None]) -> np.ndarray:
+        """Return which places are alive and have their labels among the wanted ones (None: any)."""
+        held = len(self._ids)
+        if not held:
+            return np.zeros(0, np.bool_)
+        allowed = self._alive[:held].copy()
+        for number, values in enumerate(wanted):
+            if values is not None:
+                known = self._codes[number]
+                fits = np.zeros(len(known), np.bool_)
+                fits[[known[value] for value in values if value in known]] = True
+                allowed &= fits[self._labels[:held, number]]
+        return allowed
+
+    def row(self, place: int) -> int | None:
+        """Return where in its table the memory at a place was last seen to lie."""
+        row = int(self._rows[place])
+        return None if row == _UNKNOWN else row
 
     async def refresh(self) -> None:
         """Take in what any process changed since the last time."""
@@ -59,7 +117,7 @@ class Shelf:
             version = await self._table.version()
             if version == self._version:
                 return
-            rows = await self._table.rows(["id", *self._columns, *self._stamp_columns()], with_places=True)
+            rows = await self._table.rows(["id", *self._columns, *self._more_columns()], with_places=True)
             ids: list[str] = rows.column("id").to_pylist()
             await self._fetch(self._outdated(ids, self._stamps_of(rows)))
             places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
@@ -72,8 +130,7 @@ class Shelf:
     def note_added(self, version: int, rows: pa.Table) -> None:
         """Take in rows that this process has just appended, unless others wrote in between."""
         if version == self._version + 1:
-            ids = rows.column("id").to_pylist()
-            self._label(self._place(ids, as_matrix(rows.column("vector"), self._dimensions)), rows)
+            self._label(self._take_in(rows), rows)
             self._version = version
 
     def note_unmoved(self, version: int) -> None:
@@ -83,30 +140,15 @@ class Shelf:
 
     def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[Hit]:
         """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
-        held = len(self._ids)
-        if not held:
-            return []
-        allowed = self._alive[:held].copy()
-        for number, values in enumerate(wanted):
-            if values is not None:
-                known = self._codes[number]
-                fits = np.zeros(len(known), np.bool_)
-                fits[[known[value] for value in values if value in known]] = True
-                allowed &= fits[self._labels[:held, number]]
-        places = np.flatnonzero(allowed)
+        places = np.flatnonzero(self.allowed(wanted))
         if not len(places):
             return []
-        similarities = self._vectors[:held] @ vector
-        similarities = similarities[places]
+        similarities = self.similarities(vector)[places]
         best = np.argsort(-similarities, kind="stable")[:limit]
         return [
-            Hit(self._ids[place], self._table.name, float(similarity), self._row(place))
+            Hit(self._ids[place], self._table.name, float(similarity), self.row(place))
             for place, similarity in zip(places[best], similarities[best], strict=True)
         ]
-
-    def _row(self, place: int) -> int | None:
-        row = int(self._rows[place])
-        return None if row == _UNKNOWN else row
 
     def _outdated(self, ids: Sequence[str], stamps: np.ndarray) -> list[str]:
         known = self._places
@@ -119,16 +161,22 @@ class Shelf:
     async def _fetch(self, missing: Sequence[str]) -> None:
         if len(missing) > max(_IDS_PER_READ, len(self._ids)):
             wanted = set(missing)
-            rows = await self._table.rows(_VECTOR_COLUMNS)
+            rows = await self._table.rows(self._read_for_each)
             mask = pa.array([memory_id in wanted for memory_id in rows.column("id").to_pylist()])
-            self._take_in(rows.filter(mask))
+            fresh = rows.filter(mask)
+            for start in range(0, len(fresh), _IDS_PER_READ):
+                self._take_in(fresh.slice(start, _IDS_PER_READ))
+                await asyncio.sleep(0)  # reading ten thousand texts takes a while, and others wait for the loop
             return
         for start in range(0, len(missing), _IDS_PER_READ):
             part = missing[start : start + _IDS_PER_READ]
-            self._take_in(await self._table.rows(_VECTOR_COLUMNS, one_of("id", part)))
+            self._take_in(await self._table.rows(self._read_for_each, one_of("id", part)))
 
-    def _take_in(self, rows: pa.Table) -> None:
-        self._place(rows.column("id").to_pylist(), as_matrix(rows.column("vector"), self._dimensions))
+    def _take_in(self, rows: pa.Table) -> np.ndarray:
+        places = self._place(rows.column("id").to_pylist(), as_matrix(rows.column("vector"), self._dimensions))
+        if self.lexicon is not None:
+            self.lexicon.write(places, rows.column("search_text").to_pylist())
+        return places
 
     def _place(self, ids: Sequence[str], vectors: np.ndarray) -> np.ndarray:
         """Write vectors to the places of their ids, new ones at the end; return the places."""
@@ -147,9 +195,12 @@ class Shelf:
         for number, column in enumerate(self._columns):
             self._labels[places, number] = self._coded(number, rows.column(column))
         self._stamps[places] = self._stamps_of(rows)
+        if self.lexicon is not None:
+            self._sessions[places] = [_session_number(session) for session in rows.column("session").to_pylist()]
+            self._moments[places] = rows.column("happened_at").cast(pa.int64()).to_numpy()
 
-    def _stamp_columns(self) -> tuple[str, ...]:
-        return () if self._stamp is None else (self._stamp,)
+    def _more_columns(self) -> tuple[str, ...]:
+        return () if self._stamp is None else (self._stamp, "session", "happened_at")
 
     def _stamps_of(self, rows: pa.Table) -> np.ndarray:
         if self._stamp is None:
@@ -163,10 +214,19 @@ class Shelf:
         self._alive = np.concatenate([self._alive, np.zeros(extra, np.bool_)])
         self._stamps = np.concatenate([self._stamps, np.zeros(extra, np.int64)])
         self._rows = np.concatenate([self._rows, np.full(extra, _UNKNOWN, np.int64)])
+        self._sessions = np.concatenate([self._sessions, np.zeros(extra, np.int64)])
+        self._moments = np.concatenate([self._moments, np.zeros(extra, np.int64)])
 
     def _coded(self, number: int, column: pa.ChunkedArray) -> np.ndarray:
         known = self._codes[number]
         return np.fromiter((known.setdefault(v, len(known)) for v in column.to_pylist()), np.int32, len(column))
+
+
+@lru_cache(_SESSIONS_HELD)
+def _session_number(session: str | None) -> int:
+    if session is None:
+        return _NO_SESSION
+    return int.from_bytes(blake2b(session.encode("utf-8", "replace"), digest_size=8).digest(), signed=True)
 
 
 def as_matrix(column: pa.ChunkedArray, dimensions: int) -> np.ndarray:

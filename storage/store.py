@@ -15,8 +15,10 @@ from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy,
 from reverie.identity import SHORTEST_PREFIX, IdMaker
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.additions import MOST_AT_ONCE
+from reverie.storage.candidates import Candidate
 from reverie.storage.database import Database, Stamp
 from reverie.storage.filters import Condition, equals, one_of, starts_with
+from reverie.storage.glimpse import GLIMPSED, Glimpses
 from reverie.storage.journal import Event, Journal
 from reverie.storage.past import look_back
 from reverie.storage.rows import (
@@ -32,10 +34,10 @@ from reverie.storage.rows import (
     to_table,
 )
 from reverie.storage.scope import Scope
+from reverie.storage.search import Search
 from reverie.storage.shelf import Hit
 from reverie.storage.table import Table, TextHit
 from reverie.storage.vectors import Vectors
-from reverie.storage.wording import search_text
 
 _MOST_FAMILIAR = 1_000
 _LONGEST_FAMILIAR = 2_000
@@ -58,6 +60,7 @@ class MemoryStore:
         self.new_id = new_id
         self.journal = Journal(database)
         self.vectors = Vectors(database)
+        self.search = Search(database, self.vectors)
         database.additions.settled = self._note_added
         self._familiar: dict[str, Memory] = {}
         self._arriving: dict[str, Memory] = {}
@@ -139,14 +142,14 @@ class MemoryStore:
 
     async def matching(self, text: str, scope: Scope, limit: int) -> list[TextHit]:
         """Return the memories that share words with a text, best first by BM25."""
-        query = search_text(text)
-        where = scope.condition()
+        return await self.search.matching(text, scope, limit)
 
-        async def search(table: Table) -> list[TextHit]:
-            return await table.matching(query, where, limit) if await table.count() else []
-
-        parts = await asyncio.gather(*(search(self.database.table(layer)) for layer in scope.tables))
-        return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.score)[:limit]
+    async def glimpses(self, candidates: Sequence[Candidate], scope: Scope) -> Glimpses:
+        """Read what ranking and an answer need of candidates that are still in scope, from all tables at once."""
+        seen = {c.id: Whereabouts(c.table, c.place) for c in candidates if c.table is not None}
+        ids = [candidate.id for candidate in candidates]
+        parts = await asyncio.gather(*(self._rows_from(layer, seen, ids, GLIMPSED, scope) for layer in scope.tables))
+        return Glimpses([part for part in parts if part is not None], self.database.stamp.dimensions)
 
     async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
@@ -190,6 +193,12 @@ class MemoryStore:
     async def _fetch_from(
         self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
     ) -> list[Memory]:
+        rows = await self._rows_from(layer, seen, ids, FIELDS, scope)
+        return [] if rows is None else from_table(rows)
+
+    async def _rows_from(
+        self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], columns: Sequence[str], scope: Scope
+    ) -> pa.Table | None:
         table = self.database.unsettled(layer)  # what was seen is there
         known = {i: seen[i].place for i in ids if i in seen and seen[i].table == layer}
         places = {i: place for i, place in known.items() if place is not None}
@@ -197,7 +206,7 @@ class MemoryStore:
         unknown = [i for i in ids if (i not in seen) or (i in known and i not in places)]
         if unknown and await table.count():
             places |= await table.places(one_of("id", unknown) & scope.condition())
-        return from_table(await table.at_places(places, FIELDS)) if places else []
+        return await table.at_places(places, columns) if places else None
 
     async def _read(self, where: Condition) -> list[Memory]:
         parts = await asyncio.gather(*(self._read_from(table, where) for table in self.database.layers.values()))
@@ -339,7 +348,7 @@ class MemoryStore:
         await self.journal.write([event])
         source, target = self.database.table(memory.layer), self.database.table(to)
         here = equals("id", memory.id)
-        rows = await source.rows([*FIELDS, "search_text", "vector"], here)
+        rows = await source.rows([*FIELDS, "search_text", "vector", "pieces"], here)
         moved = replace(memory, layer=to, updated_at=at)
         rows = rows.set_column(*_column(rows, "layer", pa.array([to], pa.string())))
         rows = rows.set_column(*_column(rows, "updated_at", pa.array([at], rows.schema.field("updated_at").type)))

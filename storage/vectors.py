@@ -67,6 +67,14 @@ class Vectors:
             best.setdefault(hit.id.rpartition("#")[0], hit.similarity)
         return best
 
+    async def shelves(self) -> tuple[dict[Layer, Shelf], Shelf] | None:
+        """Return the shelves of the layers and of the passages, up to date; none when the store is too large."""
+        await self._database.additions.before_reading()
+        if not await self._fits_on_shelves():
+            return None
+        await asyncio.gather(*(shelf.refresh() for shelf in (*self._shelves.values(), self._passages)))
+        return self._shelves, self._passages
+
     def note_added(self, layer: Layer, version: int, rows: pa.Table) -> None:
         """Follow an append of this process without reading it back."""
         self._shelves[layer].note_added(version, rows)
@@ -96,10 +104,9 @@ class Vectors:
 
     def _clear_shelves(self) -> None:
         dimensions = self._database.stamp.dimensions
-        self._shelves = {
-            layer: Shelf(self._database.unsettled(layer), dimensions, _LABELS, stamp="updated_at") for layer in LAYERS
-        }
-        self._passages = Shelf(self._database.unsettled("passages"), dimensions, ("project",))
+        tables = self._database
+        self._shelves = {layer: Shelf(tables.unsettled(layer), dimensions, _LABELS) for layer in LAYERS}
+        self._passages = Shelf(tables.unsettled("passages"), dimensions, ("project",), of_memories=False)
 
 
 def _hits(rows: pa.Table, table: str) -> list[Hit]:

@@ -1,6 +1,7 @@
 """Keeping an answer within its tokens."""
 
 import re
+from collections.abc import Sequence
 
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens
 
@@ -28,3 +29,14 @@ def cut_at_sentence(text: str, limit: int, mark: str) -> str:
     while part and count_tokens(part + mark) > limit:  # joining can cost a token more than the parts
         part = part[:-1].rstrip()
     return part + mark if part else ""
+
+
+def fair_shares(texts: Sequence[str], total: int) -> list[int]:
+    """Divide tokens among texts: short ones get what they need, long ones an equal part of the rest."""
+    needs = [count_tokens(text[: max(0, total) * _CHARACTERS_PER_TOKEN]) for text in texts]
+    shares = [0] * len(texts)
+    left, waiting = max(0, total), sorted(range(len(texts)), key=lambda number: needs[number])
+    for done, number in enumerate(waiting):
+        shares[number] = min(needs[number], left // (len(waiting) - done))
+        left -= shares[number]
+    return shares

@@ -17,6 +17,9 @@ _DEMOTIONS: Mapping[Freshness, float] = {
 }
 
 
+WORST_DEMOTION = min(_DEMOTIONS.values())
+
+
 def demotion(freshness: Freshness) -> float:
     """Return what a score is multiplied with: what is gone sinks, nothing is hidden."""
     return _DEMOTIONS[freshness]

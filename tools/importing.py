@@ -124,9 +124,10 @@ async def _keep(workspace: Workspace, part: Sequence[Mapping[str, Any]], tally: 
             drafts = _drafts(workspace, part, known)
             vectors = await _embedded(workspace, drafts, known, vectors)
         changed = [
-            Embedded(memory, vectors[memory.content].vector, vectors[memory.content].passages)
+            Embedded(memory, made.vector, made.passages, made.pieces)
             for memory in drafts.values()
             if memory != known.get(memory.id)
+            for made in [vectors[memory.content]]
         ]
         updated = [item for item in changed if item.memory.id in known]
         added = [item for item in changed if item.memory.id not in known]

@@ -173,7 +173,11 @@ async def _write(workspace: Workspace, work: _Work, here: ProjectIdentity, progr
             seen = part[first : first + _TEXTS_AT_ONCE]
             vectors = await workspace.embed([one.essence for one in seen])
             items += [
-                Embedded(_memory(workspace, work, one, here, commit, workspace.now), embedding.vector)
+                Embedded(
+                    _memory(workspace, work, one, here, commit, workspace.now),
+                    embedding.vector,
+                    pieces=embedding.pieces,
+                )
                 for one, embedding in zip(seen, vectors, strict=True)
             ]
             done = (start + first + len(seen)) / len(work.fresh)

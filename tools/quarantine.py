@@ -54,7 +54,7 @@ async def hold(workspace: Workspace, draft: Memory, reason: str, now: datetime) 
         return held[0]
     memory = replace(draft, status="quarantined", status_reason=reason, pinned=False)
     [embedding] = await workspace.embed([memory.content])
-    item = Embedded(memory, embedding.vector, embedding.passages)
+    item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
     await workspace.store.add([item], actor="remember", at=now, reason=reason)
     workspace.upkeep.note_write()
     return memory

@@ -1,77 +1,127 @@
-"""Ordering candidates: what they share with the question in meaning and words, and how strong they are.
+"""Scoring candidates: what they share with the question, and how far they can be relied on.
 
-relevance = 0.6 · vector + 0.4 · text, each brought to [0, 1] over the candidates of one question
-score     = relevance · (0.7 + 0.3 · s / (1 + s)),  s the raw strength
+relevance = 0.5 · pieces + 0.3 · vector + 0.2 · text, each brought to [0, 1] over the candidates of one question
+score     = relevance · strength · freshness · trust, three factors that order near-equals and bury nothing:
+            0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust
 
-Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5).
+Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
+were measured on three sets of conversations at once; see docs/decisions/0013.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from reverie.lifecycle.strength import bounded, strength_of
 from reverie.memory import Memory
+from reverie.storage.candidates import Candidate
+from reverie.storage.glimpse import Glimpse
+from reverie.tools.freshness import WORST_DEMOTION
 
-VECTOR_WEIGHT = 0.6
+PIECES_WEIGHT = 0.5
+VECTOR_WEIGHT = 0.3
+TEXT_WEIGHT = 0.2
 STRENGTH_WEIGHT = 0.3
 """How much of a score the strength decides: enough to order near-equals, too little to bury a right answer."""
+
+TRUST_WEIGHT = 0.1
+_READ_PER_ROW = 3
+_LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a candidate shares with the question: in meaning, in words, piece by piece; each within [0, 1]."""
+
+    vector: float
+    text: float
+    pieces: float | None = None
+
+    @property
+    def relevance(self) -> float:
+        """The parts in one; without pieces the other two keep their proportion."""
+        rest = VECTOR_WEIGHT * self.vector + TEXT_WEIGHT * self.text
+        if self.pieces is None:
+            return rest / (VECTOR_WEIGHT + TEXT_WEIGHT)
+        return PIECES_WEIGHT * self.pieces + rest
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A memory with the parts of its score."""
 
-    memory: Memory
+    glimpse: Glimpse
     score: float
-    vector: float
-    text: float
+    parts: Parts
     strength: float
+    freshness: float = 1.0  # what its evidence leaves of the score; known once that is checked
+    diversity: float = 1.0
+
+    @property
+    def memory(self) -> Memory:
+        """The memory itself."""
+        return self.glimpse.memory
 
 
-def relevance_of(cosines: Mapping[str, float], texts: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+def parts_of(candidates: Iterable[Candidate]) -> dict[str, Parts]:
     """Return for each candidate its vector and text score, both within [0, 1].
 
     Cosines are spread from the least to the best, because even strangers have one; BM25 starts at zero.
     """
-    least, best = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
-    spread = best - least or 1.0
-    most = max(texts.values(), default=0.0) or 1.0
-    return {
-        memory_id: (
-            (cosines[memory_id] - least) / spread
-            if memory_id in cosines and best > least
-            else _alone(cosines, memory_id),
-            texts.get(memory_id, 0.0) / most,
-        )
-        for memory_id in dict.fromkeys((*cosines, *texts))
-    }
+    known = list(candidates)
+    vectors = _spread({c.id: c.meaning for c in known if c.meaning is not None})
+    most = max((c.text for c in known), default=0.0) or 1.0
+    return {c.id: Parts(vectors.get(c.id, 0.0), c.text / most) for c in known}
 
 
-def contenders(relevance: Mapping[str, tuple[float, float]], wanted: int) -> list[str]:
-    """Return the candidates that may end among the best so many, whatever their strengths turn out to be."""
-    fused = {memory_id: _fused(*parts) for memory_id, parts in relevance.items()}
-    best = sorted(fused.values(), reverse=True)[:wanted]
-    least = best[-1] * (1.0 - STRENGTH_WEIGHT) if best else 0.0
-    return [memory_id for memory_id, value in fused.items() if value >= least]
+def with_pieces(
+    parts: Mapping[str, Parts], agreements: Mapping[str, float], looked_at: Iterable[str]
+) -> dict[str, Parts]:
+    """Add how far the pieces agree with the question.
+
+    A candidate that was not looked at has none; one that was, but keeps no pieces, is taken as it stood.
+    """
+    if not agreements:
+        return dict(parts)
+    spread = _spread(agreements)
+    unknown = {memory_id: parts[memory_id].relevance for memory_id in looked_at if memory_id not in agreements}
+    known = unknown | spread
+    return {memory_id: Parts(p.vector, p.text, known.get(memory_id, 0.0)) for memory_id, p in parts.items()}
 
 
-def ranked(memories: Sequence[Memory], relevance: Mapping[str, tuple[float, float]], now: datetime) -> list[Ranked]:
+def best_of(parts: Mapping[str, Parts], count: int) -> list[str]:
+    """Return the most relevant candidates, best first."""
+    return sorted(parts, key=lambda memory_id: -parts[memory_id].relevance)[:count]
+
+
+def contenders(parts: Mapping[str, Parts], wanted: int) -> list[str]:
+    """Return the candidates that may end among the best so many by their strengths, three for each place."""
+    best = best_of(parts, _READ_PER_ROW * wanted)
+    least = parts[best[:wanted][-1]].relevance * _LEAST_FACTOR if best else 0.0
+    return [memory_id for memory_id in best if parts[memory_id].relevance >= least]
+
+
+def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], now: datetime) -> list[Ranked]:
     """Order memories by score, best first; equals by the newer."""
     scored = []
-    for memory in memories:
-        vector, text = relevance[memory.id]
+    for glimpse in glimpses:
+        memory = glimpse.memory
         strength = strength_of(memory, now)
         held = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
-        score = _fused(vector, text) * held
-        scored.append(Ranked(memory, score, vector, text, strength))
-    return sorted(scored, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), r.memory.id))
+        trusted = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
+        score = parts[memory.id].relevance * held * trusted
+        scored.append(Ranked(glimpse, score, parts[memory.id], strength))
+    return in_order(scored)
 
 
-def _fused(vector: float, text: float) -> float:
-    return VECTOR_WEIGHT * vector + (1.0 - VECTOR_WEIGHT) * text
+def in_order(found: Iterable[Ranked]) -> list[Ranked]:
+    """Sort by score, best first; equals by the newer."""
+    return sorted(found, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), r.memory.id))
 
 
-def _alone(cosines: Mapping[str, float], memory_id: str) -> float:
-    """A single cosine has nothing to be spread against: it counts as it is."""
-    return max(0.0, cosines.get(memory_id, 0.0))
+def _spread(values: Mapping[str, float]) -> dict[str, float]:
+    """Bring values to [0, 1]; where all are the same there is nothing to spread and they count as they are."""
+    least, best = min(values.values(), default=0.0), max(values.values(), default=0.0)
+    if best <= least:
+        return {name: min(1.0, max(0.0, value)) for name, value in values.items()}
+    return {name: (value - least) / (best - least) for name, value in values.items()}

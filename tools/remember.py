@@ -94,7 +94,8 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     memory = replace(draft, surprise=around.surprise)
     if superseded is not None:
         memory = replace(memory, derived_from=(superseded.id,), pinned=memory.pinned or superseded.pinned)
-    await workspace.store.add([Embedded(memory, embedding.vector, embedding.passages)], actor="remember", at=now)
+    item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
+    await workspace.store.add([item], actor="remember", at=now)
     confirmed = False
     if superseded is not None:
         async with workspace.store.changing():

@@ -65,7 +65,10 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             embedder=workspace.embedder.stamp,
         )
         await workspace.store.add(
-            [Embedded(new, embedding.vector, embedding.passages)], actor="revise", at=now, reason=reason
+            [Embedded(new, embedding.vector, embedding.passages, embedding.pieces)],
+            actor="revise",
+            at=now,
+            reason=reason,
         )
         if not held_back:  # what is held back must not silence what is known
             await supersede(workspace, old, by=new, reason=reason, now=now)

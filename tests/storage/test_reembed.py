@@ -23,7 +23,7 @@ from reverie.memory import Memory
 from reverie.storage.database import Stamp
 from reverie.storage.filters import equals
 from reverie.storage.migrations import NEWEST
-from reverie.storage.reembed import Embed, reembed, stamp_of
+from reverie.storage.reembed import Embed, Made, reembed, stamp_of
 from reverie.storage.rows import Embedded, Vector
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
@@ -37,10 +37,10 @@ NEW = Stamp("doubled:128", 128)
 LONG = " ".join(f"word{number}" for number in range(120))
 
 
-def doubled(texts: Sequence[str]) -> list[tuple[Vector, tuple[Vector, ...]]]:
+def doubled(texts: Sequence[str]) -> list[Made]:
     """Another model: twice the dimensions, the words in the second half."""
     return [
-        (_moved(embedding.vector), tuple(_moved(passage) for passage in embedding.passages))
+        (_moved(embedding.vector), tuple(_moved(passage) for passage in embedding.passages), embedding.pieces)
         for embedding in TINY.embed(texts)
     ]
 
@@ -56,7 +56,7 @@ class Counted:
         self.texts: list[str] = []
         self._left = calls
 
-    def __call__(self, texts: Sequence[str]) -> list[tuple[Vector, tuple[Vector, ...]]]:
+    def __call__(self, texts: Sequence[str]) -> list[Made]:
         if self._left == 0:
             raise EmbedderError("the server is gone")
         if self._left is not None:
@@ -77,8 +77,10 @@ async def opened(folder: Path, stamp: Stamp = OLD) -> MemoryStore:
 
 
 def item(store: MemoryStore, content: str) -> Embedded:
-    [(vector, passages)] = (
-        doubled([content]) if store.database.stamp == NEW else [(e.vector, e.passages) for e in TINY.embed([content])]
+    [(vector, passages, _)] = (
+        doubled([content])
+        if store.database.stamp == NEW
+        else [(e.vector, e.passages, e.pieces) for e in TINY.embed([content])]
     )
     memory = Memory(
         id=store.new_id(),
@@ -227,7 +229,7 @@ def test_memories_that_another_session_adds_meanwhile_are_carried_over(tmp_path:
         other = await opened(tmp_path / "d")
         loop = asyncio.get_running_loop()
 
-        def embed(texts: Sequence[str]) -> list[tuple[Vector, tuple[Vector, ...]]]:
+        def embed(texts: Sequence[str]) -> list[Made]:
             late = item(other, f"came in while {len(texts)} were embedded")
             try:
                 asyncio.run_coroutine_threadsafe(other.add([late], actor="test", at=NOW), loop).result()
@@ -321,7 +323,7 @@ CHILD = """
 
     def embed(texts):
         time.sleep(0.05)
-        return [(e.vector, e.passages) for e in TinyEmbedder().embed(texts)]
+        return [(e.vector, e.passages, e.pieces) for e in TinyEmbedder().embed(texts)]
 
     def progress(done, total):
         print(done, flush=True)
@@ -354,7 +356,7 @@ def test_killed_at_any_moment_one_whole_store_is_there_and_a_second_run_succeeds
         survivors = await (await opened(folder, stamp)).find()
         assert [replace(memory, embedder=OLD.embedder) for memory in survivors] == before
         slow = Stamp("slow:64", 64)
-        embed: Embed = lambda texts: [(e.vector, e.passages) for e in TINY.embed(texts)]  # noqa: E731
+        embed: Embed = lambda texts: [(e.vector, e.passages, e.pieces) for e in TINY.embed(texts)]  # noqa: E731
         await reembed(folder, slow, embed, now=NOW, progress=lambda _done, _total: None)
         converted = await (await opened(folder, slow)).find()
         assert converted == [replace(memory, embedder="slow:64") for memory in before]
@@ -368,7 +370,7 @@ def test_two_conversions_at_once_are_refused(tmp_path: Path) -> None:
         inner: list[ReverieError] = []
         loop = asyncio.get_running_loop()
 
-        def embed(texts: Sequence[str]) -> list[tuple[Vector, tuple[Vector, ...]]]:
+        def embed(texts: Sequence[str]) -> list[Made]:
             second = asyncio.run_coroutine_threadsafe(convert(tmp_path / "d"), loop)
             try:
                 second.result()

@@ -1,11 +1,18 @@
 import pytest
 
-from reverie.tools.rank import contenders, relevance_of
+from reverie.storage.candidates import Candidate
+from reverie.tools.rank import Parts, contenders, parts_of, with_pieces
+
+
+def _candidate(name: str, meaning: float | None, text: float) -> Candidate:
+    return Candidate(id=name, table="semantic", place=None, cosine=meaning, meaning=meaning, text=text)
 
 
 def test_cosines_are_spread_and_texts_start_at_zero() -> None:
-    parts = relevance_of({"a": 0.8, "b": 0.4, "c": 0.2}, {"b": 4.0, "d": 2.0})
-    assert parts == {
+    found = parts_of(
+        [_candidate("a", 0.8, 0.0), _candidate("b", 0.4, 4.0), _candidate("c", 0.2, 0.0), _candidate("d", None, 2.0)]
+    )
+    assert {name: (parts.vector, parts.text) for name, parts in found.items()} == {
         "a": (pytest.approx(1.0), 0.0),
         "b": (pytest.approx(1 / 3), 1.0),
         "c": (0.0, 0.0),
@@ -14,13 +21,30 @@ def test_cosines_are_spread_and_texts_start_at_zero() -> None:
 
 
 def test_a_single_cosine_counts_as_it_is() -> None:
-    assert relevance_of({"a": 0.3}, {}) == {"a": (0.3, 0.0)}
-    assert relevance_of({"a": -0.3}, {}) == {"a": (0.0, 0.0)}
+    assert parts_of([_candidate("a", 0.3, 0.0)]) == {"a": Parts(0.3, 0.0)}
+    assert parts_of([_candidate("a", -0.3, 0.0)]) == {"a": Parts(0.0, 0.0)}
 
 
-def test_a_candidate_is_read_only_if_strength_could_lift_it_among_the_best() -> None:
-    # Fused: a 0.6, b 0.43, c 0.41. With one wanted the best could fall to 0.6 · 0.7 = 0.42 by its strength.
-    relevance = {"a": (1.0, 0.0), "b": (0.7, 0.025), "c": (0.0, 1.025)}
-    assert contenders(relevance, 1) == ["a", "b"]
-    assert contenders(relevance, 2) == ["a", "b", "c"]
+def test_relevance_is_half_pieces_three_tenths_vector_two_tenths_text() -> None:
+    assert Parts(0.5, 0.25, 1.0).relevance == pytest.approx(0.5 + 0.15 + 0.05)
+    assert Parts(0.5, 0.25).relevance == pytest.approx(0.6 * 0.5 + 0.4 * 0.25)
+
+
+def test_what_was_not_looked_at_has_no_pieces_and_what_keeps_none_is_taken_as_it_stood() -> None:
+    parts = {"best": Parts(1.0, 1.0), "good": Parts(0.5, 0.5), "old": Parts(0.5, 0.5), "far": Parts(0.1, 0.1)}
+    found = with_pieces(parts, {"best": 0.4, "good": 0.2}, ["best", "good", "old"])
+    assert [found[name].pieces for name in parts] == [1.0, 0.0, pytest.approx(0.5), 0.0]
+    assert with_pieces(parts, {}, []) == parts
+
+
+def test_a_candidate_is_read_only_if_its_strength_could_lift_it_among_the_best() -> None:
+    # The best could fall to 0.7 · 0.9 · 0.6 = 0.378 of its relevance: by strength, trust and evidence.
+    parts = {"a": Parts(1.0, 1.0), "b": Parts(0.4, 0.4), "c": Parts(0.37, 0.37)}
+    assert contenders(parts, 1) == ["a", "b"]
+    assert contenders(parts, 2) == ["a", "b", "c"]
     assert contenders({}, 3) == []
+
+
+def test_three_candidates_are_read_for_each_row() -> None:
+    parts = {str(number): Parts(0.9, 0.9) for number in range(20)}
+    assert len(contenders(parts, 4)) == 12

@@ -1,11 +1,16 @@
+import json
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from io import BytesIO
 
 import pytest
 
+from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.tiny import TinyEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError, InvalidInput
 from reverie.tools import forget, recall, remember
+from reverie.tools.importing import import_memories
 from reverie.tools.results import Recalled, Remembered
 from reverie.tools.revise import revise
 from reverie.tools.workspace import Workspace
@@ -143,7 +148,7 @@ async def test_an_explanation_shows_the_parts_of_the_score(keep: Keep, ask: Ask)
     await keep("the lamp burns gas")
     [row] = (await ask("lamp gas", explain=True)).results
     assert row.why is not None
-    assert {"vector", "text", "strength", "trust"} <= row.why.keys()
+    assert {"vector", "text", "strength", "freshness", "trust", "diversity"} <= row.why.keys()
     [plain] = (await ask("lamp gas")).results
     assert plain.why is None
 
@@ -238,3 +243,74 @@ async def test_other_languages_are_found_by_their_own_words(
     by_words_only = await open_workspace(embedder=WarmingEmbedder())
     answer, _ = await recall.recall(by_words_only, recall.Request(query=asked))
     assert _ids(answer) == [kept.id]
+
+
+async def test_what_is_passed_over_is_counted_by_reason(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+    seen = await keep("the lamp of the harbour")
+    gone = await keep("the lamp that was sold")
+    await keep("the lamp of another project", project="elsewhere")
+    await forget.forget(workspace, forget.Request(ids=[gone.id]))
+    answer = await ask("lamp", explain=True)
+    assert _ids(answer) == [seen.id]
+    assert (answer.filtered["status"], answer.filtered["scope"]) == (1, 1)
+    everything = await ask("lamp", include=["expired"], all_projects=True)
+    assert not {"status", "scope"} & everything.filtered.keys()
+
+
+async def test_a_turn_is_found_by_the_words_of_the_turn_it_answers(workspace: Workspace, ask: Ask) -> None:
+    lines = [
+        {"id": "q", "content": "Whose is the marmalade recipe?", "session": "s", "happened_at": "2026-01-01"},
+        {"id": "a", "content": "Oh, my grandmother!", "session": "s", "happened_at": "2026-01-02"},
+        *({"id": f"x{n}", "content": f"unrelated talk number {n}", "session": f"t{n}"} for n in range(80)),
+    ]  # fmt: skip
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    await import_memories(workspace, BytesIO(text.encode()), lambda _: None)
+    found = _ids(await ask("marmalade recipe", limit=4))
+    assert found[0] == "q"
+    assert "a" in found  # it shares no word with the question, and 79 others are as far from it
+
+
+async def test_the_newer_of_two_values_stands_above_the_older(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+    old = await keep("the harbour office closes at 18:00", happened_at="2026-01-01")
+    new = await keep("the harbour office closes at 17:00", happened_at="2026-02-01")
+    assert _ids(await ask("when does the harbour office close"))[:2] == [new.id, old.id]
+
+
+async def test_a_challenged_memory_says_so(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns gas")
+    memory = await workspace.store.resolve(kept.id)
+    async with workspace.store.changing():
+        await workspace.store.change(
+            [memory], {"status": "challenged"}, action="challenged", actor="test", at=workspace.now
+        )
+    answer, text = await recall.recall(workspace, recall.Request(query="lamp"))
+    assert answer.results[0].status == "challenged"
+    assert "challenged" in text
+
+
+async def test_long_memories_leave_room_for_the_others(workspace: Workspace, keep: Keep) -> None:
+    for number in range(5):
+        await keep(f"Lamp number {number}. " + f"It burns in street {number}. " * 200)
+    answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=600))
+    assert len(answer.results) == 5
+    assert all(row.content.endswith(f"inspect {row.id}]") for row in answer.results)
+    assert 500 < answer.tokens <= 600
+
+
+async def test_the_text_costs_less_than_the_rows_it_shows(workspace: Workspace, keep: Keep) -> None:
+    for number in range(8):
+        await keep(f"lamp number {number}")
+    answer, text = await recall.recall(workspace, recall.Request(query="lamp"))
+    assert count_tokens(text) < count_tokens(json.dumps([asdict(row) for row in answer.results]))
+
+
+async def test_a_memory_moved_to_another_layer_keeps_its_pieces(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace(embedder=BundledEmbedder())
+    workspace.embedder.warm()
+    kept = await remember.remember(workspace, remember.Request(content="the lamp burns gas", layer="episodic"))
+    memory = await workspace.store.resolve(kept.id)
+    async with workspace.store.changing():
+        await workspace.store.move(memory, "semantic", actor="test", at=workspace.now)
+    answer, _ = await recall.recall(workspace, recall.Request(query="what does the lamp burn", explain=True))
+    assert answer.results[0].why is not None
+    assert "pieces" in answer.results[0].why

@@ -1,0 +1,35 @@
+"""Tables of figures, and the place in the README where they go."""
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def machine() -> str:
+    """Say where and when the figures were measured."""
+    where = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{datetime.now(UTC):%Y-%m-%d}, {where}"
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Lay rows out as a Markdown table whose first row is the heading."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def write_between(name: str, text: str) -> None:
+    """Put a text into the README between the marks of that name.
+
+    Raises:
+        ValueError: if the README has no such marks.
+    """
+    opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, _, rest = README.read_text("utf-8").partition(opening)
+    _, found, after = rest.partition(closing)
+    if not found:
+        raise ValueError(f"README.md has no {opening} … {closing}")
+    README.write_text(f"{before}{opening}\n{text}\n{closing}{after}", "utf-8")

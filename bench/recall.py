@@ -1,0 +1,201 @@
+"""How well and how fast recall finds, on third-party conversations and on stores of three sizes.
+
+    python bench/recall.py --data ../shared/data      quality: BM25, vectors, rank fusion and recall side by side
+    python bench/recall.py --speed                    times over stdio at 1,000, 10,000 and 100,000 memories
+    python bench/recall.py --data … --speed --write   both, and into the README
+
+Quality goes the way of the tool: every conversation is imported into a store of its own and asked through `recall`.
+The form of the data and the metrics are those of its README; nothing of it is kept.
+"""
+
+import argparse
+import asyncio
+import io
+import json
+import statistics
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from figures import machine, markdown_table, write_between
+
+from reverie.storage.lance import import_lancedb
+
+import_lancedb()
+
+from reverie.embeddings.bundled import BundledEmbedder  # noqa: E402
+from reverie.settings import Settings  # noqa: E402
+from reverie.storage.scope import Scope  # noqa: E402
+from reverie.tools import recall  # noqa: E402
+from reverie.tools.importing import import_memories  # noqa: E402
+from reverie.tools.workspace import Workspace  # noqa: E402
+
+SETS = ("locomo-dev", "beam-dev", "longmemeval-heads-dev")
+LEFT_OUT = ("cat5", "abstention")
+DEPTH = 10
+ENOUGH_TOKENS = 20_000
+RANK_FUSION_K = 60
+AIMS = {
+    ("locomo-dev", "frac@10"): 76.0,
+    ("beam-dev", "frac@10"): 66.0,
+    ("longmemeval-heads-dev", "any@5"): 96.0,
+    ("longmemeval-heads-dev", "all@5"): 87.0,
+    ("beam-dev", "updated first"): 75.0,
+}
+EMBEDDER = BundledEmbedder()
+
+Ranking = Sequence[str]
+
+
+@dataclass(slots=True)
+class Score:
+    """The metrics of one way of searching over the questions so far."""
+
+    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def count(self, question: Mapping[str, Any], found: Ranking) -> None:
+        """Take in one answer."""
+        gold = set(question["gold"])
+        self.values["frac@10"].append(len(gold & set(found[:10])) / len(gold))
+        self.values["any@5"].append(bool(gold & set(found[:5])))
+        self.values["all@5"].append(gold <= set(found[:5]))
+        if question["group"] == "knowledge_update" and question.get("original") and question.get("updated"):
+            updated, original = (_best_rank(found, question[name]) for name in ("updated", "original"))
+            self.values["updated first"].append(updated < original)
+
+    def percent(self, metric: str) -> float | None:
+        """Return the mean of a metric in percent."""
+        values = self.values.get(metric)
+        return 100 * statistics.fmean(values) if values else None
+
+
+def _best_rank(found: Ranking, ids: Sequence[str]) -> int:
+    return min((found.index(name) for name in ids if name in found), default=len(found))
+
+
+def main() -> int:
+    """Measure what was asked for and print it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="a folder with the sets; see its README")
+    parser.add_argument("--sets", default=",".join(SETS), help="which of them, comma-separated")
+    parser.add_argument("--stores", type=int, default=0, help="only the first so many conversations of each")
+    parser.add_argument("--speed", action="store_true", help="measure times over stdio instead, or as well")
+    parser.add_argument("--sizes", default="1000,10000,100000", help="the sizes of the stores for --speed")
+    parser.add_argument("--write", action="store_true", help="put the tables into the README")
+    given = parser.parse_args()
+    if given.data is None and not given.speed:
+        parser.error("nothing to do: give --data FOLDER, --speed or both")
+    parts = []
+    if given.data is not None:
+        if not given.data.is_dir():
+            parser.error(f"there is no folder {given.data}; the data is not part of this repository")
+        parts.append(("recall-quality", quality(given.data, given.sets.split(","), given.stores)))
+    if given.speed:
+        from speed import speed
+
+        parts.append(("recall-speed", speed([int(size) for size in given.sizes.split(",")])))
+    for name, text in parts:
+        print(text)
+        if given.write:
+            write_between(name, text)
+    return 0
+
+
+# -- quality --------------------------------------------------------------------------------------------------
+
+
+def quality(data: Path, names: Sequence[str], stores: int) -> str:
+    """Return one table of every set, way and metric."""
+    EMBEDDER.warm()
+    rows = [["set", "questions", "metric", "BM25", "vectors", "rank fusion", "recall", "recall, a year later", "aim"]]
+    for name in names:
+        path = data / f"{name}.json"
+        if not path.is_file():
+            print(f"{path} is not there: left out", file=sys.stderr)
+            continue
+        scores = asyncio.run(_measured(json.loads(path.read_text("utf-8"))["stores"][: stores or None]))
+        asked = len(scores["recall"].values["frac@10"])
+        for metric in ("frac@10", "any@5", "all@5", "updated first"):
+            if scores["recall"].percent(metric) is not None:
+                aim = AIMS.get((name, metric))
+                percents = (f"{score.percent(metric):.1f}" for score in scores.values())
+                rows.append([name, str(asked), metric, *percents, f"≥ {aim:.0f}" if aim else ""])
+    return f"{machine()}\n\n{markdown_table(rows)}"
+
+
+async def _measured(stores: Sequence[Mapping[str, Any]]) -> dict[str, Score]:
+    scores = {way: Score() for way in ("bm25", "vectors", "fusion", "recall", "later")}
+    for number, store in enumerate(stores, 1):
+        questions = [q for q in store["questions"] if _counts(q)]
+        if not questions:
+            continue
+        print(f"… {number} of {len(stores)}: {store['id']}", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            await _import(folder, store["items"])
+            await _ask_each_way(folder, questions, scores)
+    return scores
+
+
+def _counts(question: Mapping[str, Any]) -> bool:
+    return question["group"] not in LEFT_OUT and not question.get("abstention") and bool(question["gold"])
+
+
+async def _import(folder: str, items: Sequence[Mapping[str, Any]]) -> None:
+    workspace = await _opened(folder)
+    lines = "".join(json.dumps(dict(item)) + "\n" for item in items)
+    imported = await import_memories(workspace, io.BytesIO(lines.encode()), lambda _: None)
+    for bad in imported.bad_lines:
+        print(f"  line {bad.number} was skipped: {bad.reason[:100]}", file=sys.stderr)
+    await workspace.close()
+
+
+async def _opened(folder: str, later: timedelta = timedelta()) -> Workspace:
+    settings = Settings(home=folder, project="bench", clock=f"+{later.days}d" if later else None)
+    return await Workspace.open(settings, embedder=EMBEDDER, folder=Path(folder))
+
+
+async def _ask_each_way(folder: str, questions: Sequence[Mapping[str, Any]], scores: Mapping[str, Score]) -> None:
+    workspace = await _opened(folder)
+    for question in questions:
+        by_words, by_meaning = await _arms(workspace, question["query"])
+        scores["bm25"].count(question, by_words)
+        scores["vectors"].count(question, by_meaning)
+        scores["fusion"].count(question, _rank_fused(by_words, by_meaning))
+        scores["recall"].count(question, await _recalled(workspace, question["query"]))
+    await workspace.close()
+    aged = await _opened(folder, timedelta(days=365))
+    for question in questions:
+        scores["later"].count(question, await _recalled(aged, question["query"]))
+    await aged.close()
+
+
+async def _arms(workspace: Workspace, query: str) -> tuple[Ranking, Ranking]:
+    """Return what LanceDB's BM25 finds alone, and what vectors find alone."""
+    scope = Scope(projects=("bench",))
+    words = await workspace.store.matching(query, scope, 200)
+    vector = EMBEDDER.read(query).vector
+    hits = await workspace.store.nearest(vector, scope, 200)
+    return [hit.id for hit in words], [hit.id for hit in hits]
+
+
+def _rank_fused(*rankings: Ranking) -> Ranking:
+    scores: dict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, name in enumerate(ranking, 1):
+            scores[name] += 1 / (RANK_FUSION_K + rank)
+    return sorted(scores, key=lambda name: -scores[name])
+
+
+async def _recalled(workspace: Workspace, query: str) -> Ranking:
+    request = recall.Request(query=query, limit=DEPTH, max_tokens=ENOUGH_TOKENS)
+    answer, _ = await recall.recall(workspace, request)
+    return [row.id for row in answer.results]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

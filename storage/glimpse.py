@@ -1,0 +1,63 @@
+"""What recall reads of a candidate: a third of the columns, and the vector to compare it with the others."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from reverie.memory import Memory
+from reverie.storage.rows import Vector, from_row
+from reverie.storage.schema import PIECES
+from reverie.storage.shelf import as_matrix
+
+_FIELDS = (
+    *("id", "content", "content_hash", "title", "kind", "layer", "project", "branch", "session"),
+    *("source", "source_ref", "trust", "confidence", "importance", "surprise", "stability"),
+    *("created_at", "happened_at", "updated_at", "access_count", "pinned"),
+    *("status", "status_reason", "superseded_by", "anchors", "embedder"),
+)
+GLIMPSED = (*_FIELDS, "vector", PIECES.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Glimpse:
+    """A memory whose fields that neither ranking nor an answer needs have their defaults; its vector beside it."""
+
+    memory: Memory
+    vector: Vector
+
+
+class Glimpses:
+    """Rows read of several tables at once, taken apart only as far as they are asked for."""
+
+    def __init__(self, parts: Sequence[pa.Table], dimensions: int) -> None:
+        self._parts = parts
+        self._dimensions = dimensions
+
+    def pieces(self) -> dict[str, bytes]:
+        """Return the packed word pieces of each memory that has them."""
+        found: dict[str, bytes] = {}
+        for rows in self._parts:
+            ids, packed = rows.column("id").to_pylist(), rows.column(PIECES.name).to_pylist()
+            found |= {memory_id: pieces for memory_id, pieces in zip(ids, packed, strict=True) if pieces}
+        return found
+
+    def of(self, ids: Collection[str]) -> list[Glimpse]:
+        """Return the memories with these ids; of two with one id, left by a move cut short, the newer."""
+        newest: dict[str, Glimpse] = {}
+        for part in self._parts:
+            rows = part.filter(
+                pa.array([memory_id in ids for memory_id in part.column("id").to_pylist()], pa.bool_())
+            )
+            memories = [from_row(row) for row in rows.select(_FIELDS).to_pylist()]
+            for memory, vector in zip(memories, as_matrix(rows.column("vector"), self._dimensions), strict=True):
+                other = newest.get(memory.id)
+                if other is None or memory.updated_at > other.memory.updated_at:
+                    newest[memory.id] = Glimpse(memory, vector)
+        return list(newest.values())
+
+
+def cosine(one: Glimpse, other: Glimpse) -> float:
+    """Return how near two memories are."""
+    return float(np.dot(one.vector, other.vector))

@@ -1,0 +1,46 @@
+import numpy as np
+
+from reverie.storage.lexicon import Lexicon
+from reverie.storage.wording import function_terms, terms
+
+
+def _owners(lexicon: Lexicon, word: str) -> list[int]:
+    _, owners, _ = lexicon.entries(terms(word))
+    return sorted(owners.tolist())
+
+
+def test_words_are_found_by_their_stem_and_without_accents() -> None:
+    lexicon = Lexicon()
+    lexicon.write(np.array([0, 1, 2]), ["the lamps were burning", "le café ferme", "Сервер слушает порт"])
+    assert _owners(lexicon, "lamp") == [0]
+    assert _owners(lexicon, "burned") == [0]
+    assert _owners(lexicon, "CAFE") == [1]
+    assert _owners(lexicon, "сервер") == [2]
+
+
+def test_a_text_that_is_replaced_is_found_by_its_new_words_only() -> None:
+    lexicon = Lexicon()
+    lexicon.write(np.array([0, 1]), ["lamp oil", "lamp gas"])
+    lexicon.write(np.array([0]), ["candle wax"])
+    assert _owners(lexicon, "lamp") == [1]
+    assert _owners(lexicon, "candle") == [0]
+    assert lexicon.lengths(2).tolist() == [2.0, 2.0]
+
+
+def test_repetitions_are_counted() -> None:
+    lexicon = Lexicon()
+    lexicon.write(np.array([0]), ["lamp lamp lamp oil"])
+    numbers, _, counts = lexicon.entries([*terms("oil"), *terms("lamp")])
+    assert dict(zip(numbers.tolist(), counts.tolist(), strict=True)) == {0: 1.0, 1: 3.0}
+
+
+def test_many_texts_grow_the_arrays() -> None:
+    lexicon = Lexicon()
+    lexicon.write(np.arange(2_000), [f"word{n} of many" for n in range(2_000)])
+    assert _owners(lexicon, "word1999") == [1_999]
+    assert len(_owners(lexicon, "many")) == 2_000
+
+
+def test_function_words_are_known_by_their_stem() -> None:
+    assert set(terms("what did they have")) <= function_terms()
+    assert not set(terms("harbour lamps")) & function_terms()
