@@ -12,7 +12,8 @@ from reverie.storage.schema import PIECES
 
 # Every column costs as much as ten rows: these are what strength, evidence, trust and an answer are made of.
 _FIELDS = (
-    *("id", "content", "title", "kind", "layer", "session", "source", "source_ref", "trust", "confidence"),
+    *("id", "content", "title", "kind", "layer", "project", "branch", "session"),
+    *("source", "source_ref", "trust", "confidence"),
     *("importance", "surprise", "created_at", "happened_at", "updated_at", "access_count", "pinned", "status"),
     "anchors",
 )
