@@ -4,8 +4,12 @@ from reverie.server.terminal import columns, counted, paragraph
 from reverie.tools.results import Recalled, RecalledMemory, Remembered, Status
 
 _LEFT_OUT = {
+    "scope": "outside the scope",
+    "status": "let go or replaced",
+    "quarantine": "in quarantine",
     "distance": "too far from the question",
     "strength": "too weak",
+    "source": "beyond a low-trust source's third",
     "limit": "beyond --limit",
     "budget": "beyond --max-tokens",
 }
@@ -74,7 +78,7 @@ def _label(row: RecalledMemory) -> str:
     if row.freshness not in ("verified", "unanchored", "unverifiable") or row.evidence:
         notes.append(f"{row.freshness}: {row.evidence}" if row.evidence else row.freshness)
     why = ", ".join(f"{name} {value:.2f}" for name, value in (row.why or {}).items())
-    return f"{row.id}  {', '.join(notes)}" + _after("  because ", why)
+    return f"{row.id}  {', '.join(notes)}" + _after("\n   because ", why)
 
 
 def _age(days: float) -> str:

@@ -1,6 +1,6 @@
 """What recall reads of a candidate: a third of the columns, and the vector to compare it with the others."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,20 +9,21 @@ import pyarrow as pa
 from reverie.memory import Memory
 from reverie.storage.rows import Vector, from_row
 from reverie.storage.schema import PIECES
-from reverie.storage.shelf import as_matrix
 
+# Every column costs as much as ten rows: these are what strength, evidence, trust and an answer are made of.
 _FIELDS = (
-    *("id", "content", "content_hash", "title", "kind", "layer", "project", "branch", "session"),
-    *("source", "source_ref", "trust", "confidence", "importance", "surprise", "stability"),
-    *("created_at", "happened_at", "updated_at", "access_count", "pinned"),
-    *("status", "status_reason", "superseded_by", "anchors", "embedder"),
+    *("id", "content", "title", "kind", "layer", "project", "branch", "session"),
+    *("source", "source_ref", "trust", "confidence"),
+    *("importance", "surprise", "created_at", "happened_at", "updated_at", "access_count", "pinned", "status"),
+    "anchors",
 )
-GLIMPSED = (*_FIELDS, "vector", PIECES.name)
+_NOT_READ = {"content_hash": "", "stability": 0.0, "embedder": ""}  # fields that have no default
+GLIMPSED = (*_FIELDS, PIECES.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glimpse:
-    """A memory whose fields that neither ranking nor an answer needs have their defaults; its vector beside it."""
+    """A memory as far as ranking and an answer need it, the other fields empty; its vector beside it."""
 
     memory: Memory
     vector: Vector
@@ -31,9 +32,9 @@ class Glimpse:
 class Glimpses:
     """Rows read of several tables at once, taken apart only as far as they are asked for."""
 
-    def __init__(self, parts: Sequence[pa.Table], dimensions: int) -> None:
+    def __init__(self, parts: Sequence[pa.Table], vectors: Mapping[str, Vector]) -> None:
         self._parts = parts
-        self._dimensions = dimensions
+        self._vectors = vectors
 
     def pieces(self) -> dict[str, bytes]:
         """Return the packed word pieces of each memory that has them."""
@@ -50,11 +51,11 @@ class Glimpses:
             rows = part.filter(
                 pa.array([memory_id in ids for memory_id in part.column("id").to_pylist()], pa.bool_())
             )
-            memories = [from_row(row) for row in rows.select(_FIELDS).to_pylist()]
-            for memory, vector in zip(memories, as_matrix(rows.column("vector"), self._dimensions), strict=True):
+            for row in rows.select(_FIELDS).to_pylist():
+                memory = from_row(row | _NOT_READ)
                 other = newest.get(memory.id)
                 if other is None or memory.updated_at > other.memory.updated_at:
-                    newest[memory.id] = Glimpse(memory, vector)
+                    newest[memory.id] = Glimpse(memory, self._vectors[memory.id])
         return list(newest.values())
 
 

@@ -88,6 +88,11 @@ class Shelf:
         """Return where a memory stands."""
         return self._places.get(memory_id)
 
+    def vector_of(self, memory_id: str) -> Vector | None:
+        """Return the vector of a memory that stands here."""
+        place = self._places.get(memory_id)
+        return None if place is None or not self._alive[place] else self._vectors[place]
+
     def similarities(self, vector: Vector) -> np.ndarray:
         """Return the cosine of every place, allowed or not."""
         return np.asarray(self._vectors[: len(self._ids)] @ vector)
@@ -227,6 +232,17 @@ def _session_number(session: str | None) -> int:
     if session is None:
         return _NO_SESSION
     return int.from_bytes(blake2b(session.encode("utf-8", "replace"), digest_size=8).digest(), signed=True)
+
+
+def vectors_in(parts: Iterable[pa.Table], dimensions: int) -> dict[str, Vector]:
+    """Return the vectors in rows of several tables under their ids."""
+    return {
+        memory_id: vector
+        for rows in parts
+        for memory_id, vector in zip(
+            rows.column("id").to_pylist(), as_matrix(rows.column("vector"), dimensions), strict=True
+        )
+    }
 
 
 def as_matrix(column: pa.ChunkedArray, dimensions: int) -> np.ndarray:

@@ -35,7 +35,7 @@ from reverie.storage.rows import (
 )
 from reverie.storage.scope import Scope
 from reverie.storage.search import Search
-from reverie.storage.shelf import Hit
+from reverie.storage.shelf import Hit, vectors_in
 from reverie.storage.table import Table, TextHit
 from reverie.storage.vectors import Vectors
 
@@ -148,8 +148,11 @@ class MemoryStore:
         """Read what ranking and an answer need of candidates that are still in scope, from all tables at once."""
         seen = {c.id: Whereabouts(c.table, c.place) for c in candidates if c.table is not None}
         ids = [candidate.id for candidate in candidates]
-        parts = await asyncio.gather(*(self._rows_from(layer, seen, ids, GLIMPSED, scope) for layer in scope.tables))
-        return Glimpses([part for part in parts if part is not None], self.database.stamp.dimensions)
+        vectors = self.vectors.held(ids)
+        columns = GLIMPSED if len(vectors) == len(set(ids)) else (*GLIMPSED, "vector")
+        parts = await asyncio.gather(*(self._rows_from(layer, seen, ids, columns, scope) for layer in scope.tables))
+        rows = [part for part in parts if part is not None]
+        return Glimpses(rows, vectors if columns == GLIMPSED else vectors_in(rows, self.database.stamp.dimensions))
 
     async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""

@@ -1,7 +1,7 @@
 """Finding memories by vector, whatever the size of the store."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -74,6 +74,15 @@ class Vectors:
             return None
         await asyncio.gather(*(shelf.refresh() for shelf in (*self._shelves.values(), self._passages)))
         return self._shelves, self._passages
+
+    def held(self, ids: Iterable[str]) -> dict[str, Vector]:
+        """Return the vectors of those memories that stand on a shelf."""
+        return {
+            memory_id: vector
+            for memory_id in ids
+            for shelf in self._shelves.values()
+            if (vector := shelf.vector_of(memory_id)) is not None
+        }
 
     def note_added(self, layer: Layer, version: int, rows: pa.Table) -> None:
         """Follow an append of this process without reading it back."""
