@@ -26,7 +26,7 @@ _PASSWORD_STEMS = _words(
     """
     password passwd passphrase passcode passwort kennwort passord adgangskode wachtwoord lösenord losenord salasana
     contraseña contrasena senha parola hasło haslo jelszó heslo şifre sifre pwd mdp motdepasse пароль 密码 密碼 口令
-    パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός mot_de_passe mật_khẩu كلمة_المرور pass
+    パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός mot_de_passe mật_khẩu كلمة_المرور pass pw
     """
 ) | {"mot de passe", "mật khẩu", "كلمة المرور"}
 _TWO_WORDS = _words(
@@ -74,11 +74,14 @@ _TOLD = re.compile(
     r"|to)[ \t]{1,3}){0,2}"
     r"(?P<quote>[\"'`‘“«]?)|(?:は|是|为|為|은|는)[ ]?(?P<quote2>[\"'`「]?)|[ \t]{1,3}\(?(?P<quote3>[\"'`‘“])"
 )
+_BESIDE = re.compile(r"[ \t]{1,3}(?P<value>[^\s\"'`<>(){}\[\],;:]{8,200}?)(?=[.,;:]?(?:\s|$))")
 _OPTION = re.compile(r"[ =](?P<quote>[\"']?)")
 _QUOTED = re.compile(r"[^\"'`\n\\’”»」<>]{1,512}")
 _BARE = re.compile(r"[^\s\"'`<>]{1,256}")
 _IN_A_QUERY = re.compile(r"&\w+=")
 _BEFORE_A_VALUE = frozenset("\"'`])\\ \t=:：>-→?[\n(は是为為은는")
+_TOO_SHORT = 2  # `pw` stands in too many words to be a neighbour of anything
+_LONG_WORD = 20
 _LONGEST_NAME = 60
 _NAME_AFTER = re.compile(r"[\w-]{0,40}")
 _ENVIRONMENT_NAME = re.compile(r"(?:^|[\s;&'\"])(?:export |set |ENV |ARG |-e ?|--env[ =])?[A-Z][A-Z0-9_]{2,60}$")
@@ -92,6 +95,11 @@ _ELSEWHERE = re.compile(
 _LONG_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/=_.~-]{19,511}")
 _STRONG_PHRASE = re.compile(
     r"(?:api|access|auth|secret|private|client|signing|bearer|session)[ _-]?(?:key|token|secret)", re.I
+)
+_CALLED_SO = re.compile(
+    r"[\"'`]?\s{1,3}(?:is|was|as)\s(?:the|our|my|an?)\s(?:\w+\s){0,2}?"
+    r"(?:private key|api key|secret|(?:\w+ )?token)\b",
+    re.IGNORECASE,
 )
 _PUBLIC_KEYS = (
     "AAAAB3NzaC1",
@@ -130,7 +138,8 @@ def assigned_in(text: str, lower: str) -> Iterator[Span]:
     places: list[tuple[int, int]] = []
     done = 0
     for found in _any_of(present).finditer(lower):
-        places.append(found.span())
+        if len(found[0]) > _TOO_SHORT:
+            places.append(found.span())
         if found.start() < done:
             continue  # a part of a name that was looked at
         after = _NAME_AFTER.match(text, found.end())
@@ -153,7 +162,9 @@ def _named(text: str, lower: str, start: int, end: int, stem: str) -> _Named | N
     name = lower[first:end]
     stripped = name.strip("-._")
     word: Word = "password" if stem in _PASSWORD_STEMS else "token" if stem in _TOKEN_STEMS else "key"
-    if stem == "pass" and not re.search(r"(?:^|[_.-])pass$", stripped):
+    if word == "key" and any(other in stripped for other in ("token", "secret", "password", "passwd")):
+        word = "token" if "pass" not in stripped else "password"  # `auth_token` is more than an auth
+    if stem in ("pass", "pw") and not re.search(r"(?:^|[_.-])(?:pass|pw)$", stripped):
         return None
     if word == "key" and not stripped.endswith(("key", "auth", "schlüssel", "ключ")):
         return None
@@ -175,11 +186,24 @@ def _value(text: str, named: _Named) -> Span | None:
         return _judged(text, named, markup.end(), "quoted")
     if named.option and (option := _OPTION.match(text, named.end)):
         return _judged(text, named, option.end(), "quoted" if option["quote"] else "told")
+    beside = _BESIDE.match(text, named.end)
+    if beside and _is_secret_beside(named, beside["value"]):
+        return Span(*beside.span("value"), "password" if named.word == "password" else "secret")
     told = _TOLD.match(text, named.end)
     if told and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
         quoted = bool(told["quote"] or told["quote2"] or told["quote3"])
         return _judged(text, named, told.end(), "quoted" if quoted else "told", told=True)
     return None
+
+
+def _is_secret_beside(named: _Named, value: str) -> bool:
+    """Say whether what merely follows the word is a secret: `with password Zx81!…`, `session secret 9f86d0…`."""
+    if named.word == "key" or named.name == "pass" or is_placeholder(value):
+        return False
+    if named.word == "password":
+        digit, letter = any(c.isdigit() for c in value), any(c.isalpha() for c in value)
+        return len(value) >= 8 and digit and letter and any(sign in value for sign in "!@#$%^&*?~")
+    return (is_hex(value) and len(value) >= 32) or (not is_hex(value) and looks_random(value))
 
 
 def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = False) -> Span | None:
@@ -203,6 +227,8 @@ def _is_code(value: str) -> bool:
     """Say whether an unquoted value is a name, a call or an expression rather than a secret itself."""
     if any(sign in value for sign in ("(", "[", "{")):
         return True
+    if len(value) >= _LONG_WORD and value.isalpha() and value.islower():
+        return False  # words run together, as in a passphrase; names have joints
     return bool(_REFERENCE.fullmatch(value)) and not (any(c.isdigit() for c in value) and "." not in value)
 
 
@@ -217,7 +243,8 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
             return len(value) >= 4
         if how == "quoted" and not told:
             return len(value) >= 4 and (classes_of(value) >= 2 or len(value) >= 8)
-        return len(value) >= 5 and classes_of(value) >= 2 and (digit or classes_of(value) >= 3)
+        run_together = how == "bare" and len(value) >= _LONG_WORD and value.isalpha()
+        return run_together or (len(value) >= 5 and classes_of(value) >= 2 and (digit or classes_of(value) >= 3))
     if named.word == "token":
         if is_uuid(value) or is_hex(value):
             return len(value) >= 16 and letter and not named.name.endswith(("id", "hash"))
@@ -246,10 +273,19 @@ def _random_near(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
         start = run.start()
         while number < len(places) and places[number][1] < start - _NEAR_BEFORE:
             number += 1
-        if number == len(places) or places[number][0] > run.end() + _NEAR_AFTER:
+        if not _has_word_beside(places, number, start, run.end()):
             continue
         if _is_secret_here(text, start, value):
             yield Span(start, start + len(value), "secret")
+
+
+def _has_word_beside(places: list[tuple[int, int]], number: int, start: int, end: int) -> bool:
+    """Say whether one of the words stands near a run, not merely within it."""
+    while number < len(places) and places[number][0] <= end + _NEAR_AFTER:
+        if places[number][1] <= start or places[number][0] >= end:
+            return True
+        number += 1
+    return False
 
 
 def _is_secret_here(text: str, start: int, value: str) -> bool:
@@ -262,5 +298,8 @@ def _is_secret_here(text: str, start: int, value: str) -> bool:
     if _HASH_BEFORE.search(line) or line.endswith(("base64,", "@", "sha256:", "/")):
         return False
     if is_hex(value) or is_uuid(value):
-        return bool(_STRONG_PHRASE.search(line) and re.search(r"(?:\bis|[:=→])\s{0,3}[\"'`]?$", line))
+        if _STRONG_PHRASE.search(line) and re.search(r"(?:\bis|[:=→])\s{0,3}[\"'`]?$", line):
+            return True
+        after = text[start + len(value) : start + len(value) + _NEAR_AFTER]
+        return bool(_CALLED_SO.match(after))
     return classes_of(value) >= 3 or ("/" not in value and "." not in value and "-" not in value)

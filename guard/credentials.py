@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from reverie.guard.randomness import is_hex, is_placeholder, looks_random
+from reverie.guard.randomness import classes_of, is_hex, is_placeholder, looks_random
 from reverie.guard.span import Span
 
 _KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20}")
 _PROGRAMS = (
     *("curl ", "wget ", "xh ", "mysql", "mariadb ", "mongo", "sshpass", "docker ", "podman ", "helm ", "az ", "oc "),
-    *("redis-cli ", "ldapsearch "),
+    *("redis-cli ", "ldapsearch ", "jdbc:oracle", "sqlplus", "sudo -S"),
 )
 _IN_AN_ADDRESS = r"[^\s\"'`<>\\|]"
 
@@ -58,6 +58,17 @@ def _command_line() -> re.Pattern[str]:
         r"|\bsshpass\s+-p\s*[\"']?(?P<sshpass>[^\s\"']{3,200})"
         r"|\b(?:docker|podman|helm|az|oc|redis-cli|ldapsearch)\b[^\n]{0,300}?\s(?:-p|-a|-w|--pass)[ =][\"']?"
         r"(?P<login>[^\s\"']{6,200})"
+        r"|\bjdbc:oracle:\w+:\w+/(?P<oracle>[^\s\"'@]{3,100})@|\bsqlplus\s+(?:-\w\s+)?\w+/(?P<sqlplus>[^\s\"'@]{3,100})@"
+        r"|\becho\s+[\"']?(?P<sudo>[^\s\"'|]{4,100})[\"']?\s*\|\s*sudo\s+-S\b"
+    )
+
+
+@cache
+def _pair() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:creds?|credentials|basic[ _-]?auth|logins?)\b[\"']?\s{0,3}(?:are|is|[:=])?\s{0,3}[\"'`]?[\w.@+-]{2,60}"
+        r"\s?[:/]\s?(?P<password>(?=[^\s\"'`]{0,40}\d)[^\s\"'`/,;]{8,100})",
+        re.IGNORECASE,
     )
 
 
@@ -82,6 +93,10 @@ def credentials_in(text: str, lower: str) -> Iterator[Span]:
     yield from _in_headers(text, lower)
     if any(program in text for program in _PROGRAMS):
         yield from _on_command_lines(text)
+    if any(word in lower for word in ("cred", "basic", "login")):
+        for found in _pair().finditer(text):
+            if classes_of(found["password"]) >= 3 and not is_placeholder(found["password"]):
+                yield Span(*found.span("password"), "password")
     if any(word in lower for word in ("seed", "mnemonic", "recovery", "wallet")):
         yield from (Span(*found.span("words"), "seed-phrase") for found in _seed_phrase().finditer(lower))
 

@@ -22,6 +22,7 @@ _STAND_IN = re.compile(
 _LONGEST_STAND_IN = 64
 _MIXED_FROM = 20
 _SHORT_PIECES = 2.8
+_SHORTER_WITHOUT_DIGITS = 2.4
 """Characters of a random string stand in runs of this length at most: `kJ8fQ2` in six, `getUserById` in four."""
 
 
@@ -70,6 +71,7 @@ def looks_random(value: str, shortest: int = _MIXED_FROM) -> bool:
     """Say whether letters and digits change so often that nobody wrote this as words."""
     dense = [piece for part in re.split(r"[-_./=+~:]", value) for piece in _PIECES.findall(part)]
     letters = sum(map(len, dense))
-    if letters < shortest or not any(c.isdigit() for c in value) or not any(c.isalpha() for c in value):
+    if letters < shortest or not any(c.isalpha() for c in value):
         return False
-    return letters / len(dense) < _SHORT_PIECES
+    digits = any(c.isdigit() for c in value)
+    return letters / len(dense) < (_SHORT_PIECES if digits else _SHORTER_WITHOUT_DIGITS)

@@ -17,8 +17,10 @@ from reverie.lifecycle.trust import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
+from reverie.storage.tombstones import purged_among
 from reverie.tools.arguments import checked_label, checked_number
 from reverie.tools.results import Indexed
+from reverie.tools.screening import cleaned, held_if_suspect
 from reverie.tools.workspace import Workspace
 
 MOST_FILES = 20_000
@@ -29,6 +31,7 @@ _READ_AT_ONCE = 64
 _TEXTS_AT_ONCE = 64
 _WRITTEN_AT_ONCE = 512
 
+_STANDING = ("active", "quarantined")  # both are as the scan left them
 _KEPT = (
     *("created_at", "access_count", "access_times", "last_accessed_at"),
     *("sessions", "pinned", "core", "stability"),
@@ -123,7 +126,7 @@ async def _read_all(work: _Work, progress: Progress) -> None:
     digests = {
         ref.removeprefix("file:"): memory.anchors[0].digest or ""
         for ref, memory in work.known.items()
-        if ref.startswith("file:") and memory.anchors and memory.status == "active"
+        if ref.startswith("file:") and memory.anchors and memory.status in _STANDING
     }
     for start in range(0, len(paths), _READ_AT_ONCE):
         await asyncio.to_thread(_read_some, work, paths[start : start + _READ_AT_ONCE], digests)
@@ -135,6 +138,8 @@ def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) ->
         seen = read_file(work.scan, path, digests)
         if seen is None:
             continue
+        if isinstance(seen, Seen):
+            seen = replace(seen, text=cleaned(seen.text)[0], essence=cleaned(seen.essence)[0])
         if isinstance(seen, str):
             memory = work.known[f"file:{path}"]
             work.symbols += len(memory.entities)
@@ -155,7 +160,7 @@ def _changed_folders(work: _Work, under: str) -> list[Seen]:
         if under and folder.path != under and not folder.path.startswith(f"{under}/"):
             continue
         memory = work.known.get(f"folder:{folder.path}")
-        if memory is None or memory.content != folder.text or memory.status != "active":
+        if memory is None or memory.content != folder.text or memory.status not in _STANDING:
             changed.append(folder)
         work.there.add(f"folder:{folder.path}")
     return changed
@@ -190,6 +195,8 @@ async def _write(workspace: Workspace, work: _Work, here: ProjectIdentity, progr
 async def _write_part(workspace: Workspace, items: Sequence[Embedded]) -> int:
     """Write memories, new or over their earlier selves; return how many were there before."""
     store, now = workspace.store, workspace.now
+    purged = purged_among(store.database, [item.memory.content for item in items])
+    items = [item for item in items if item.memory.content not in purged]
     async with store.changing():  # another session may be scanning the same project
         present = await store.get([item.memory.id for item in items])
         old = [item for item in items if item.memory.id in present]
@@ -241,9 +248,9 @@ def _memory(
         anchors=(anchor,),
         embedder=workspace.embedder.stamp,
     )
-    if known is None:
-        return written
-    return replace(written, **{name: getattr(known, name) for name in _KEPT})
+    if known is not None:
+        written = replace(written, **{name: getattr(known, name) for name in _KEPT})
+    return held_if_suspect(written, known)
 
 
 def _id(here: ProjectIdentity, ref: str) -> str:
@@ -259,7 +266,7 @@ def _gone(work: _Work, under: str) -> list[Memory]:
     return [
         memory
         for ref, memory in work.known.items()
-        if memory.status == "active"
+        if memory.status in _STANDING
         and not memory.pinned
         and ref not in work.there
         and (path := ref.partition(":")[2]).startswith(inside)

@@ -70,12 +70,13 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             at=now,
             reason=reason,
         )
-        if not held_back:  # what is held back must not silence what is known
+        replaces = held_back is None or old.status == "quarantined"
+        if replaces:  # what is held back must not silence what is known
             await supersede(workspace, old, by=new, reason=reason, now=now)
     workspace.upkeep.note_write()
     return Revised(
         new.id,
-        None if held_back else old.id,
+        old.id if replaces else None,
         new.layer,
         new.kind,
         new.status,

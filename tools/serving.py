@@ -79,7 +79,7 @@ def _row(candidate: Ranked, checked: Checked, now: datetime, *, explain: bool) -
         strength=round(candidate.strength, 4),
         strength_word=strength_word(candidate.strength),
         freshness=checked.freshness,
-        evidence=checked.note,
+        evidence=harmless_line(checked.note) if checked.note else checked.note,
         trust=memory.trust,
         source=memory.source,
         status=memory.status,
