@@ -12,6 +12,7 @@ from reverie.dream.clash import clashes
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
 from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
+from reverie.dream.updates import Update, updates_in
 from reverie.memory import Memory
 from reverie.moments import iso
 from reverie.settings import Settings
@@ -35,11 +36,13 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Challenge what evidence speaks against; confirm what the code bears out."""
     doubtful = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
     room = MOST_OPEN_QUESTIONS - len(doubtful)
+    updates = updates_in(snapshot)
     deeds: list[Deed] = []
     for place, belief in enumerate(snapshot.memories):
-        if belief.id in doubtful or not _is_belief(belief):
+        update = updates.get(belief.id)
+        if belief.id in doubtful or not _is_belief(belief, stated_anew=update is not None):
             continue
-        deed = _probed(place, belief, snapshot, judge, may_ask=room > 0)
+        deed = _probed(place, belief, update, snapshot, judge, may_ask=room > 0)
         if deed is not None:
             deeds.append(deed)
             room -= sum(question.settled is None for question in deed.questions)
@@ -58,20 +61,23 @@ def is_due(belief: Memory, now: datetime) -> bool:
     return now - touched >= UNTOUCHED * float(2 ** min(belief.confirmations, _MOST_DOUBLINGS))
 
 
-def _is_belief(memory: Memory) -> bool:
+def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
+    """Say whether a memory is held to be true still; of what happened, only an amount that was stated anew."""
     return (
-        memory.layer in _BELIEF_LAYERS
+        (memory.layer in _BELIEF_LAYERS or (memory.layer == "episodic" and stated_anew))
         and memory.kind not in DREAMT_KINDS
         and memory.status == "active"
         and not memory.pinned
     )
 
 
-def _probed(place: int, belief: Memory, snapshot: Snapshot, judge: Judge, *, may_ask: bool) -> Deed | None:
+def _probed(
+    place: int, belief: Memory, update: Update | None, snapshot: Snapshot, judge: Judge, *, may_ask: bool
+) -> Deed | None:
     check = snapshot.checks.get(belief.id)
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
-    for newer, reasons in _against(place, belief, snapshot) if may_ask else ():
+    for newer, reasons in _against(place, belief, update, snapshot) if may_ask else ():
         deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge)
         if deed is not None:
             return deed
@@ -80,9 +86,13 @@ def _probed(place: int, belief: Memory, snapshot: Snapshot, judge: Judge, *, may
     return None
 
 
-def _against(place: int, belief: Memory, snapshot: Snapshot) -> Iterator[tuple[Memory, tuple[str, ...]]]:
-    """Yield newer memories on the same subject that cannot hold beside the belief, the nearest first."""
-    for other, _ in snapshot.near.of(place):
+def _against(
+    place: int, belief: Memory, update: Update | None, snapshot: Snapshot
+) -> Iterator[tuple[Memory, tuple[str, ...]]]:
+    """Yield newer memories that state an amount anew, then those near it that cannot hold beside the belief."""
+    if update is not None:
+        yield update.newer, (update.reason,)
+    for other, _ in () if snapshot.as_left else snapshot.near.of(place):
         newer = snapshot.memories[other]
         if newer.kind in DREAMT_KINDS or newer.layer == "codebase" or _when(newer) <= _when(belief):
             continue

@@ -9,6 +9,10 @@ SHARED_WORDS = 0.5
 """Two texts that share fewer of their words are about different things, whatever numbers they name."""
 
 
+LONGEST_STATEMENT = 40
+"""In tokens. In a longer text, numbers that differ say nothing: it is about many things."""
+
+
 def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
     """Return why both cannot hold; nothing if they can. Each pair is compared once a night."""
     pair = (one.id, other.id)
@@ -20,6 +24,8 @@ def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
 
 def _compared(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
     ours, theirs = snapshot.reading.of(one), snapshot.reading.of(other)
+    if max(len(ours.forms), len(theirs.forms)) > LONGEST_STATEMENT:
+        return ()
     fewer, more = sorted((ours.words, theirs.words), key=len)
     if not fewer or len(fewer & more) < SHARED_WORDS * len(more):
         return ()

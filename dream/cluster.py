@@ -33,6 +33,8 @@ _TITLE_LENGTH = 80
 
 def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Merge clusters that a judge can word as one; ask about the others."""
+    if snapshot.as_left:
+        return Proposal()
     deeds: list[Deed] = []
     asked = [set(ids) for kind, ids in snapshot.open_questions.values() if kind == "merge"]
     waiting = 0

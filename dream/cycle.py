@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -147,7 +147,7 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
     asked = await Questions(store.database.table("questions")).all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, dreamer.evidence, memories)
-    return Snapshot(
+    snapshot = Snapshot(
         now=now,
         memories=in_order(memories),
         vectors=vectors,
@@ -162,6 +162,14 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
         old_accesses=accesses,
         old_events=events,
     )
+    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == await _last_morning(store))
+
+
+async def _last_morning(store: MemoryStore) -> str | None:
+    """Return how the last whole night left the memories, if it was not undone."""
+    nights = await Nights(store.database.table("dreams")).all()
+    last = next((night for night in nights if night.status != "rolled back"), None)
+    return None if last is None or last.status != "done" else last.report.get("morning")
 
 
 async def recover(store: MemoryStore, now: datetime) -> list[str]:
@@ -187,6 +195,8 @@ async def _write(dreamer: Dreamer, snapshot: Snapshot, plan: Plan, prunes: bool)
         batch = applying.batched(plan.deeds, snapshot, await read_marks(store), store, dream_id)
         told = _told(dream_id, plan, batch.too_late, dreamer.judge, dry_run=False)
         report = reported(told, batch) | {"calls": list(dreamer.judge.calls)}
+        if not batch.too_late and {step.name for step in plan.steps} == set(STEPS):
+            report["morning"] = plan.morning.fingerprint
         begun = Night(id=dream_id, started_at=now, finished_at=None, status="applying", report=report)
         embedded = await asyncio.to_thread(_embedded, batch.added, dreamer.embedder)
         if batch.events or batch.questions:

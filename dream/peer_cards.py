@@ -4,6 +4,7 @@ A card quotes what it rests on and names the ids. When its ground has changed it
 when the ground is gone the card goes too, so that nothing forgotten lives on in it.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from reverie.dream.gate import may_be_built_on
@@ -18,8 +19,10 @@ from reverie.settings import Settings
 
 FEWEST_MEMORIES = 5
 MOST_LINES = 8
-MOST_CARDS = 40
-"""In one project: the most spoken-of have one; a card that is there stays while its ground does."""
+FEWEST_CARDS, MOST_CARDS = 10, 40
+MEMORIES_PER_CARD = 20
+"""A project has a card for every twenty memories, within these bounds. The most spoken-of have one, and a card that
+is there stays while its ground does."""
 
 Subject = tuple[str, str]
 
@@ -31,16 +34,20 @@ def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal
     deeds: list[Deed] = []
     for subject, cards in current.items():
         deeds += _upkeep(cards, subject, grounds.get(subject, ()), snapshot)
-    held: dict[str, int] = {}
-    for project, _ in current:
-        held[project] = held.get(project, 0) + 1
+    held = Counter(project for project, _ in current)
+    room = _room(snapshot)
     for subject, ground in sorted(grounds.items(), key=lambda item: (-len(item[1]), item[0])):
         project = subject[0]
-        if subject in current or len(ground) < FEWEST_MEMORIES or held.get(project, 0) >= MOST_CARDS:
+        if subject in current or len(ground) < FEWEST_MEMORIES or held[project] >= room[project]:
             continue
-        held[project] = held.get(project, 0) + 1
+        held[project] += 1
         deeds.append(_writing(subject, ground, (), snapshot))
     return Proposal(tuple(deeds))
+
+
+def _room(snapshot: Snapshot) -> dict[str, int]:
+    sizes = Counter(memory.project for memory in snapshot.told)
+    return {p: min(MOST_CARDS, max(FEWEST_CARDS, size // MEMORIES_PER_CARD)) for p, size in sizes.items()}
 
 
 def _grounds(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
@@ -69,6 +76,8 @@ def _upkeep(cards: Sequence[Memory], subject: Subject, ground: Sequence[Memory],
     newest = max(cards, key=lambda card: (card.created_at, card.id))
     if len(cards) == 1 and newest.content == _text(subject[1], lines, ground):
         return []
+    if len(cards) == 1 and newest.created_at == snapshot.now:
+        return [_correcting(newest, subject, ground, snapshot)]
     return [_writing(subject, ground, cards, snapshot)]
 
 
@@ -93,6 +102,17 @@ def _writing(subject: Subject, ground: Sequence[Memory], replaced: Sequence[Memo
         news=(New(memory=card, reason=f"rests on {len(lines)} memories"),),
         changes=tuple(Change(memory_id=old.id, action="rewritten", reason=reason, values=values) for old in replaced),
     )
+
+
+def _correcting(card: Memory, subject: Subject, ground: Sequence[Memory], snapshot: Snapshot) -> Deed:
+    """Return the deed that brings a card of this very night in step with what later steps did."""
+    better = _writing(subject, ground, (), snapshot).news[0].memory
+    names = ("content", "content_hash", "derived_from", "trust", "confidence", "title")
+    values = {name: getattr(better, name) for name in names}
+    change = Change(
+        memory_id=card.id, action="rewritten", reason="its ground changed in the same night", values=values
+    )
+    return Deed(summary="card corrected", changes=(change,))
 
 
 def _retiring(card: Memory, snapshot: Snapshot) -> Deed:

@@ -2,10 +2,11 @@
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from reverie.lifecycle.quantities import Amount
 from reverie.lifecycle.tokens import Token, tokens_of
 from reverie.memory import Memory
 
@@ -36,8 +37,16 @@ class Reading:
 
     def __init__(self) -> None:
         self._read: dict[str, Read] = {}
+        self._amounts: dict[str, tuple[Amount, ...]] = {}
         self.clashes: dict[tuple[str, str], tuple[str, ...]] = {}
         """What was found between two memories; see clash.py."""
+
+    def amounts(self, memory: Memory, read: Callable[[str], tuple[Amount, ...]]) -> tuple[Amount, ...]:
+        """Return the amounts that a memory's text states."""
+        known = self._amounts.get(memory.id)
+        if known is None:
+            known = self._amounts[memory.id] = read(memory.content)
+        return known
 
     def of(self, memory: Memory) -> Read:
         """Return what a memory's text says."""

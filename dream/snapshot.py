@@ -1,5 +1,6 @@
 """The store as one night sees it: read once, then only thought about."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -51,6 +52,8 @@ class Snapshot:
     checks: Mapping[str, Check] = field(default_factory=dict)
     restored: Mapping[str, datetime] = field(default_factory=dict)
     """When memories about to drift away were last brought back by somebody."""
+    as_left: bool = False
+    """Whether the last whole night left the memories just so: then who lies near whom was thought through."""
     old_accesses: int = 0
     old_events: int = 0
     reading: Reading = field(default_factory=Reading)
@@ -79,6 +82,12 @@ class Snapshot:
         """The memories that were told to us, not dreamt about others."""
         return tuple(memory for memory in self.memories if memory.kind not in DREAMT_KINDS)
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of which memories there are and when each was last changed."""
+        told = (f"{memory.id} {memory.layer} {memory.updated_at.isoformat()}" for memory in self.memories)
+        return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
     def after(self, deeds: Sequence[Deed]) -> "Snapshot":
         """Return the store as these deeds would leave it: what they retire is gone for the steps to come."""
         if not deeds:
@@ -92,9 +101,12 @@ class Snapshot:
             held |= {new.memory.id: new.memory for new in deed.news}
             for change in deed.changes:
                 held[change.memory_id] = changed(held[change.memory_id], change, self.now)
+        reworded = [memory_id for memory_id in _reworded(deeds) if memory_id in held]
+        if reworded:
+            vectors |= zip(reworded, self.embed([held[memory_id].content for memory_id in reworded]), strict=True)
         asked = [question for deed in deeds for question in deed.questions]
         living = in_order(memory for memory in held.values() if memory.status in LIVING)
-        same = len(living) == len(self.memories) and not written
+        same = len(living) == len(self.memories) and not written and not reworded
         evening = self.evening
         if evening is None and "near" in self.__dict__:
             evening = Evening(self.near, {memory.id: place for place, memory in enumerate(self.memories)})
@@ -123,6 +135,11 @@ def changed(memory: Memory, change: Change, now: datetime) -> Memory:
 def in_order(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     """Return memories in the one order that every night reads them in: oldest first."""
     return tuple(sorted(memories, key=lambda memory: (memory.created_at, memory.id)))
+
+
+def _reworded(deeds: Sequence[Deed]) -> list[str]:
+    """Return which memories get another text: only those written in the same night ever do."""
+    return list(dict.fromkeys(c.memory_id for deed in deeds for c in deed.changes if "content" in c.values))
 
 
 def _stacked(rows: Sequence[Vectors], like: Vectors) -> Vectors:

@@ -111,12 +111,15 @@ def _told_dream(result: Consolidated) -> str:
 
 
 def _told_review(result: Reviewed) -> str:
-    lines = [f"{one['question_id']}: {one['verdict']}" for one in result.resolved]
+    answered = [f"{one['question_id']}: {one['verdict']}" for one in result.resolved]
+    if not result.questions:
+        return "\n".join(answered) or "No questions are open."
+    lines: list[str] = []
     for question in result.questions:
         lines.append(f"[{question['id']}] {question['ask']} ({' | '.join(question['verdicts'])})")
         lines += [f"  evidence: {line}" for line in question["evidence"]]
         lines += [f"  {memory['id']}: {memory['content']}" for memory in question["memories"]]
-    return "\n".join(lines) or "No questions are open."
+    return "\n".join([*answered, REFERENCE, fresh_fence().around(harmless("\n".join(lines)))])
 
 
 def _listed(ids: list[str]) -> str:
