@@ -81,6 +81,7 @@ _BARE = re.compile(r"[^\s\"'`<>]{1,256}")
 _IN_A_QUERY = re.compile(r"&\w+=")
 _BEFORE_A_VALUE = frozenset("\"'`])\\ \t=:：>-→?[\n(は是为為은는")
 _TOO_SHORT = 2  # `pw` stands in too many words to be a neighbour of anything
+_JOINT = re.compile(r"[^A-Za-z0-9+/]")  # within a blob of base64 a word is chance
 _LONG_WORD = 20
 _LONGEST_NAME = 60
 _NAME_AFTER = re.compile(r"[\w-]{0,40}")
@@ -138,7 +139,7 @@ def assigned_in(text: str, lower: str) -> Iterator[Span]:
     places: list[tuple[int, int]] = []
     done = 0
     for found in _any_of(present).finditer(lower):
-        if len(found[0]) > _TOO_SHORT:
+        if len(found[0]) > _TOO_SHORT and _JOINT.search(text, max(0, found.start() - 16), found.end() + 16):
             places.append(found.span())
         if found.start() < done:
             continue  # a part of a name that was looked at
