@@ -43,7 +43,9 @@ def test_an_amount_that_is_told_as_news_challenges_the_older_one(old: str, new: 
             "In old notes somebody wrote that the exporter gives up after 45 seconds of silence",
             id="no news, and not the same sentence",
         ),
-        pytest.param("The exporter gives up after 30 seconds", "The exporter now gives up after 30 seconds", id="same"),
+        pytest.param(
+            "The exporter gives up after 30 seconds", "The exporter now gives up after 30 seconds", id="same"
+        ),
     ],
 )
 def test_another_subject_unit_or_no_news_challenges_nothing(old: str, new: str) -> None:
