@@ -150,6 +150,13 @@ async def _quarantine(settings: Settings, given: Namespace) -> int:
         return await run_quarantine(workspace, given)
 
 
+async def _audit(settings: Settings, given: Namespace) -> int:
+    from reverie.server.auditing import run_audit
+
+    async with opened(settings) as workspace:
+        return await run_audit(workspace, given)
+
+
 async def _reembed(settings: Settings, given: Namespace) -> int:
     from reverie.server.convert import run_reembed
 
@@ -205,6 +212,7 @@ _COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]
     "import": _import,
     "purge": _purge,
     "quarantine": _quarantine,
+    "audit": _audit,
     "reembed": _reembed,
     "dream": _dream,
     "dreams": _dreams,
