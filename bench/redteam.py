@@ -17,6 +17,7 @@ from reverie.guard.instructions import orders_in
 from reverie.guard.secrets import redact
 
 ROOT = Path(__file__).parents[1]
+_HOW = ("--import-mode=importlib", "-p", "no:cacheprovider", "--rootdir", str(ROOT))
 
 
 def corpus(name: str) -> ModuleType:
@@ -74,7 +75,10 @@ def main() -> int:
     rows = on_the_guard()
     tally = Tally()
     chosen = [] if "--slow" in sys.argv else ["-m", "not slow"]
-    pytest.main(["-q", "--no-header", "-p", "no:terminal", str(ROOT / "tests" / "redteam"), *chosen], plugins=[tally])
+    code = pytest.main(["-q", "-o", "addopts=", *_HOW, str(ROOT / "tests" / "redteam"), *chosen], plugins=[tally])
+    if not tally.tried:
+        print(f"tests/redteam did not run (pytest ended with {int(code)})")
+        return 1
     rows += [(attack, tried, tally.stopped[attack]) for attack, tried in sorted(tally.tried.items())]
     width = max(len(attack) for attack, _, _ in rows)
     print(f"{'attack'.ljust(width)}  tried  stopped")

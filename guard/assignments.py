@@ -139,7 +139,7 @@ def assigned_in(text: str, lower: str) -> Iterator[Span]:
     places: list[tuple[int, int]] = []
     done = 0
     for found in _any_of(present).finditer(lower):
-        if len(found[0]) > _TOO_SHORT and _JOINT.search(text, max(0, found.start() - 16), found.end() + 16):
+        if _may_have_neighbours(text, found.start(), found.end()):
             places.append(found.span())
         if found.start() < done:
             continue  # a part of a name that was looked at
@@ -154,6 +154,13 @@ def assigned_in(text: str, lower: str) -> Iterator[Span]:
             yield span
             done = span.end
     yield from _random_near(text, places)
+
+
+def _may_have_neighbours(text: str, start: int, end: int) -> bool:
+    """Say whether a word stands as one: an access key does so always, others not amid a blob."""
+    if text[start:end] in ("AKIA", "ASIA"):
+        return True
+    return end - start > _TOO_SHORT and bool(_JOINT.search(text, max(0, start - 16), end + 16) or start < 16)
 
 
 def _named(text: str, lower: str, start: int, end: int, stem: str) -> _Named | None:
