@@ -19,6 +19,7 @@ from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_label, checked_number
 from reverie.tools.results import Indexed
+from reverie.tools.screening import cleaned, held_if_suspect
 from reverie.tools.workspace import Workspace
 
 MOST_FILES = 20_000
@@ -29,6 +30,7 @@ _READ_AT_ONCE = 64
 _TEXTS_AT_ONCE = 64
 _WRITTEN_AT_ONCE = 512
 
+_LIVING = ("active", "challenged", "quarantined")
 _KEPT = (
     *("created_at", "access_count", "access_times", "last_accessed_at"),
     *("sessions", "pinned", "core", "stability"),
@@ -123,7 +125,7 @@ async def _read_all(work: _Work, progress: Progress) -> None:
     digests = {
         ref.removeprefix("file:"): memory.anchors[0].digest or ""
         for ref, memory in work.known.items()
-        if ref.startswith("file:") and memory.anchors and memory.status == "active"
+        if ref.startswith("file:") and memory.anchors and memory.status in _LIVING
     }
     for start in range(0, len(paths), _READ_AT_ONCE):
         await asyncio.to_thread(_read_some, work, paths[start : start + _READ_AT_ONCE], digests)
@@ -132,7 +134,7 @@ async def _read_all(work: _Work, progress: Progress) -> None:
 
 def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) -> None:
     for path in paths:
-        seen = read_file(work.scan, path, digests)
+        seen = _screened(read_file(work.scan, path, digests))
         if seen is None:
             continue
         if isinstance(seen, str):
@@ -149,13 +151,22 @@ def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) ->
         work.purposes[path] = text.partition("\n")[0].removeprefix(path).removeprefix(": ")
 
 
+def _screened(seen: Seen | str | None) -> Seen | str | None:
+    """Take secrets out of what a file says of itself: constants and defaults hold them in the best of projects."""
+    if not isinstance(seen, Seen):
+        return seen
+    text, _ = cleaned(seen.text)
+    essence, _ = cleaned(seen.essence)
+    return replace(seen, text=text, essence=essence)
+
+
 def _changed_folders(work: _Work, under: str) -> list[Seen]:
     changed = []
     for folder in folders_of(work.purposes, work.purposes):
         if under and folder.path != under and not folder.path.startswith(f"{under}/"):
             continue
         memory = work.known.get(f"folder:{folder.path}")
-        if memory is None or memory.content != folder.text or memory.status != "active":
+        if memory is None or memory.content != folder.text or memory.status not in _LIVING:
             changed.append(folder)
         work.there.add(f"folder:{folder.path}")
     return changed
@@ -172,13 +183,10 @@ async def _write(workspace: Workspace, work: _Work, here: ProjectIdentity, progr
         for first in range(0, len(part), _TEXTS_AT_ONCE):
             seen = part[first : first + _TEXTS_AT_ONCE]
             vectors = await workspace.embed([one.essence for one in seen])
+            memories = await asyncio.to_thread(_memories, workspace, work, seen, here, commit)
             items += [
-                Embedded(
-                    _memory(workspace, work, one, here, commit, workspace.now),
-                    embedding.vector,
-                    pieces=embedding.pieces,
-                )
-                for one, embedding in zip(seen, vectors, strict=True)
+                Embedded(memory, made.vector, pieces=made.pieces)
+                for memory, made in zip(memories, vectors, strict=True)
             ]
             done = (start + first + len(seen)) / len(work.fresh)
             progress(total + int(done * total), 2 * total)
@@ -203,6 +211,12 @@ async def _write_part(workspace: Workspace, items: Sequence[Embedded]) -> int:
 
 def _standing(workspace: Workspace, here: ProjectIdentity) -> str | None:
     return workspace.evidence.standing().commit if here.root == workspace.here.root else here.commit
+
+
+def _memories(
+    workspace: Workspace, work: _Work, part: Sequence[Seen], here: ProjectIdentity, commit: str | None
+) -> list[Memory]:
+    return [_memory(workspace, work, seen, here, commit, workspace.now) for seen in part]
 
 
 def _memory(
@@ -241,9 +255,9 @@ def _memory(
         anchors=(anchor,),
         embedder=workspace.embedder.stamp,
     )
-    if known is None:
-        return written
-    return replace(written, **{name: getattr(known, name) for name in _KEPT})
+    if known is not None:
+        written = replace(written, **{name: getattr(known, name) for name in _KEPT})
+    return held_if_suspect(written, known)  # a README can speak to assistants too
 
 
 def _id(here: ProjectIdentity, ref: str) -> str:
@@ -259,7 +273,7 @@ def _gone(work: _Work, under: str) -> list[Memory]:
     return [
         memory
         for ref, memory in work.known.items()
-        if memory.status == "active"
+        if memory.status in _LIVING
         and not memory.pinned
         and ref not in work.there
         and (path := ref.partition(":")[2]).startswith(inside)
