@@ -130,6 +130,8 @@ class Checker:
         if elsewhere is not None:
             # It can still be run, or is still required: only the file that says so is another.
             return replace(_changed(anchor, f"{anchor.symbol} is now in {elsewhere.path}"), now_at=elsewhere.path)
+        if anchor.symbol == "python":  # a language is not given up by no longer saying so
+            return _changed(anchor, f"{anchor.path} no longer says which python")
         return _missing(anchor, f"{anchor.symbol} is gone from {anchor.path}")
 
 

@@ -64,6 +64,10 @@ _SAID_COMMAND = re.compile(
     rf"\b(?:[Rr]un|[Rr]unning|[Rr]uns|[Uu]se|[Uu]sing|[Vv]ia|[Ww]ith|[Ee]xecute|[Ii]nvoke|[Cc]all|[Dd]o|[Bb]y)\s+"
     rf"(?P<command>(?:{_RUNNERS})\s+(?:run\s+|run-script\s+|-[es]\s+)?[A-Za-z][\w:.-]*)"
 )
+_FOLDER = re.compile(
+    r"(?:(?P<before>(?<![\w`])[A-Za-z_][\w-]*)|`+(?P<ticked>[A-Za-z_][\w-]*)`+)\s+(?:sub)?(?:director(?:y|ies)|folders?)\b"
+    r"|(?:director(?:y|ies)|folders?)\s+(?:called\s+|named\s+)?`+(?P<after>[A-Za-z_][\w-]*)`+"
+)
 _VERSIONED = re.compile(
     r"(?<![\w./@-])(?P<name>@?[A-Za-z][\w.-]*(?:/[\w.-]+)?)"
     r"\s{0,2}(?P<operator>===?|~=|>=|<=|!=|>|<|\^|~|@[\^~]?|\bv(?:ersion)?\.? ?(?=\d)|\s(?=v?\d))\s{0,2}"
@@ -100,6 +104,8 @@ def _read(text: str) -> Iterator[Mention]:
     for match in _LINK.finditer(text):
         if "://" not in match["target"] and not match["target"].startswith(("#", "mailto:")):
             yield path_mention(match["target"].partition("#")[0], quoted=True)
+    for match in _FOLDER.finditer(text):
+        yield Mention("path", f"{match['before'] or match['ticked'] or match['after']}/")
     plain = _URL.sub(" ", _LINK.sub(" ", _TICKED.sub(" ", text)))
     for match in _SAID_COMMAND.finditer(plain):
         yield Mention("command", match["command"])

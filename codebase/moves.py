@@ -42,12 +42,12 @@ class Moves:
 
     def of_file(self, path: str, commit: str | None, digest: str | None) -> str | None:
         """Return where a file is now, or None if it seems to be gone for good."""
-        ways: list[Callable[[], str | None]] = [lambda: self._by_content(path, digest)]
+        ways: list[Callable[[], str | None]] = [lambda: self._by_content(path, digest, None)]
         if commit and _COMMIT.fullmatch(commit) and self._tree.has_git:
             ways = [
                 lambda: self._renames(commit).get(path),
                 lambda: self._through_history(path, commit),
-                *ways,
+                lambda: self._by_content(path, digest, commit),
                 lambda: self._by_definitions(path, commit),
             ]
         for way in ways:
@@ -128,8 +128,11 @@ class Moves:
                 return here
         return None
 
-    def _by_content(self, path: str, digest: str | None) -> str | None:
-        """Find the same bytes elsewhere: first under the same name, then among files of its kind."""
+    def _by_content(self, path: str, digest: str | None, commit: str | None) -> str | None:
+        """Find the same bytes elsewhere: first under the same name, then among files of its kind.
+
+        What lay beside it all along, like one empty `__init__.py` beside another, is no new place.
+        """
         if digest is None:
             return None
         name = PurePosixPath(path)
@@ -139,7 +142,12 @@ class Moves:
             every = self._tree.paths(patience=self._patience)
             kin = [other for other in every if other.endswith(name.suffix or name.name) and not is_foreign(other)]
             alike = [other for other in kin[:_MOST_HASHED] if self._tree.digest(other) == digest]
-        return alike[0] if len(alike) == 1 else None
+        if len(alike) != 1 or (commit is not None and self._existed(alike[0], commit)):
+            return None
+        return alike[0]
+
+    def _existed(self, path: str, commit: str) -> bool:
+        return self._git().ask(self._tree.root, "cat-file", "-e", f"{commit}:{path}").code == 0
 
     def _by_definitions(self, path: str, commit: str) -> str | None:
         """Find the file that now defines most of what a vanished one defined, as when a module is split."""

@@ -56,6 +56,7 @@ def seen(project: Repository) -> Seen:
         (r"On Windows: src\http\retry.py", {"src/http/retry.py"}),
         ("The client is all of `src/http/`", {"src/http/"}),
         ("Sources are in web/src/ now", {"web/src/"}),
+        ("Tests live in the `tests` directory, pages in the docs folder", {"tests/", "docs/"}),
         ("`parse_config` reads the TOML", {"src/settings.py::parse_config"}),
         ("parse_config() reads the TOML", {"src/settings.py::parse_config"}),
         ("`Backoff.next` waits longer each time", {"src/http/retry.py::Backoff.next"}),

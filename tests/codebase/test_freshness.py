@@ -165,6 +165,16 @@ def test_of_several_anchors_the_worst_is_told(retry: Repository, watch: Watch) -
     assert _told(check()) == ("missing", "src/http/retry.py is gone")
 
 
+def test_a_file_that_lay_beside_all_along_is_no_new_place(retry: Repository, watch: Watch) -> None:
+    retry.write("a/__init__.py", "#\n")
+    retry.write("b/__init__.py", "#\n")
+    retry.commit()
+    check = watch("see `a/__init__.py`")
+    retry.git("rm", "-q", "a/__init__.py")
+    retry.commit()
+    assert _told(check()) == ("missing", "a/__init__.py is gone")
+
+
 def test_what_comes_back_is_verified_again(retry: Repository, watch: Watch) -> None:
     check = watch("It is in `src/http/retry.py`")
     retry.git("rm", "-q", "src/http/retry.py")
