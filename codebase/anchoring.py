@@ -69,8 +69,9 @@ class _Resolver:
         paths = [
             replace(mention, name=self._relative(mention.name)) for mention in mentions if mention.kind == "path"
         ]
-        whole = {PurePosixPath(path.name).name for path in paths if "/" in path.name}
-        anchors = self._paths(path for path in paths if path.name not in whole)
+        anchors = self._paths(path for path in paths if "/" in path.name)
+        told = {PurePosixPath(anchor.path).name for anchor in anchors}  # a bare name beside its path is the same file
+        anchors += self._paths(path for path in paths if "/" not in path.name and path.name not in told)
         named = [anchor.path for anchor in anchors if anchor.kind == "file"]
         folders = [anchor.path for anchor in anchors if anchor.kind == "folder"]
         anchors += [anchor for mention in mentions if mention.kind == "command" for anchor in self._command(mention)]
