@@ -37,6 +37,8 @@ _KEPT = (
     *("sessions", "pinned", "core", "stability"),
 )
 
+_OF_THE_SYSTEM = ("boot", "dev", "etc", "proc", "run", "sys")
+
 Progress = Callable[[int, int], None]
 
 
@@ -108,8 +110,18 @@ def _place(workspace: Workspace, path: str) -> tuple[ProjectIdentity, str]:
     if workspace.here.root is not None and here.root == workspace.here.root:
         here = workspace.here
     if here.root is None:
+        if _is_no_project(folder):
+            raise InvalidInput("path", f"{folder} is not a project", "Give the folder of a project.")
         return replace(here, root=folder), ""
     return here, "" if folder == here.root else folder.relative_to(here.root).as_posix()
+
+
+def _is_no_project(folder: Path) -> bool:
+    """Whether a folder without git holds settings and keys rather than a project: an assistant may be told to read it."""
+    home = Path.home()
+    if folder in (Path(folder.anchor), home) or folder.parts[1] in _OF_THE_SYSTEM:
+        return True
+    return folder.is_relative_to(home) and folder.relative_to(home).parts[0].startswith(".")
 
 
 async def _known(workspace: Workspace, project: str, root: Path) -> dict[str, Memory]:

@@ -162,6 +162,16 @@ async def test_a_folder_that_is_not_there_is_told(here: Workspace) -> None:
         await _index(here, path="nowhere")
 
 
+@pytest.mark.parametrize("path", ["/", "/etc", "/proc/self", "~", "~/.ssh"])
+async def test_settings_and_keys_of_the_machine_are_no_project(
+    here: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    (tmp_path / ".ssh").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(InvalidInput, match="is not a project"):
+        await _index(here, path=path)
+
+
 async def test_signatures_are_found_by_recall_with_their_freshness(repo: Repository, here: Workspace) -> None:
     await _index(here)
     answer, _ = await recall.recall(here, recall.Request(query="load lamp", layers=["codebase"]))
