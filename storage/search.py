@@ -30,7 +30,7 @@ class Search:
 
     async def find(self, question: Question, scope: Scope, limit: int) -> Findings:
         """Return the best so many by meaning and the best so many by words."""
-        held = await self._vectors.shelves()
+        held = await self._vectors.shelves(scope)
         if held is None:
             return await self._in_tables(question, scope, limit)
         overview = self._seen_together(*held)

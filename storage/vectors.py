@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
+from reverie.errors import StoreError
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import everything, one_of
@@ -67,12 +68,20 @@ class Vectors:
             best.setdefault(hit.id.rpartition("#")[0], hit.similarity)
         return best
 
-    async def shelves(self) -> tuple[dict[Layer, Shelf], Shelf] | None:
-        """Return the shelves of the layers and of the passages, up to date; none when the store is too large."""
+    async def shelves(self, scope: Scope) -> tuple[dict[Layer, Shelf], Shelf] | None:
+        """Return the shelves of the layers and of the passages, up to date; none when the store is too large.
+
+        A table that cannot be read is told of only if the scope needs it.
+        """
         await self._database.additions.before_reading()
         if not await self._fits_on_shelves():
             return None
-        await asyncio.gather(*(shelf.refresh() for shelf in (*self._shelves.values(), self._passages)))
+        shelves = {**self._shelves, "passages": self._passages}
+        refreshed = await asyncio.gather(*(shelf.refresh() for shelf in shelves.values()), return_exceptions=True)
+        for name, failure in zip(shelves, refreshed, strict=True):
+            needed = name in (*scope.tables, "passages")
+            if failure is not None and (needed or not isinstance(failure, StoreError)):
+                raise failure
         return self._shelves, self._passages
 
     def held(self, ids: Iterable[str]) -> dict[str, Vector]:
