@@ -136,13 +136,13 @@ def test_search_works_afterwards_by_vector_by_word_and_inside_long_texts(tmp_pat
         await filled(tmp_path / "d")
         await convert(tmp_path / "d")
         store = await opened(tmp_path / "d", NEW)
-        [(vector, _)] = doubled(["note 7 about topic7"])
+        [(vector, *_)] = doubled(["note 7 about topic7"])
         [nearest, *_] = await store.nearest(vector, Scope(), 5)
         assert nearest.similarity == pytest.approx(1.0)
         assert (await store.get([nearest.id]))[nearest.id].content == "note 7 about topic7"
         [match, *_] = await store.matching("topic7", Scope(), 5)
         assert match.id == nearest.id
-        [(end, _)] = doubled(["word118 word119"])
+        [(end, *_)] = doubled(["word118 word119"])
         passages = await store.vectors.nearest_passages(end, Scope(), 5)
         assert [(await store.get([i]))[i].content for i in passages] == [LONG]
 
