@@ -125,6 +125,7 @@ def quality(data: Path, names: Sequence[str], stores: int) -> str:
                 aim = AIMS.get((name, metric))
                 percents = (f"{score.percent(metric):.1f}" for score in scores.values())
                 rows.append([name, str(asked), metric, *percents, f"≥ {aim:.0f}" if aim else ""])
+                print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
     return f"{machine()}\n\n{markdown_table(rows)}"
 
 
@@ -150,7 +151,7 @@ async def _import(folder: str, items: Sequence[Mapping[str, Any]]) -> None:
     lines = "".join(json.dumps(dict(item)) + "\n" for item in items)
     imported = await import_memories(workspace, io.BytesIO(lines.encode()), lambda _: None)
     for bad in imported.bad_lines:
-        print(f"  line {bad.number} was skipped: {bad.reason[:100]}", file=sys.stderr)
+        print(f"  line {bad.line} was skipped: {bad.reason[:100]}", file=sys.stderr)
     await workspace.close()
 
 
