@@ -191,6 +191,9 @@ async def _write(dreamer: Dreamer, snapshot: Snapshot, plan: Plan, prunes: bool)
     store, now = dreamer.store, snapshot.now
     dream_id = store.new_id()
     nights = Nights(store.database.table("dreams"))
+    written = {new.memory.id: new.memory for deed in plan.deeds for new in deed.news}
+    final = [plan.morning.by_id.get(memory_id, memory) for memory_id, memory in written.items()]
+    vectors = dict(zip(written, await asyncio.to_thread(_embedded, final, dreamer.embedder), strict=True))
     async with store.changing():
         batch = applying.batched(plan.deeds, snapshot, await read_marks(store), store, dream_id)
         told = _told(dream_id, plan, batch.too_late, dreamer.judge, dry_run=False)
@@ -198,7 +201,7 @@ async def _write(dreamer: Dreamer, snapshot: Snapshot, plan: Plan, prunes: bool)
         if not batch.too_late and {step.name for step in plan.steps} == set(STEPS):
             report["morning"] = plan.morning.fingerprint
         begun = Night(id=dream_id, started_at=now, finished_at=None, status="applying", report=report)
-        embedded = await asyncio.to_thread(_embedded, batch.added, dreamer.embedder)
+        embedded = [replace(vectors[memory.id], memory=memory) for memory in batch.added]
         if batch.events or batch.questions:
             await nights.write(begun)
             await applying.write(batch, embedded, store, now)
