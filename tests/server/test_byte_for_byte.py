@@ -109,8 +109,8 @@ def test_a_reason_to_forget_comes_back_byte_for_byte(lives, text):
 
 
 def test_a_text_that_is_held_back_is_kept_byte_for_byte_too(lives):
-    old, new = lives[HELD_BACK]
-    assert (old["status"], old["content"], old["title"], old["tags"][0]) == ("quarantined", *[HELD_BACK] * 3)
+    old, new = lives[HELD_BACK]  # its revision is held back as well, and replaces it there
+    assert (old["status"], old["content"], old["title"], old["tags"][0]) == ("superseded", *[HELD_BACK] * 3)
     assert (new["content"], new["status_reason"]) == (f"Revised: {HELD_BACK}", HELD_BACK)
 
 

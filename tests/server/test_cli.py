@@ -326,7 +326,7 @@ def test_a_memory_cannot_give_orders_to_the_terminal(run: Run) -> None:
     run("remember", "-", stdin="red \x1b[31m and \x1b]0;title\x07 and \r over")
     shown = run("recall", "red").stdout
     assert "\x1b" not in shown
-    assert "\\x1b[31m" in shown
+    assert "red  and  and" in shown
 
 
 def test_harmless_keeps_line_breaks_and_tabs() -> None:

@@ -10,7 +10,7 @@ from reverie.embeddings.tokens import count_tokens
 
 TOOLS = {
     *("remember", "recall", "brief", "inspect", "revise", "forget", "restore", "promote", "demote", "pin", "status"),
-    "index_codebase",
+    *("index_codebase", "consolidate", "review"),
 }
 
 
