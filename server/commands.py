@@ -5,8 +5,9 @@ Everything heavy is imported by the command that needs it, after `load_tools`, w
 
 import asyncio
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from reverie.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
+
+Command = Callable[[Settings, Namespace], Coroutine[Any, Any, int]]
 
 
 def run(command: str, given: Namespace) -> int:
@@ -122,41 +125,6 @@ async def _recall(settings: Settings, given: Namespace) -> int:
     return 0
 
 
-async def _export(settings: Settings, given: Namespace) -> int:
-    from reverie.server.transfer import run_export
-
-    async with opened(settings) as workspace:
-        return await run_export(workspace, given)
-
-
-async def _import(settings: Settings, given: Namespace) -> int:
-    from reverie.server.transfer import run_import
-
-    async with opened(settings) as workspace:
-        return await run_import(workspace, given)
-
-
-async def _purge(settings: Settings, given: Namespace) -> int:
-    from reverie.server.guarding import run_purge
-
-    async with opened(settings) as workspace:
-        return await run_purge(workspace, given)
-
-
-async def _quarantine(settings: Settings, given: Namespace) -> int:
-    from reverie.server.guarding import run_quarantine
-
-    async with opened(settings) as workspace:
-        return await run_quarantine(workspace, given)
-
-
-async def _audit(settings: Settings, given: Namespace) -> int:
-    from reverie.server.auditing import run_audit
-
-    async with opened(settings) as workspace:
-        return await run_audit(workspace, given)
-
-
 async def _reembed(settings: Settings, given: Namespace) -> int:
     from reverie.server.convert import run_reembed
 
@@ -171,13 +139,6 @@ async def _dream(settings: Settings, given: Namespace) -> int:
         return await run_dream(workspace, given)
 
 
-async def _dreams(settings: Settings, given: Namespace) -> int:
-    from reverie.server.sleeping import run_dreams
-
-    async with opened(settings) as workspace:
-        return await run_dreams(workspace, given)
-
-
 async def _curves(settings: Settings, given: Namespace) -> int:
     from reverie.server.seeing import run_curves
 
@@ -190,34 +151,32 @@ async def _forecast(settings: Settings, given: Namespace) -> int:
     return await run_forecast(settings, given, opened)
 
 
-async def _index(settings: Settings, given: Namespace) -> int:
-    from reverie.server.evidence import run_index
+def _in_store(module: str, function: str) -> Command:
+    """Return a command that opens the store and leaves the rest to a module of its own, imported only then."""
 
-    async with opened(settings) as workspace:
-        return await run_index(workspace, given)
+    async def command(settings: Settings, given: Namespace) -> int:
+        run: Callable[[Workspace, Namespace], Awaitable[int]]
+        run = getattr(import_module(f"reverie.server.{module}"), function)
+        async with opened(settings) as workspace:
+            return await run(workspace, given)
 
-
-async def _drift(settings: Settings, given: Namespace) -> int:
-    from reverie.server.evidence import run_drift
-
-    async with opened(settings) as workspace:
-        return await run_drift(workspace, given)
+    return command
 
 
-_COMMANDS: Mapping[str, Callable[[Settings, Namespace], Coroutine[Any, Any, int]]] = {
+_COMMANDS: Mapping[str, Command] = {
     "status": _status,
     "remember": _remember,
     "recall": _recall,
-    "export": _export,
-    "import": _import,
-    "purge": _purge,
-    "quarantine": _quarantine,
-    "audit": _audit,
+    "export": _in_store("transfer", "run_export"),
+    "import": _in_store("transfer", "run_import"),
+    "purge": _in_store("guarding", "run_purge"),
+    "quarantine": _in_store("guarding", "run_quarantine"),
+    "audit": _in_store("auditing", "run_audit"),
     "reembed": _reembed,
     "dream": _dream,
-    "dreams": _dreams,
+    "dreams": _in_store("sleeping", "run_dreams"),
     "curves": _curves,
     "forecast": _forecast,
-    "index": _index,
-    "drift": _drift,
+    "index": _in_store("evidence", "run_index"),
+    "drift": _in_store("evidence", "run_drift"),
 }
