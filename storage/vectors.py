@@ -76,7 +76,7 @@ class Vectors:
         await self._database.additions.before_reading()
         if not await self._fits_on_shelves():
             return None
-        shelves = {**self._shelves, "passages": self._passages}
+        shelves: dict[str, Shelf] = {**self._shelves, "passages": self._passages}
         refreshed = await asyncio.gather(*(shelf.refresh() for shelf in shelves.values()), return_exceptions=True)
         for name, failure in zip(shelves, refreshed, strict=True):
             needed = name in (*scope.tables, "passages")
