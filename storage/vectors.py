@@ -76,9 +76,9 @@ class Vectors:
         await self._database.additions.before_reading()
         if not await self._fits_on_shelves():
             return None
-        shelves: dict[str, Shelf] = {**self._shelves, "passages": self._passages}
-        refreshed = await asyncio.gather(*(shelf.refresh() for shelf in shelves.values()), return_exceptions=True)
-        for name, failure in zip(shelves, refreshed, strict=True):
+        shelves = (*self._shelves.values(), self._passages)
+        refreshed = await asyncio.gather(*(shelf.refresh() for shelf in shelves), return_exceptions=True)
+        for name, failure in zip((*self._shelves, "passages"), refreshed, strict=True):
             needed = name in (*scope.tables, "passages")
             if failure is not None and (needed or not isinstance(failure, StoreError)):
                 raise failure
