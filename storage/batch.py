@@ -66,6 +66,7 @@ async def _set(store: MemoryStore, edits: Sequence[Edit]) -> None:
 
 async def _move(store: MemoryStore, moves: Sequence[Edit]) -> None:
     """Write rows to their new layer, vectors and all, before they leave the old one."""
+    everything = memory_schema(store.database.stamp.dimensions).names
     ways: dict[tuple[Layer, Layer], list[Edit]] = {}
     for edit in moves:
         ways.setdefault((edit.before.layer, edit.after.layer), []).append(edit)
@@ -73,7 +74,7 @@ async def _move(store: MemoryStore, moves: Sequence[Edit]) -> None:
         for start in range(0, len(group), _AT_ONCE):
             part = {edit.after.id: edit.after for edit in group[start : start + _AT_ONCE]}
             here = one_of("id", part)
-            rows = await store.database.table(source).rows([*FIELDS, "search_text", "vector"], here)
+            rows = await store.database.table(source).rows(everything, here)
             await store.database.table(target).upsert(_as_now(rows, part))
             await store.database.table(source).delete(here)
 

@@ -1,8 +1,9 @@
 """Scoring candidates: what they share with the question, and how far they can be relied on.
 
 relevance = 0.5 · pieces + 0.3 · vector + 0.2 · text, each brought to [0, 1] over the candidates of one question
-score     = relevance · strength · freshness · trust, three factors that order near-equals and bury nothing:
-            0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust
+score     = relevance · strength · freshness · trust · standing, factors that order near-equals and bury nothing:
+            0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
+            0.6 for what a dream wrote about others, 0.85 for what is challenged
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
 were measured on three sets of conversations at once; see docs/decisions/0013.
@@ -25,6 +26,13 @@ STRENGTH_WEIGHT = 0.3
 """How much of a score the strength decides: enough to order near-equals, too little to bury a right answer."""
 
 TRUST_WEIGHT = 0.1
+SECOND_HAND = 0.6
+"""What a dream wrote about other memories (cards, digests, bridges) stands behind what it quotes."""
+
+DOUBTED = 0.85
+"""What newer evidence speaks against stands behind it."""
+
+_QUOTING = ("peer_card", "digest", "bridge")
 _READ_PER_ROW = 3
 _LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION
 
@@ -109,9 +117,14 @@ def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], now: datetim
         strength = strength_of(memory, now)
         held = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
         trusted = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
-        score = parts[memory.id].relevance * held * trusted
+        score = parts[memory.id].relevance * held * trusted * _standing(memory)
         scored.append(Ranked(glimpse, score, parts[memory.id], strength))
     return in_order(scored)
+
+
+def _standing(memory: Memory) -> float:
+    quoted = SECOND_HAND if memory.source == "dream" and memory.kind in _QUOTING else 1.0
+    return quoted * (DOUBTED if memory.status == "challenged" else 1.0)
 
 
 def in_order(found: Iterable[Ranked]) -> list[Ranked]:

@@ -1,7 +1,12 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from reverie.storage.candidates import Candidate
-from reverie.tools.rank import Parts, contenders, parts_of, with_pieces
+from reverie.storage.glimpse import Glimpse
+from reverie.tools.rank import Parts, contenders, parts_of, ranked, with_pieces
+from tests.dream.conftest import NOW, a_memory
 
 
 def _candidate(name: str, meaning: float | None, text: float) -> Candidate:
@@ -48,3 +53,16 @@ def test_a_candidate_is_read_only_if_its_strength_could_lift_it_among_the_best()
 def test_three_candidates_are_read_for_each_row() -> None:
     parts = {str(number): Parts(0.9, 0.9) for number in range(20)}
     assert len(contenders(parts, 4)) == 12
+
+
+def test_what_a_dream_quotes_and_what_is_in_doubt_stand_behind_what_they_are_about() -> None:
+    told = a_memory(1, "The Exporter listens on port 8080")
+    card = replace(told, id="card", kind="peer_card", source="dream")
+    doubted = replace(told, id="doubted", status="challenged")
+    merged = replace(told, id="merged", source="dream")
+    parts = {memory.id: Parts(1.0, 1.0) for memory in (told, card, doubted, merged)}
+    glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in (told, card, doubted, merged)]
+    found = {one.memory.id: one.score for one in ranked(glimpses, parts, NOW)}
+    assert found["card"] / found["m0001"] == pytest.approx(0.6)
+    assert found["doubted"] / found["m0001"] == pytest.approx(0.85)
+    assert found["merged"] == found["m0001"]
