@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 from lancedb import AsyncConnection
@@ -24,10 +25,11 @@ class Migration:
 
 
 async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
-    existing = await table_names(connection)
+    # A creation that was killed half way goes on where it stopped.
+    existing = [name for name in await table_names(connection) if _has_a_version(connection, name)]
     for layer in LAYERS:
-        if layer not in existing:  # a creation that was killed half way goes on where it stopped
-            lance = await connection.create_table(layer, schema=memory_schema(dimensions))
+        if layer not in existing:
+            lance = await connection.create_table(layer, schema=memory_schema(dimensions), mode="overwrite")
             await lance.set_unenforced_primary_key("id")
         table = Table(layer, await connection.open_table(layer))
         indexed = await table.indexed_columns()
@@ -37,8 +39,13 @@ async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
             await table.index_values("id")
     for name in SIDE_TABLES:
         if name not in existing:
-            lance = await connection.create_table(name, schema=side_schema(name, dimensions))
+            lance = await connection.create_table(name, schema=side_schema(name, dimensions), mode="overwrite")
             await lance.set_unenforced_primary_key("id")
+
+
+def _has_a_version(connection: AsyncConnection, name: str) -> bool:
+    """Whether a table was ever completed; a process killed while making it leaves a folder that holds none."""
+    return any((Path(connection.uri) / f"{name}.lance" / "_versions").glob("*.manifest"))
 
 
 async def _index_side_tables_by_memory(connection: AsyncConnection, dimensions: int) -> None:

@@ -73,6 +73,18 @@ async def test_a_creation_that_was_cut_short_is_finished(home: Path, open_worksp
     assert (await again.store.resolve(kept.id)).layer == "procedural"
 
 
+async def test_a_creation_killed_within_a_table_is_finished(home: Path, open_workspace: OpenWorkspace) -> None:
+    await open_workspace()
+    tables = home / "domains" / "default" / "tables-1"
+    for table in ("meta", "codebase", "events"):
+        shutil.rmtree(tables / f"{table}.lance")
+    (tables / "codebase.lance" / "data").mkdir(parents=True)
+    (tables / "events.lance" / "_versions").mkdir(parents=True)
+    again = await open_workspace()
+    kept = await remember.remember(again, remember.Request(content="after all", layer="codebase"))
+    assert (await again.store.resolve(kept.id)).layer == "codebase"
+
+
 async def test_a_store_from_the_future_is_refused_with_the_remedy(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
     await workspace.store.database.write_meta({"schema": str(NEWEST + 1)})
