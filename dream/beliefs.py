@@ -3,6 +3,9 @@
 Evidence is what the code on disk says, and newer memories on the same subject that differ in number, version,
 negation or value. A belief it speaks against becomes `challenged` and less sure, and a question is queued; importance
 as set is not touched. A belief that the code bears out is confirmed, and rests until it is due again.
+
+An amount that a text quite unlike it states anew is only asked about: on conversations most such finds were two things
+of one kind, and doubting them cost recall (docs/decisions/0019).
 """
 
 from collections.abc import Iterator
@@ -13,6 +16,7 @@ from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
 from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
 from reverie.dream.updates import Update, updates_in
+from reverie.lifecycle.doubt import doubted_because_of
 from reverie.memory import Memory
 from reverie.moments import iso
 from reverie.settings import Settings
@@ -78,7 +82,8 @@ def _probed(
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
     for newer, reasons in _against(place, belief, update, snapshot) if may_ask else ():
-        deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge)
+        anew = update is not None and newer is update.newer
+        deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge, stated_anew=anew)
         if deed is not None:
             return deed
     if check is not None and check.checked.freshness == "verified" and is_due(belief, snapshot.now):
@@ -111,7 +116,13 @@ def _shown(newer: Memory, reasons: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _challenged(
-    belief: Memory, newer: tuple[Memory, ...], evidence: tuple[str, ...], snapshot: Snapshot, judge: Judge
+    belief: Memory,
+    newer: tuple[Memory, ...],
+    evidence: tuple[str, ...],
+    snapshot: Snapshot,
+    judge: Judge,
+    *,
+    stated_anew: bool = False,
 ) -> Deed | None:
     ids = (belief.id, *(memory.id for memory in newer))
     about = () if newer else (belief.id, *evidence)
@@ -130,12 +141,12 @@ def _challenged(
     if verdict == "holds":
         return Deed(summary="held against evidence", questions=(question,))
     less_trusted = any(memory.trust < belief.trust for memory in newer)
-    if less_trusted and verdict is None:  # a stranger's word is worth a question, not a doubt
+    if (less_trusted or stated_anew) and verdict is None:  # worth a question, not a doubt
         return Deed(summary="asked about a belief", questions=(question,))
-    against = f"{newer[0].id} says otherwise" if newer else evidence[0]
-    reason = f"challenged: {against}"  # without the other's words, which may be purged one day
+    # Without the other's words, which may be purged one day.
+    reason = doubted_because_of(newer[0].id) if newer else f"challenged: {evidence[0]}"
     values = {"status": "challenged", "status_reason": reason, "confidence": doubted(belief)}
-    change = Change(memory_id=belief.id, action="challenged", reason=against, values=values)
+    change = Change(memory_id=belief.id, action="challenged", reason=reason, values=values)
     return Deed(summary="challenged", changes=(change,), questions=(question,))
 
 

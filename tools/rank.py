@@ -3,16 +3,17 @@
 relevance = 0.5 · pieces + 0.3 · vector + 0.2 · text, each brought to [0, 1] over the candidates of one question
 score     = relevance · strength · freshness · trust · standing, factors that order near-equals and bury nothing:
             0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
-            0.6 for what a dream wrote about others, 0.85 for what is challenged
+            0.6 for what a dream wrote about others. What is challenged stands behind its challenger.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
 were measured on three sets of conversations at once; see docs/decisions/0013.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from reverie.lifecycle.doubt import challenger_in
 from reverie.lifecycle.strength import bounded, strength_of
 from reverie.memory import Memory
 from reverie.storage.candidates import Candidate
@@ -29,10 +30,8 @@ TRUST_WEIGHT = 0.1
 SECOND_HAND = 0.6
 """What a dream wrote about other memories (cards, digests, bridges) stands behind what it quotes."""
 
-DOUBTED = 0.85
-"""What newer evidence speaks against stands behind it."""
-
 _QUOTING = ("peer_card", "digest", "bridge")
+_JUST_BEHIND, _NEAR_EQUAL = 0.999, 0.8
 _READ_PER_ROW = 3
 _LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION
 
@@ -119,12 +118,22 @@ def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], now: datetim
         trusted = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
         score = parts[memory.id].relevance * held * trusted * _standing(memory)
         scored.append(Ranked(glimpse, score, parts[memory.id], strength))
-    return in_order(scored)
+    return behind_their_challengers(scored)
 
 
 def _standing(memory: Memory) -> float:
-    quoted = SECOND_HAND if memory.source == "dream" and memory.kind in _QUOTING else 1.0
-    return quoted * (DOUBTED if memory.status == "challenged" else 1.0)
+    return SECOND_HAND if memory.source == "dream" and memory.kind in _QUOTING else 1.0
+
+
+def behind_their_challengers(found: Sequence[Ranked]) -> list[Ranked]:
+    """Put each challenged memory right behind the newer one against it, where both fit the question alike."""
+    scores = {one.memory.id: one.score for one in found}
+    placed = []
+    for one in found:
+        newer = scores.get(challenger_in(one.memory.status_reason) or "", one.score)
+        near = _NEAR_EQUAL * one.score <= newer < one.score  # one far below has little to do with the question
+        placed.append(replace(one, score=newer * _JUST_BEHIND) if near else one)
+    return in_order(placed)
 
 
 def in_order(found: Iterable[Ranked]) -> list[Ranked]:

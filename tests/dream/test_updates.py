@@ -6,9 +6,10 @@ from reverie.lifecycle.quantities import amounts_in
 from tests.dream.conftest import a_memory, planned
 
 
-def challenged(old: str, new: str, **changes) -> list[str]:
+def asked_about(old: str, new: str, **changes) -> list[str]:
     plan = planned([a_memory(1, old, **changes), a_memory(2, new, **changes)], "beliefs")
-    return [change.memory_id for deed in plan.deeds for change in deed.changes]
+    assert [change for deed in plan.deeds for change in deed.changes] == []  # asked, not doubted
+    return [question.memory_ids[0] for deed in plan.deeds for question in deed.questions]
 
 
 @pytest.mark.parametrize(
@@ -28,9 +29,9 @@ def challenged(old: str, new: str, **changes) -> list[str]:
         ),
     ],
 )
-def test_an_amount_that_is_told_as_news_challenges_the_older_one(old: str, new: str) -> None:
-    assert challenged(old, new) == ["m0001"]
-    assert challenged(old, new, layer="episodic") == ["m0001"]
+def test_an_amount_that_is_told_as_news_raises_a_question_about_the_older_one(old: str, new: str) -> None:
+    assert asked_about(old, new) == ["m0001"]
+    assert asked_about(old, new, layer="episodic") == ["m0001"]
 
 
 @pytest.mark.parametrize(
@@ -48,8 +49,8 @@ def test_an_amount_that_is_told_as_news_challenges_the_older_one(old: str, new: 
         ),
     ],
 )
-def test_another_subject_unit_or_no_news_challenges_nothing(old: str, new: str) -> None:
-    assert challenged(old, new) == []
+def test_another_subject_unit_or_no_news_raises_none(old: str, new: str) -> None:
+    assert asked_about(old, new) == []
 
 
 def test_a_long_text_states_too_much_to_be_held_to_an_amount() -> None:

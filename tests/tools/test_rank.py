@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from reverie.lifecycle.doubt import doubted_because_of
 from reverie.storage.candidates import Candidate
 from reverie.storage.glimpse import Glimpse
 from reverie.tools.rank import Parts, contenders, parts_of, ranked, with_pieces
@@ -56,13 +57,17 @@ def test_three_candidates_are_read_for_each_row() -> None:
 
 
 def test_what_a_dream_quotes_and_what_is_in_doubt_stand_behind_what_they_are_about() -> None:
+    newer = a_memory(2, "The Exporter listens on port 9090")
     told = a_memory(1, "The Exporter listens on port 8080")
     card = replace(told, id="card", kind="peer_card", source="dream")
-    doubted = replace(told, id="doubted", status="challenged")
+    doubted = replace(told, id="doubted", status="challenged", status_reason=doubted_because_of(newer.id))
+    alone = replace(doubted, id="alone", status_reason=doubted_because_of("not-found"))
     merged = replace(told, id="merged", source="dream")
-    parts = {memory.id: Parts(1.0, 1.0) for memory in (told, card, doubted, merged)}
-    glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in (told, card, doubted, merged)]
+    memories = (told, card, doubted, alone, merged, newer)
+    parts = {memory.id: Parts(1.0, 1.0) for memory in memories} | {newer.id: Parts(0.9, 0.9)}
+    glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in memories]
     found = {one.memory.id: one.score for one in ranked(glimpses, parts, NOW)}
     assert found["card"] / found["m0001"] == pytest.approx(0.6)
-    assert found["doubted"] / found["m0001"] == pytest.approx(0.85)
+    assert found["doubted"] == pytest.approx(found["m0002"] * 0.999)
+    assert found["alone"] == found["m0001"]
     assert found["merged"] == found["m0001"]
