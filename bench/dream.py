@@ -34,7 +34,7 @@ from reverie.storage.lance import import_lancedb
 import_lancedb()
 
 from reverie.dream.neighbours import LEAST_COSINE, near_pairs  # noqa: E402 - after the import above
-from reverie.embeddings.embedder import Embedding  # noqa: E402
+from reverie.embeddings.embedder import Embedding, Reading  # noqa: E402
 from reverie.identity import content_hash  # noqa: E402
 from reverie.lifecycle.restatement import restates  # noqa: E402
 from reverie.lifecycle.trust import trust_of  # noqa: E402
@@ -62,6 +62,10 @@ class HashedWords:
 
     def warm(self) -> None:
         """Do nothing."""
+
+    def read(self, question: str) -> Reading:
+        """Embed a question as any text."""
+        return Reading(_vector(question))
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed each text by its words."""

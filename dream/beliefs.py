@@ -4,8 +4,8 @@ Evidence is what the code on disk says, and newer memories on the same subject t
 negation or value. A belief it speaks against becomes `challenged` and less sure, and a question is queued; importance
 as set is not touched. A belief that the code bears out is confirmed, and rests until it is due again.
 
-An amount that a text quite unlike it states anew is only asked about: on conversations most such finds were two things
-of one kind, and doubting them cost recall (docs/decisions/0019).
+An amount that a text quite unlike it states anew is only asked about: on conversations most such finds were two
+things of one kind, and doubting them cost recall (docs/decisions/0019).
 """
 
 from collections.abc import Iterator
