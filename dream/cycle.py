@@ -1,9 +1,10 @@
 """One night: read once, think, settle, write one batch, report. One at a time across all processes."""
 
 import asyncio
+import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -38,6 +39,7 @@ Tell = Callable[[int, int, str], Awaitable[None]]
 """Told how many of how many stages are done and what comes next."""
 
 _TEXTS_AT_ONCE = 64
+_TURN_SECONDS = 0.0003
 _LATELY = timedelta(hours=20)
 
 
@@ -118,23 +120,41 @@ async def dream(
         StoreError: if the store cannot be read or written; the next night takes back what was half written.
     """
     async with alone(dreamer.store):
-        if not dry_run:
-            await recover(dreamer.store, now)
-        stages = len(steps) + 2
-        await tell(0, stages, "reading")
-        snapshot = await read(dreamer, now, project)
-        thinking = Thinking(snapshot, dreamer.settings, dreamer.judge, steps)
-        thought = 0
-        while name := thinking.ahead:
-            await tell(min(thought + 1, stages - 1), stages, name)
-            await asyncio.to_thread(thinking.think)
-            thought += 1
-        if dry_run:
-            return _told("", thinking.plan, (), dreamer.judge, dry_run=True)
-        await tell(stages - 1, stages, "writing")
-        told = await _uninterrupted(_write(dreamer, snapshot, thinking.plan, "prune" in steps))
-        await tell(stages, stages, "done")
-        return told
+        with _letting_others_through():
+            return await _dreamt(dreamer, now, steps, project, tell, dry_run=dry_run)
+
+
+@contextmanager
+def _letting_others_through() -> Iterator[None]:
+    """Let a recall of the same process have its turn sooner: thinking is one thread of plain Python for minutes."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+async def _dreamt(
+    dreamer: Dreamer, now: datetime, steps: Sequence[StepName], project: str, tell: Tell, *, dry_run: bool
+) -> Told:
+    if not dry_run:
+        await recover(dreamer.store, now)
+    stages = len(steps) + 2
+    await tell(0, stages, "reading")
+    snapshot = await read(dreamer, now, project)
+    thinking = Thinking(snapshot, dreamer.settings, dreamer.judge, steps)
+    thought = 0
+    while name := thinking.ahead:
+        await tell(min(thought + 1, stages - 1), stages, name)
+        await asyncio.to_thread(thinking.think)
+        thought += 1
+    if dry_run:
+        return _told("", thinking.plan, (), dreamer.judge, dry_run=True)
+    await tell(stages - 1, stages, "writing")
+    told = await _uninterrupted(_write(dreamer, snapshot, thinking.plan, "prune" in steps))
+    await tell(stages, stages, "done")
+    return told
 
 
 async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
