@@ -11,11 +11,13 @@ KILLS_DURING_UPKEEP = 5
 
 pytestmark = pytest.mark.slow
 
-# The real server, but for a mark on the disk whenever it begins to merge the pieces of a table.
+# The real server, but for a mark on the disk whenever it begins to merge the pieces of a table; and it brings every
+# memory to its table at once, so that there soon are pieces to merge.
 MARKING = """
 import pathlib, sys
-from reverie.storage import table
+from reverie.storage import additions, table
 
+additions._SECONDS_TO_GATHER = 0.0
 tidy = table.Table.tidy
 
 async def marked(self, *arguments, **named):
