@@ -15,8 +15,8 @@ from reverie.settings import Settings
 if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
 
-SECONDS_AT_EXIT = 5.0
-"""How long writes that wait may take when the client has gone."""
+SECONDS_AT_EXIT = 10.0
+"""It takes a tenth of one; only where many sessions end at once do they wait for each other, and none may be lost."""
 
 SECONDS_BETWEEN_SWEEPS = 300.0
 """Working memories move on after half an hour: looking every five minutes is near enough."""

@@ -114,6 +114,8 @@ def test_structured_content_keeps_to_the_output_schema(server, tools):
         ("restore", {"ids": [kept, second]}),
         ("status", {}),
         ("index_codebase", {"max_files": 3}),
+        ("consolidate", {"dry_run": True}),
+        ("review", {}),
     ]
     assert {name for name, _ in calls} == TOOLS
     for name, arguments in calls:
