@@ -15,7 +15,7 @@ from reverie.settings import Settings
 if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
 
-SECONDS_AT_EXIT = 10.0
+SECONDS_AT_EXIT = 25.0
 """It takes a tenth of one; only where many sessions end at once do they wait for each other, and none may be lost."""
 
 SECONDS_BETWEEN_SWEEPS = 300.0
