@@ -54,11 +54,8 @@ class Difference:
 
 def token_similarity(a: str, b: str) -> float:
     """Return the share of tokens that two texts have in common, repeated ones counted: |A ∩ B| / |A ∪ B|."""
-    left, right = Counter(_forms(tokens_of(a))), Counter(_forms(tokens_of(b)))
-    union = (left | right).total()
-    if union == 0:
-        return float(a.strip() == b.strip())
-    return (left & right).total() / union
+    left, right = tokens_of(a), tokens_of(b)
+    return _shared(left, right) if left or right else float(a.strip() == b.strip())
 
 
 def substantive_differences(a: str, b: str) -> tuple[str, ...]:
@@ -71,13 +68,22 @@ def contradictions(a: str, b: str) -> tuple[str, ...]:
 
     Saying more or in another order is none; another word is one only where all else is alike.
     """
-    alike = token_similarity(a, b) >= _MOSTLY_ALIKE
-    return tuple(found.reason for found in differences(a, b) if _contradicts(found, alike=alike))
+    left, right = tokens_of(a), tokens_of(b)
+    alike = bool(left or right) and _shared(left, right) >= _MOSTLY_ALIKE
+    return tuple(found.reason for found in _between(a, left, b, right) if _contradicts(found, alike=alike))
 
 
 def differences(a: str, b: str) -> tuple[Difference, ...]:
     """Return in what two texts differ, the weightiest kinds first."""
-    left, right = tokens_of(a), tokens_of(b)
+    return _between(a, tokens_of(a), b, tokens_of(b))
+
+
+def _shared(left: Sequence[Token], right: Sequence[Token]) -> float:
+    ours, theirs = Counter(_forms(left)), Counter(_forms(right))
+    return (ours & theirs).total() / (ours | theirs).total()
+
+
+def _between(a: str, left: Sequence[Token], b: str, right: Sequence[Token]) -> tuple[Difference, ...]:
     if _forms(left) == _forms(right):
         return _unspoken(a, b) if not left else _respelled(left, right)
     only_left, only_right = _beyond(left, right), _beyond(right, left)

@@ -107,7 +107,7 @@ async def record(store: MemoryStore, accesses: Mapping[str, datetime]) -> None:
         accessed = {memory: accesses[memory.id] for memory in memories if memory.layer == layer}
         where = one_of("id", [memory.id for memory in accessed])
         version = await store.database.table(layer).update_by(_after_access(accessed, store.session), where)
-        store.vectors.note_unmoved(layer, version)
+        store.vectors.note_counted(layer, version, [memory.id for memory in accessed])
 
     await asyncio.gather(*(count(layer) for layer in dict.fromkeys(memory.layer for memory in memories)))
 

@@ -103,7 +103,6 @@ async def _remove(store: MemoryStore, removed: Sequence[Memory]) -> None:
     for layer in _layers(removed):
         await store.database.table(layer).delete(one_of("id", ids))
     await store.database.table("passages").delete(one_of("memory_id", ids))
-    store.no_longer_familiar(ids)
 
 
 def _layers(memories: Iterable[Memory]) -> list[Layer]:

@@ -35,7 +35,6 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
         await store.database.table(layer).delete(one_of("id", ids))
     for side in ("passages", "accesses"):
         await store.database.table(side).delete(one_of("memory_id", ids))
-    store.no_longer_familiar(ids)
     await store.journal.forget_texts(one_of("memory_id", ids))
     await store.database.table("questions").delete(has_any("memory_ids", ids))
     await _blank_reports(store.database.table("dreams"), memories)

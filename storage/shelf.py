@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from reverie.storage.filters import one_of
+from reverie.storage.folio import Folio
+from reverie.storage.glimpse import GLIMPSED
 from reverie.storage.lexicon import Lexicon
 from reverie.storage.rows import Vector
 from reverie.storage.table import Table
 
-_IDS_PER_READ = 500
+_FEW_ROWS = 500
 _FIRST_ROOM = 256
 _UNKNOWN = -1
 _NO_SESSION = 0
@@ -47,6 +49,7 @@ class Shelf:
         self._stamp = "updated_at" if of_memories else None  # its change says that a vector may have changed too
         self._read_for_each = ("id", "vector", "search_text") if of_memories else ("id", "vector")
         self.lexicon = Lexicon() if of_memories else None
+        self.folio = Folio(GLIMPSED) if of_memories else None
         self._dimensions = dimensions
         self._version = -1
         self._ids: list[str] = []
@@ -55,7 +58,7 @@ class Shelf:
         self._labels = np.zeros((_FIRST_ROOM, len(self._columns)), np.int32)
         self._alive = np.zeros(_FIRST_ROOM, np.bool_)
         self._stamps = np.zeros(_FIRST_ROOM, np.int64)
-        self._rows = np.full(_FIRST_ROOM, _UNKNOWN, np.int64)
+        self._addresses = np.full(_FIRST_ROOM, _UNKNOWN, np.int64)
         self._sessions = np.zeros(_FIRST_ROOM, np.int64)
         self._moments = np.zeros(_FIRST_ROOM, np.int64)
         self._codes: list[dict[str, int]] = [{} for _ in self._columns]
@@ -93,6 +96,14 @@ class Shelf:
         place = self._places.get(memory_id)
         return None if place is None or not self._alive[place] else self._vectors[place]
 
+    def held_rows(self, ids: Iterable[str]) -> tuple[set[str], pa.Table | None]:
+        """Return which of these memories stand here with their rows, and the rows."""
+        if self.folio is None:
+            return set(), None
+        places = {i: self._places[i] for i in ids if i in self._places}
+        places = {i: place for i, place in places.items() if self._alive[place] and self.folio.holds(place)}
+        return set(places), self.folio.rows(np.array([*places.values()])) if places else None
+
     def similarities(self, vector: Vector) -> np.ndarray:
         """Return the cosine of every place, allowed or not."""
         return np.asarray(self._vectors[: len(self._ids)] @ vector)
@@ -113,34 +124,39 @@ class Shelf:
 
     def row(self, place: int) -> int | None:
         """Return where in its table the memory at a place was last seen to lie."""
-        row = int(self._rows[place])
-        return None if row == _UNKNOWN else row
+        address = int(self._addresses[place])
+        return None if address == _UNKNOWN else address
 
     async def refresh(self) -> None:
-        """Take in what any process changed since the last time."""
+        """Take in what any process changed since the last time.
+
+        A row never changes where it lies: a change writes it anew elsewhere. So the addresses alone tell what is
+        new and what is gone.
+        """
         async with self._guard:
             version = await self._table.version()
             if version == self._version:
                 return
-            rows = await self._table.rows(["id", *self._columns, *self._more_columns()], with_places=True)
-            ids: list[str] = rows.column("id").to_pylist()
-            await self._fetch(self._outdated(ids, self._stamps_of(rows)))
-            places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
-            self._alive[:] = False
-            self._alive[places] = True
-            self._rows[places] = rows.column("_rowid").to_numpy().astype(np.int64)
-            self._label(places, rows)
+            addresses = await self._table.addresses()
+            fresh = np.setdiff1d(addresses, self._addresses[: len(self._ids)])
+            if len(fresh) and not await self._read_few(fresh):
+                addresses = await self._read_anew()
+            self._alive[: len(self._ids)] = np.isin(self._addresses[: len(self._ids)], addresses)
             self._version = version
 
     def note_added(self, version: int, rows: pa.Table) -> None:
         """Take in rows that this process has just appended, unless others wrote in between."""
         if version == self._version + 1:
-            self._label(self._take_in(rows), rows)
+            self._put(rows)
             self._version = version
 
-    def note_unmoved(self, version: int) -> None:
-        """Follow a version of this process's making that touched neither vectors nor labels."""
+    def note_counted(self, version: int, ids: Iterable[str]) -> None:
+        """Follow a change of this process's making that touched neither vectors nor labels of these memories."""
         if version == self._version + 1:
+            places = np.array([place for i in ids if (place := self._places.get(i)) is not None], np.int64)
+            self._addresses[places] = _UNKNOWN
+            if self.folio is not None:
+                self.folio.drop(places)
             self._version = version
 
     def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[Hit]:
@@ -149,11 +165,46 @@ class Shelf:
         if not len(places):
             return []
         similarities = self.similarities(vector)[places]
+        if len(places) > limit:
+            least = np.partition(similarities, -limit)[-limit]
+            places, similarities = places[similarities >= least], similarities[similarities >= least]
         best = np.argsort(-similarities, kind="stable")[:limit]
         return [
             Hit(self._ids[place], self._table.name, float(similarity), self.row(place))
             for place, similarity in zip(places[best], similarities[best], strict=True)
         ]
+
+    async def _read_few(self, addresses: np.ndarray) -> bool:
+        """Read new rows one by one; not if they are many, or were moved again meanwhile."""
+        if len(addresses) > _FEW_ROWS:
+            return False
+        rows = await self._table.at_addresses(addresses, self._columns_of_a_row())
+        if len(rows) == len(addresses):
+            self._put(rows)
+            return True
+        return False
+
+    async def _read_anew(self) -> np.ndarray:
+        """Read the labels of all rows, and vectors and words where they may have changed; return the addresses."""
+        labels = await self._table.rows(["id", *self._columns, *self._more_columns()], with_places=True)
+        ids: list[str] = labels.column("id").to_pylist()
+        await self._fetch(self._outdated(ids, self._stamps_of(labels)))
+        places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
+        self._label(places, labels)
+        if self.folio is not None:
+            self.folio.clear()
+            held = await self._table.rows(self.folio.columns, with_places=True)
+            self._hold(held)
+        return np.asarray(self._addresses[places])
+
+    def _hold(self, rows: pa.Table) -> None:
+        """Hold the rows that are still where their place says; others were moved between two reads."""
+        places = np.fromiter(
+            (self._places.get(i, _UNKNOWN) for i in rows.column("id").to_pylist()), np.int64, len(rows)
+        )
+        same = (places != _UNKNOWN) & (self._addresses[places] == rows.column("_rowid").to_numpy().astype(np.int64))
+        if self.folio is not None:
+            self.folio.write(places[same], rows.filter(pa.array(same)))
 
     def _outdated(self, ids: Sequence[str], stamps: np.ndarray) -> list[str]:
         known = self._places
@@ -164,18 +215,25 @@ class Shelf:
         ]
 
     async def _fetch(self, missing: Sequence[str]) -> None:
-        if len(missing) > max(_IDS_PER_READ, len(self._ids)):
+        if len(missing) > max(_FEW_ROWS, len(self._ids)):
             wanted = set(missing)
             rows = await self._table.rows(self._read_for_each)
             mask = pa.array([memory_id in wanted for memory_id in rows.column("id").to_pylist()])
             fresh = rows.filter(mask)
-            for start in range(0, len(fresh), _IDS_PER_READ):
-                self._take_in(fresh.slice(start, _IDS_PER_READ))
+            for start in range(0, len(fresh), _FEW_ROWS):
+                self._take_in(fresh.slice(start, _FEW_ROWS))
                 await asyncio.sleep(0)  # reading ten thousand texts takes a while, and others wait for the loop
             return
-        for start in range(0, len(missing), _IDS_PER_READ):
-            part = missing[start : start + _IDS_PER_READ]
+        for start in range(0, len(missing), _FEW_ROWS):
+            part = missing[start : start + _FEW_ROWS]
             self._take_in(await self._table.rows(self._read_for_each, one_of("id", part)))
+
+    def _put(self, rows: pa.Table) -> None:
+        """Take in whole rows."""
+        places = self._take_in(rows)
+        self._label(places, rows)
+        if self.folio is not None:
+            self.folio.write(places, rows)
 
     def _take_in(self, rows: pa.Table) -> np.ndarray:
         places = self._place(rows.column("id").to_pylist(), as_matrix(rows.column("vector"), self._dimensions))
@@ -200,12 +258,18 @@ class Shelf:
         for number, column in enumerate(self._columns):
             self._labels[places, number] = self._coded(number, rows.column(column))
         self._stamps[places] = self._stamps_of(rows)
+        known = "_rowid" in rows.column_names  # not of rows that were just appended
+        self._addresses[places] = rows.column("_rowid").to_numpy().astype(np.int64) if known else _UNKNOWN
         if self.lexicon is not None:
             self._sessions[places] = [_session_number(session) for session in rows.column("session").to_pylist()]
             self._moments[places] = rows.column("happened_at").cast(pa.int64()).to_numpy()
 
     def _more_columns(self) -> tuple[str, ...]:
         return () if self._stamp is None else (self._stamp, "session", "happened_at")
+
+    def _columns_of_a_row(self) -> list[str]:
+        held = () if self.folio is None else self.folio.columns
+        return list(dict.fromkeys((*self._read_for_each, *self._columns, *self._more_columns(), *held)))
 
     def _stamps_of(self, rows: pa.Table) -> np.ndarray:
         if self._stamp is None:
@@ -218,7 +282,7 @@ class Shelf:
         self._labels = np.concatenate([self._labels, np.zeros((extra, len(self._columns)), np.int32)])
         self._alive = np.concatenate([self._alive, np.zeros(extra, np.bool_)])
         self._stamps = np.concatenate([self._stamps, np.zeros(extra, np.int64)])
-        self._rows = np.concatenate([self._rows, np.full(extra, _UNKNOWN, np.int64)])
+        self._addresses = np.concatenate([self._addresses, np.full(extra, _UNKNOWN, np.int64)])
         self._sessions = np.concatenate([self._sessions, np.zeros(extra, np.int64)])
         self._moments = np.concatenate([self._moments, np.zeros(extra, np.int64)])
 

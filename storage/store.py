@@ -1,7 +1,6 @@
 """The memory store: everything the tools read and write goes through here."""
 
 import asyncio
-from collections import ChainMap
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -39,9 +38,6 @@ from reverie.storage.shelf import Hit, vectors_in
 from reverie.storage.table import Table, TextHit
 from reverie.storage.vectors import Vectors
 
-_MOST_FAMILIAR = 1_000
-_LONGEST_FAMILIAR = 2_000
-
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
@@ -62,7 +58,6 @@ class MemoryStore:
         self.vectors = Vectors(database)
         self.search = Search(database, self.vectors)
         database.additions.settled = self._note_added
-        self._familiar: dict[str, Memory] = {}
         self._arriving: dict[str, Memory] = {}
 
     @classmethod
@@ -145,14 +140,25 @@ class MemoryStore:
         return await self.search.matching(text, scope, limit)
 
     async def glimpses(self, candidates: Sequence[Candidate], scope: Scope) -> Glimpses:
-        """Read what ranking and an answer need of candidates that are still in scope, from all tables at once."""
+        """Return what ranking and an answer need of candidates that are still in scope.
+
+        Most stand on the shelves that the search has just brought up to date; the others are read from all tables
+        at once.
+        """
+        held, rows = self.vectors.rows_held(candidate.id for candidate in candidates)
         seen = {c.id: Whereabouts(c.table, c.place) for c in candidates if c.table is not None}
-        ids = [candidate.id for candidate in candidates]
-        vectors = self.vectors.held(ids)
-        columns = GLIMPSED if len(vectors) == len(set(ids)) else (*GLIMPSED, "vector")
-        parts = await asyncio.gather(*(self._rows_from(layer, seen, ids, columns, scope) for layer in scope.tables))
-        rows = [part for part in parts if part is not None]
-        return Glimpses(rows, vectors if columns == GLIMPSED else vectors_in(rows, self.database.stamp.dimensions))
+        ids = [candidate.id for candidate in candidates if candidate.id not in held]
+        vectors = self.vectors.held(candidate.id for candidate in candidates)
+        columns = GLIMPSED if vectors.keys() >= set(ids) else (*GLIMPSED, "vector")
+        if ids:
+            parts = await asyncio.gather(
+                *(self._rows_from(layer, seen, ids, columns, scope) for layer in scope.tables)
+            )
+            read = [part for part in parts if part is not None]
+            if columns != GLIMPSED:
+                vectors |= vectors_in(read, self.database.stamp.dimensions)
+            rows += read
+        return Glimpses(rows, vectors)
 
     async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
@@ -166,32 +172,17 @@ class MemoryStore:
             return scope
         return replace(scope, past=await look_back(self.journal, self.database.layers, scope))
 
-    async def familiar(self, hits: Sequence[Hit], scope: Scope) -> dict[str, Memory]:
-        """Return the memories behind vector hits, from memory where this process met them before.
-
-        Texts never change, so this is safe for comparing them; counters and marks may be out of date.
-        """
-        known = ChainMap(self._arriving, self._familiar)
-        found = {hit.id: known[hit.id] for hit in hits if hit.id in known}
-        unknown = {hit.id: Whereabouts(hit.table, hit.place) for hit in hits if hit.id not in found}
-        if unknown:
-            read = await self.fetch(unknown, list(unknown), scope)
-            self._get_to_know(read)
-            found |= {memory.id: memory for memory in read}
-        return found
-
-    def _get_to_know(self, memories: Sequence[Memory]) -> None:
-        for memory in memories:
-            if len(memory.content) <= _LONGEST_FAMILIAR:
-                self._familiar[memory.id] = memory
-        while len(self._familiar) > _MOST_FAMILIAR:
-            del self._familiar[next(iter(self._familiar))]
-
-    def no_longer_familiar(self, ids: Sequence[str]) -> None:
-        """Let go of texts that were replaced or purged."""
-        self._arriving.clear()
-        for memory_id in ids:
-            self._familiar.pop(memory_id, None)
+    async def behind(self, hits: Sequence[Hit], scope: Scope) -> dict[str, Memory]:
+        """Return the memories behind vector hits, as far as `glimpses` shows them."""
+        found = {hit.id: self._arriving[hit.id] for hit in hits if hit.id in self._arriving}
+        candidates = [
+            Candidate(id=hit.id, table=hit.table, place=hit.place, cosine=hit.similarity, meaning=None, text=0.0)
+            for hit in hits
+            if hit.id not in found
+        ]
+        ids = {candidate.id for candidate in candidates}
+        glimpses = (await self.glimpses(candidates, scope)).of(ids) if candidates else []
+        return found | {glimpse.memory.id: glimpse.memory for glimpse in glimpses}
 
     async def _fetch_from(
         self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
@@ -245,7 +236,6 @@ class MemoryStore:
         except StoreError:
             await self._take_back(items)
             raise
-        self._get_to_know([item.memory for item in items])
         self._check_still_current()
 
     async def _append(self, items: Sequence[Embedded]) -> None:
@@ -285,7 +275,6 @@ class MemoryStore:
         )
         if known:
             await self.database.table("passages").delete(one_of("memory_id", known))
-        self.no_longer_familiar(ids)
         await self._write_passages(items)
         for layer, part in by_layer(items).items():
             await self.database.table(layer).upsert(to_table(part, self.database.stamp.dimensions))

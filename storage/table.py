@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 from lancedb import AsyncTable
 from lancedb.index import FTS, Bitmap, BTree, IvfRq
@@ -93,6 +94,20 @@ class Table:
         """Return where the matching rows lie now: id to row number, for `at_places`."""
 
         return _places(await self.rows(["id"], where, with_places=True))
+
+    async def addresses(self) -> np.ndarray:
+        """Return where every row lies now."""
+        rows = await self._do(lambda: self.lance.query().select(["_rowid"]).to_arrow())
+        return np.asarray(rows.column("_rowid").to_numpy().astype(np.int64))
+
+    async def at_addresses(self, addresses: np.ndarray, columns: Sequence[str]) -> pa.Table:
+        """Read the rows that still lie at these addresses, each with its own as `_rowid`."""
+
+        async def take() -> pa.Table:
+            query = self.lance.take_row_ids(addresses.tolist()).with_row_id()
+            return await query.select(list(columns)).to_arrow()
+
+        return await self._do(take)
 
     async def at_places(self, places: Mapping[str, int], columns: Sequence[str]) -> pa.Table:
         """Read whole rows by where they lie.

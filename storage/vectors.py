@@ -93,13 +93,19 @@ class Vectors:
             if (vector := shelf.vector_of(memory_id)) is not None
         }
 
+    def rows_held(self, ids: Iterable[str]) -> tuple[set[str], list[pa.Table]]:
+        """Return which of these memories stand on a shelf with what recall reads of them, and those rows."""
+        wanted = list(ids)
+        found = [shelf.held_rows(wanted) for shelf in self._shelves.values()]
+        return {i for held, _ in found for i in held}, [rows for _, rows in found if rows is not None]
+
     def note_added(self, layer: Layer, version: int, rows: pa.Table) -> None:
         """Follow an append of this process without reading it back."""
         self._shelves[layer].note_added(version, rows)
 
-    def note_unmoved(self, layer: Layer, version: int) -> None:
-        """Follow a change of this process that moved no vector and no label."""
-        self._shelves[layer].note_unmoved(version)
+    def note_counted(self, layer: Layer, version: int, ids: Iterable[str]) -> None:
+        """Follow a change of this process that moved no vector and no label of these memories."""
+        self._shelves[layer].note_counted(version, ids)
 
     async def _from_shelf(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         shelf = self._shelves[layer]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reverie.identity import content_hash
 from reverie.lifecycle.likeness import contradictions
 from reverie.lifecycle.surprise import NEIGHBOURS, is_duplicate, surprise_from
 from reverie.memory import Memory
@@ -38,22 +39,28 @@ async def neighbours_of(
     scope = Scope(projects=workspace.visible_from(project), statuses=("active",))
     hits = await workspace.store.around(vector, scope, _LOOKED_AT)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
-    found = await workspace.store.familiar(near, scope)
+    found = await workspace.store.behind(near, scope)
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
-        identical=_identical(memories, fingerprint, project),
+        identical=await _identical(workspace, memories, fingerprint, project),
         duplicate=_duplicate(memories, content),
         conflicts=[
             Conflict(memory.id, memory.content[:_SHOWN], "; ".join(reasons))
             for memory, _ in memories
-            if memory.content_hash != fingerprint and (reasons := contradictions(memory.content, content))
+            if content_hash(memory.content) != fingerprint and (reasons := contradictions(memory.content, content))
         ],
     )
 
 
-def _identical(memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str) -> Memory | None:
-    return next((m for m, _ in memories if m.content_hash == fingerprint and m.project == project), None)
+async def _identical(
+    workspace: Workspace, memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str
+) -> Memory | None:
+    """Return the memory that has exactly this text, whole and as it is now."""
+    for memory, _ in memories:
+        if memory.project == project and content_hash(memory.content) == fingerprint:
+            return (await workspace.store.get([memory.id])).get(memory.id)
+    return None
 
 
 def _duplicate(memories: Sequence[tuple[Memory, float]], content: str) -> Memory | None:
