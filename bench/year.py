@@ -170,7 +170,7 @@ async def _remember(workspace: Workspace, said: Write) -> str:
 async def _go_on_to(life: Life, moment: datetime, session: str) -> None:
     """Move the clock; a session that ends writes what it was served, as a server does at exit."""
     if session != life.workspace.store.session:
-        await life.workspace.accesses.flush()
+        await life.workspace.accesses.count()
         life.workspace.store.session = session
         life.workspace.served = Served()
     life.clock.moment = moment

@@ -15,8 +15,8 @@ from reverie.settings import Settings
 if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
 
-SECONDS_AT_EXIT = 25.0
-"""It takes a tenth of one; only where many sessions end at once do they wait for each other, and none may be lost."""
+SECONDS_AT_EXIT = 5.0
+"""It takes a hundredth of one; only where many sessions end at once do they wait for each other."""
 
 SECONDS_BETWEEN_SWEEPS = 300.0
 """Working memories move on after half an hour: looking every five minutes is near enough."""
@@ -82,7 +82,7 @@ class Parts:
         if self._opening is None or not self._opening.done() or _failed(self._opening):
             return
         try:
-            await asyncio.wait_for(self._opening.result().accesses.flush(), SECONDS_AT_EXIT)
+            await asyncio.wait_for(self._opening.result().accesses.keep(), SECONDS_AT_EXIT)
         except (ReverieError, TimeoutError) as error:
             log.error("Some accesses could not be written at exit: %s", error)
 

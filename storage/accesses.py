@@ -1,25 +1,35 @@
-"""Counting recalls behind the answer: nothing is written on the recall path, nothing is lost at exit."""
+"""Counting recalls behind the answer: nothing is written on the recall path, nothing is lost at exit.
+
+A recall is noted in a file within a moment, so that even a session that ends at once, or is killed a little later,
+is counted; the tables follow in batches, by whichever session comes to it.
+"""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 
-from reverie.errors import ReverieError
+from reverie.errors import StoreError
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
-from reverie.memory import Layer, Memory
+from reverie.memory import Memory
+from reverie.moments import iso, parse_iso
 from reverie.storage.filters import literal, moment_by_id, number_by_id, one_of
 from reverie.storage.schema import side_schema
+from reverie.storage.spool import Spool, lines_of
 from reverie.storage.store import MemoryStore
 
 ONE_ACCESS_PER = timedelta(minutes=10)
 """The same memory served again to the same session within this time is the same access."""
 
-_PAUSE_SECONDS = 2.0
+MOST_NOTED = 10_000
+"""So many wait in memory while the file cannot be written, as on a full disk."""
+
+_SECONDS_TO_GATHER = 2.0
 
 log = logging.getLogger(__name__)
 
@@ -28,20 +38,23 @@ log = logging.getLogger(__name__)
 class Access:
     """One memory served to one session."""
 
+    id: str
     memory_id: str
     at: datetime
+    session: str
 
 
 class AccessRecorder:
-    """Collects what recall served and writes it a little later, in batches."""
+    """Notes what recall served in a file that all processes share, and counts it in the tables a little later."""
 
     def __init__(self, store: MemoryStore, wrote: Callable[[], None] = lambda: None) -> None:
+        folder = store.database.generations.folder
         self._store = store
-        self._wrote = wrote  # told after each write, so that upkeep comes to know of it
+        self._spool = Spool(folder / "accesses", folder / "locks" / "accesses.lock")
+        self._wrote = wrote  # told after each count, so that upkeep comes to know of it
         self._served: dict[str, datetime] = {}
-        self._waiting: list[Access] = []
+        self._noted: list[Access] = []
         self._task: asyncio.Task[None] | None = None
-        self._hurry = asyncio.Event()
 
     def note(self, memories: Iterable[Memory], at: datetime) -> None:
         """Remember that these were served; the writing happens later."""
@@ -49,67 +62,111 @@ class AccessRecorder:
             last = self._served.get(memory.id)
             if last is None or at - last >= ONE_ACCESS_PER:
                 self._served[memory.id] = at
-                self._waiting.append(Access(memory.id, at))
-        if self._waiting and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._write_later())
+                self._noted.append(Access(self._store.new_id(), memory.id, at, self._store.session))
+        if len(self._noted) > MOST_NOTED:
+            log.warning("The oldest recalls are not counted: more than %d could not be written.", MOST_NOTED)
+            del self._noted[:-MOST_NOTED]
+        if self._noted and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._count_later())
 
-    async def flush(self) -> None:
-        """Write everything that waits; called at exit.
+    async def keep(self) -> None:
+        """Write what was noted to the file; from there any session counts it. Enough at exit.
 
         Raises:
-            StoreError: if it cannot be written; what waits is kept for another try.
+            StoreError: if it cannot be written; what was noted is kept for another try.
         """
-        self._hurry.set()
-        if self._task is not None:
-            await self._task
-        if self._waiting:
-            await self._write()
-        self._hurry.clear()
-
-    async def _write_later(self) -> None:
-        while self._waiting:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), _PAUSE_SECONDS)
+        noted, self._noted = self._noted, []
+        if noted:
             try:
-                await self._write()
-            except ReverieError as error:
-                log.warning("Accesses are not written yet: %s", error)
-                if self._hurry.is_set():
-                    return  # flush tries once more, and tells
+                await self._spool.append(lambda _last: [_to_line(access) for access in noted])
+            except BaseException:
+                self._noted = noted + self._noted
+                raise
 
-    async def _write(self) -> None:
-        batch, self._waiting = self._waiting, []
-        try:
+    async def count(self) -> None:
+        """Count in the tables whatever any session noted. For those who judge a memory by its recalls.
+
+        Raises:
+            StoreError: if it cannot be written; what is in the file stays there.
+        """
+        await self.keep()
+        if self._spool.waiting_bytes():
             async with self._store.changing():
-                while batch:
-                    # One access of each memory at a time; hardly ever is there a second round.
-                    once = {access.memory_id: access for access in reversed(batch)}
-                    await record(self._store, {memory_id: access.at for memory_id, access in once.items()})
-                    batch = [access for access in batch if once[access.memory_id] is not access]
-                    self._wrote()
-        except BaseException:
-            self._waiting = batch + self._waiting
-            raise
+                await self._count_now()
+
+    async def count_if_possible(self) -> None:
+        """Count, or leave it to a later time: for those who would rather show a memory without its last recalls."""
+        try:
+            await self.count()
+        except StoreError as error:
+            log.warning("Recalls are not counted yet: %s", error)
+
+    async def _count_later(self) -> None:
+        await asyncio.sleep(0)  # the answer goes first
+        await self._keep_if_possible()
+        await asyncio.sleep(_SECONDS_TO_GATHER)
+        await self.count_if_possible()
+
+    async def _keep_if_possible(self) -> None:
+        try:
+            await self.keep()
+        except StoreError as error:
+            log.warning("Recalls are not noted yet: %s", error)
+
+    async def _count_now(self) -> None:
+        earlier, now = await self._spool.set_aside()
+        waiting = await _not_yet_counted(self._store, _accesses_in(earlier)) + _accesses_in(now)
+        while waiting:
+            # One access of each memory by one session at a time; hardly ever is there a second round.
+            once: dict[str, Access] = {}
+            for access in waiting:
+                if access.session == waiting[0].session:
+                    once.setdefault(access.memory_id, access)
+            await _record(self._store, once)
+            waiting = [access for access in waiting if once.get(access.memory_id) is not access]
+        for path in (*earlier, *now):
+            path.unlink(missing_ok=True)
+        self._wrote()
 
 
-async def record(store: MemoryStore, accesses: Mapping[str, datetime]) -> None:
-    """Count one access of each memory at its moment, in the log and on the memory. Call it inside `changing()`."""
+async def _not_yet_counted(store: MemoryStore, accesses: list[Access]) -> list[Access]:
+    """Leave out what was counted before a counting was cut short."""
+    if not accesses:
+        return []
+    memories = await store.get([access.memory_id for access in accesses])
+    return [a for a in accesses if a.memory_id in memories and a.at not in memories[a.memory_id].access_times]
+
+
+def _accesses_in(files: Iterable[Path]) -> list[Access]:
+    known = [json.loads(line) for path in files for line in lines_of(path)]
+    return [Access(**{**access, "at": parse_iso(access["at"], "at")}) for access in known]
+
+
+def _to_line(access: Access) -> bytes:
+    return json.dumps({**asdict(access), "at": iso(access.at)}, ensure_ascii=False).encode() + b"\n"
+
+
+async def record(store: MemoryStore, moments: Mapping[str, datetime]) -> None:
+    """Count one access of each memory by this session at its moment. Call it inside `changing()`."""
+    await _record(store, {i: Access(store.new_id(), i, at, store.session) for i, at in moments.items()})
+
+
+async def _record(store: MemoryStore, accesses: Mapping[str, Access]) -> None:
+    """Count one access of each memory, all by one session, on the memory and in the log."""
     # Read where they are now: one may have moved or been purged since it was served.
     memories = (await store.get(list(accesses))).values()
-    rows = [
-        {"id": store.new_id(), "memory_id": memory.id, "at": accesses[memory.id], "session": store.session}
-        for memory in memories
-    ]
-    if rows:
-        await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))
+    if not memories:
+        return
+    session = next(iter(accesses.values())).session
 
-    async def count(layer: Layer) -> None:
-        accessed = {memory: accesses[memory.id] for memory in memories if memory.layer == layer}
-        where = one_of("id", [memory.id for memory in accessed])
-        version = await store.database.table(layer).update_by(_after_access(accessed, store.session), where)
-        store.vectors.note_counted(layer, version, [memory.id for memory in accessed])
-
-    await asyncio.gather(*(count(layer) for layer in dict.fromkeys(memory.layer for memory in memories)))
+    for layer in dict.fromkeys(memory.layer for memory in memories):
+        accessed = {memory: accesses[memory.id].at for memory in memories if memory.layer == layer}
+        ids = [memory.id for memory in accessed]
+        version = await store.database.table(layer).update_by(_after_access(accessed, session), one_of("id", ids))
+        store.vectors.note_counted(layer, version, ids)
+    # The memory first: its own times tell whether an access was counted, should this be cut short here.
+    rows = [asdict(accesses[memory.id]) for memory in memories]
+    await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))
 
 
 def _after_access(accessed: Mapping[Memory, datetime], session: str) -> dict[str, str]:

@@ -47,7 +47,7 @@ async def consolidate(
     model = _model(workspace, checked_number("budget_cents", budget_cents, 0.0, MOST_CENTS))
     judge: Judge = Rules() if model is None else ModelJudge(model)
     began = time.perf_counter()
-    await workspace.accesses.flush()  # what this session has just been served is not to be judged as untouched
+    await workspace.accesses.count()  # what was served a moment ago is not to be judged as untouched
     dreamer = Dreamer(
         store=workspace.store,
         settings=workspace.settings,

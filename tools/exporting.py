@@ -48,6 +48,7 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
         StoreError: if the store cannot be read.
     """
     _keep_out_of(workspace.settings.home, file)
+    await workspace.accesses.count_if_possible()
     written = 0
     with _target(file) as out:
         async for memory in _oldest_first(workspace, checked_label("project", project), progress):

@@ -67,6 +67,7 @@ async def forecast(workspace: Workspace, days: float) -> Forecast:
         then = now + timedelta(days=checked_number("days", days, 0.0, LONGEST_DAYS))
     except OverflowError:
         raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
+    await workspace.accesses.count_if_possible()
     memories = await workspace.store.find(one_of("status", LIVING))
     plan = await heeding_demotions(workspace, plan_sweep(memories, then, settings.retention, settings.tier))
     let_go = []

@@ -45,6 +45,7 @@ async def forget(workspace: Workspace, request: Request) -> Forgotten:
     reason = checked_label("reason", request.reason) or "forgotten on request"
     if request.ids:
         return await _apply(workspace, request, await _by_ids(workspace, request), reason, now)
+    await workspace.accesses.count_if_possible()  # strength comes from recalls
     async with workspace.store.changing():  # so that a filter is judged on what is there when it is applied
         chosen = await _by_filters(workspace, request, now)
         return await _write(workspace, request, chosen, reason, now)

@@ -24,6 +24,7 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
     Raises:
         MemoryNotFound: if an id is unknown.
     """
+    await workspace.accesses.count_if_possible()
     memories = [await resolved(workspace, memory_id) for memory_id in checked_ids(ids)]
     workspace.served.note((memory.id, memory.content) for memory in memories)
     checked = await freshness_of(workspace, memories)

@@ -44,9 +44,9 @@ async def sweep(workspace: Workspace) -> Swept:
         StoreError: if the store cannot be read or written; a sweep cut short is finished by the next.
     """
     now = workspace.now
+    await workspace.accesses.count()  # what was served a moment ago is not to be judged as untouched
     if (await _planned(workspace, now)).is_empty:  # the common case needs no lock
         return Swept({}, {}, [], 0)
-    await workspace.accesses.flush()  # what this session has just been served is not to be judged as untouched
     async with workspace.store.changing():
         plan = await _planned(workspace, now)
         await _apply(workspace, plan, now)

@@ -27,7 +27,7 @@ async def test_old_accesses_and_events_are_folded_into_counts(
     down = await keep("The bell of the harbour rings twice", layer="semantic")
     await move(workspace, down.id, "", "down")
     await recall(workspace, Request(query="lamp harbour oil"))
-    await workspace.accesses.flush()
+    await workspace.accesses.count()
     before = to_record(await workspace.store.resolve(kept.id))
     clock.advance(days=91)
     await keep("A new day begins here", layer="semantic")

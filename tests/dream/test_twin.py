@@ -102,7 +102,7 @@ async def test_4_importance_as_set_is_what_it_was_after_many_nights_and_promotio
     for _ in range(5):
         clock.advance(hours=1)
         await found(workspace, "reactor sings warm")
-        await workspace.accesses.flush()
+        await workspace.accesses.count()
     await night()
     memory = await workspace.store.resolve(kept.id)
     assert (memory.layer, memory.importance) == ("semantic", 1.0)

@@ -1,13 +1,18 @@
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 
 import pytest
 
+from reverie.errors import StoreBusy
 from reverie.lifecycle.access import after_access
 from reverie.memory import Memory
+from reverie.storage import accesses
 from reverie.storage.accesses import AccessRecorder, record
+from reverie.storage.filters import Condition
+from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded
+from reverie.storage.table import Table
 from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +57,7 @@ async def test_a_memory_served_again_within_ten_minutes_counts_once(workspace: W
     recorder = AccessRecorder(workspace.store)
     for minute in (0, 3, 9.9, 10, 12, 21):
         recorder.note([memory], workspace.now + timedelta(minutes=minute))
-    await recorder.flush()
+    await recorder.count()
     assert (await workspace.store.resolve(memory.id)).access_count == 3  # at 0, 10 and 21 minutes
 
 
@@ -62,7 +67,7 @@ async def test_noting_an_access_writes_nothing_yet(workspace: Workspace, make: M
     recorder = AccessRecorder(workspace.store)
     recorder.note([memory], workspace.now)
     assert await workspace.store.database.table("semantic").version() == version
-    await recorder.flush()
+    await recorder.count()
 
 
 async def test_a_memory_that_moved_meanwhile_is_still_counted(workspace: Workspace, make: Make) -> None:
@@ -71,7 +76,7 @@ async def test_a_memory_that_moved_meanwhile_is_still_counted(workspace: Workspa
     recorder.note([memory], workspace.now)
     async with workspace.store.changing():
         await workspace.store.move(memory, "procedural", actor="test", at=workspace.now)
-    await recorder.flush()
+    await recorder.count()
     assert (await workspace.store.resolve(memory.id)).access_count == 1
 
 
@@ -81,7 +86,7 @@ async def test_sessions_that_count_at_once_all_count(open_workspace: OpenWorkspa
     recorders = [AccessRecorder(session.store) for session in sessions]
     for recorder in recorders:
         recorder.note([memory], sessions[0].now)
-    await asyncio.gather(*(recorder.flush() for recorder in recorders))
+    await asyncio.gather(*(recorder.count() for recorder in recorders))
     found = await sessions[0].store.resolve(memory.id)
     assert found.access_count == 6
     assert set(found.sessions) == {session.store.session for session in sessions}
@@ -97,11 +102,70 @@ async def test_memories_served_at_different_moments_are_counted_in_one_write(
     for memory, moment in zip(memories, moments, strict=True):
         recorder.note([memory], moment)
     before = await workspace.store.database.table("semantic").version()
-    await recorder.flush()
+    await recorder.count()
     assert await workspace.store.database.table("semantic").version() == before + 1
     found = await workspace.store.get([memory.id for memory in memories])
     session = workspace.store.session
     assert list(found.values()) == [after_access(m, at, session) for m, at in zip(memories, moments, strict=True)]
+
+
+async def test_what_a_session_noted_before_it_ended_is_counted_by_the_next(
+    open_workspace: OpenWorkspace, make: Make
+) -> None:
+    first, second = await open_workspace(), await open_workspace()
+    memory = await _kept(first, make("served"))
+    version = await first.store.database.table("semantic").version()
+    first.accesses.note([memory], first.now)
+    await first.close()
+    assert await second.store.database.table("semantic").version() == version  # ending costs no commit
+    await second.accesses.count()
+    found = await second.store.resolve(memory.id)
+    assert (found.access_count, found.sessions) == (1, (first.store.session,))
+
+
+async def test_a_counting_that_was_cut_short_counts_nothing_twice_and_loses_nothing(
+    workspace: Workspace, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, late = await _kept(workspace, make("one")), await _kept(workspace, make("two", layer="episodic"))
+    workspace.accesses.note([early, late], workspace.now)
+    await workspace.accesses.keep()
+    update_by = Table.update_by
+
+    async def cut_short(self: Table, expressions: Mapping[str, str], where: Condition) -> int:
+        if self.name == "episodic":
+            raise StoreBusy("the power went out")
+        return await update_by(self, expressions, where)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "update_by", cut_short)
+        with pytest.raises(StoreBusy):
+            await workspace.accesses.count()
+    for _ in range(2):
+        await workspace.accesses.count()
+    found = await workspace.store.get([early.id, late.id])
+    assert [memory.access_count for memory in found.values()] == [1, 1]
+
+
+async def test_a_memory_purged_before_it_is_counted_is_passed_over(workspace: Workspace, make: Make) -> None:
+    gone, kept = await _kept(workspace, make("gone")), await _kept(workspace, make("kept"))
+    workspace.accesses.note([gone, kept], workspace.now)
+    async with workspace.store.changing():
+        await purge(workspace.store, [gone], actor="test", at=workspace.now)
+    await workspace.accesses.count()
+    assert (await workspace.store.resolve(kept.id)).access_count == 1
+    assert await workspace.store.database.table("accesses").count() == 1
+
+
+async def test_what_cannot_be_written_waits_up_to_a_limit(
+    workspace: Workspace, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accesses, "MOST_NOTED", 2)
+    memories = [await _kept(workspace, make(f"thing {number}")) for number in range(3)]
+    recorder = AccessRecorder(workspace.store)
+    recorder.note(memories, workspace.now)
+    await recorder.count()
+    found = await workspace.store.get([memory.id for memory in memories])
+    assert [memory.access_count for memory in found.values()] == [0, 1, 1]
 
 
 async def test_upkeep_comes_to_know_of_counting(workspace: Workspace, make: Make) -> None:
@@ -109,6 +173,6 @@ async def test_upkeep_comes_to_know_of_counting(workspace: Workspace, make: Make
     told: list[str] = []
     recorder = AccessRecorder(workspace.store, lambda: told.append("wrote"))
     recorder.note([memory], workspace.now)
-    await recorder.flush()
-    await recorder.flush()
+    await recorder.count()
+    await recorder.count()
     assert told == ["wrote"]

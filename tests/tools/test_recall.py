@@ -159,7 +159,7 @@ async def test_recall_writes_nothing_before_it_answers(workspace: Workspace, kee
     before = [await workspace.store.database.table(name).version() for name in tables]
     await ask("lamp")
     assert [await workspace.store.database.table(name).version() for name in tables] == before
-    await workspace.accesses.flush()
+    await workspace.accesses.count()
     assert (await workspace.store.resolve(kept.id)).access_count == 1
 
 
@@ -167,7 +167,7 @@ async def test_only_rows_that_were_shown_count_as_accessed(workspace: Workspace,
     for number in range(4):
         await keep(f"lamp number {number}")
     shown = _ids(await ask("lamp", limit=2))
-    await workspace.accesses.flush()
+    await workspace.accesses.count()
     counted = {memory.id for memory in await workspace.store.find() if memory.access_count}
     assert counted == set(shown)
 
