@@ -26,6 +26,8 @@ class Session:
     """A server from start to end; `started` is when its process was."""
 
     def __init__(self, home: Path, program: tuple[str, ...] = SERVE) -> None:
+        project = home.parent / "project"  # beside the data, as it is for users: a project does not hold its store
+        project.mkdir(exist_ok=True)
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
             program,
@@ -33,7 +35,7 @@ class Session:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment_for(home),
-            cwd=home.parent,
+            cwd=project,
         )
         self._number = 0
 

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 TokenKind = Literal["number", "version", "path", "name", "negation", "word"]
@@ -65,6 +66,7 @@ _FILE: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{1,4}")
 _IDENTIFIER: Final = re.compile(r".*(?:[a-z][A-Z]|\d|_|::|\w\.\w|[#+]$).*")
 
 
+@lru_cache(maxsize=8)  # a new text is held against each of its neighbours
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Read a text into its tokens, in order, fillers left out."""
     plain = _plain(text)

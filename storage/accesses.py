@@ -162,8 +162,7 @@ async def _record(store: MemoryStore, accesses: Mapping[str, Access]) -> None:
     for layer in dict.fromkeys(memory.layer for memory in memories):
         accessed = {memory: accesses[memory.id].at for memory in memories if memory.layer == layer}
         ids = [memory.id for memory in accessed]
-        version = await store.database.table(layer).update_by(_after_access(accessed, session), one_of("id", ids))
-        store.vectors.note_counted(layer, version, ids)
+        await store.database.table(layer).update_by(_after_access(accessed, session), one_of("id", ids))
     # The memory first: its own times tell whether an access was counted, should this be cut short here.
     rows = [asdict(accesses[memory.id]) for memory in memories]
     await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))

@@ -18,7 +18,7 @@ _NOT_HELD = -1
 
 
 class Folio:
-    """Rows under the numbers of their places; whoever changes a row writes it again or drops it."""
+    """Rows under the numbers of their places; a row that changed is written again."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         self.columns = tuple(columns)
@@ -38,11 +38,6 @@ class Folio:
         self._parts.append(part)
         if len(self._parts) > _MOST_PARTS:
             self._merge()
-
-    def drop(self, places: np.ndarray) -> None:
-        """Let go of rows that have changed."""
-        self._make_room(int(places.max(initial=-1)) + 1)
-        self._part[places] = _NOT_HELD
 
     def clear(self) -> None:
         """Let go of every row."""

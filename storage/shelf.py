@@ -150,15 +150,6 @@ class Shelf:
             self._put(rows)
             self._version = version
 
-    def note_counted(self, version: int, ids: Iterable[str]) -> None:
-        """Follow a change of this process's making that touched neither vectors nor labels of these memories."""
-        if version == self._version + 1:
-            places = np.array([place for i in ids if (place := self._places.get(i)) is not None], np.int64)
-            self._addresses[places] = _UNKNOWN
-            if self.folio is not None:
-                self.folio.drop(places)
-            self._version = version
-
     def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[Hit]:
         """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
         places = np.flatnonzero(self.allowed(wanted))

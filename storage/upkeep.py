@@ -16,7 +16,7 @@ KEEP_VERSIONS_FOR = timedelta(seconds=30)
 """Other processes read the newest version, far quicker than this, and a read that meets a version just dropped is
 tried again. Every version kept makes the next write slower: they lie in one folder that is listed each time."""
 
-WRITES_BETWEEN_LOOKS = 8
+WRITES_BETWEEN_LOOKS = 24
 SECONDS_TO_REST = 1.0
 """So long after the last write the store counts as at rest, and is tidied more thoroughly."""
 

@@ -103,10 +103,6 @@ class Vectors:
         """Follow an append of this process without reading it back."""
         self._shelves[layer].note_added(version, rows)
 
-    def note_counted(self, layer: Layer, version: int, ids: Iterable[str]) -> None:
-        """Follow a change of this process that moved no vector and no label of these memories."""
-        self._shelves[layer].note_counted(version, ids)
-
     async def _from_shelf(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
         shelf = self._shelves[layer]
         await shelf.refresh()
