@@ -6,25 +6,31 @@ import ctypes
 import re
 import sys
 
-_M_ARENA_MAX = -8
-_FEW_ARENAS = 2
+from reverie.heap import give_back_heap
+
+_M_ARENA_MAX, _FEW_ARENAS = -8, 2
+_M_MMAP_THRESHOLD, _LARGE = -3, 512 * 1024
 _MADV_DONTNEED = 4
 _CODE_OF_A_LIBRARY = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-xp .*\.so(?:\.[\d.]+)?$")
-_SECONDS_BETWEEN = 60.0
+_SECONDS_TO_SETTLE_IN, _SECONDS_BETWEEN = 5.0, 15.0
 
 
 def share_heaps() -> None:
     """Keep glibc from giving every thread a heap of its own: a third less memory, at no cost we could measure."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError, OSError):  # another C library has no such setting
-            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _FEW_ARENAS)
+            mallopt = ctypes.CDLL(None).mallopt
+            mallopt(_M_ARENA_MAX, _FEW_ARENAS)
+            mallopt(_M_MMAP_THRESHOLD, _LARGE)  # else it grows, and what a merge frees stays in the heap
 
 
 async def give_back_while_serving() -> None:
-    """Now and again give back the pages of code that only start-up needed."""
+    """Give back what only start-up and the first answers needed, and later now and again."""
+    pause = _SECONDS_TO_SETTLE_IN
     while sys.platform == "linux":
         give_back_code()
-        await asyncio.sleep(_SECONDS_BETWEEN)
+        await asyncio.sleep(pause)
+        pause = _SECONDS_BETWEEN
 
 
 def give_back_code() -> None:
@@ -40,4 +46,4 @@ def give_back_code() -> None:
         for match in ranges:
             start, end = int(match[1], 16), int(match[2], 16)
             madvise(start, end - start, _MADV_DONTNEED)
-        ctypes.CDLL(None).malloc_trim(0)  # merging a table leaves its buffers on the heap
+    give_back_heap()

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-MOST_BYTES = 16 * 1024 * 1024
-"""What one layer may hold: eight thousand memories of usual length."""
+MOST_BYTES = 40 * 1024 * 1024
+"""What one layer may hold: twenty thousand memories of usual length."""
 
 _MOST_PARTS = 16
 _NOT_HELD = -1

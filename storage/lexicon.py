@@ -1,12 +1,13 @@
 """The words of the memories on one shelf, for BM25 without asking a table.
 
 Every word of every memory is one entry in three flat arrays: the word's number, whose it is, how often it is
-there. A question compares its few words with all entries: half a millisecond for ten thousand memories, and nothing
-to keep in order when memories come and go.
+there. The older entries are sorted by word, so that a question looks its few words up; the newest are compared one
+by one, until they are worth sorting in.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from reverie.storage.wording import terms
 _FIRST_ROOM = 4_096
 _NO_TERM = 0
 _MOST_COUNTED = 255
+_FEWEST_TO_SORT = 4_096
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 class Lexicon:
@@ -26,6 +29,8 @@ class Lexicon:
         self._owners = np.zeros(_FIRST_ROOM, np.int32)
         self._counts = np.zeros(_FIRST_ROOM, np.uint8)
         self._lengths = np.zeros(0, np.float32)
+        self._order = np.zeros(0, np.int32)  # the first entries, by their term
+        self._sorted = np.zeros(0, np.uint32)  # their terms
 
     def write(self, places: np.ndarray, texts: Sequence[str]) -> None:
         """Take in the texts of places; those that had one get the new one instead."""
@@ -45,10 +50,23 @@ class Lexicon:
 
     def entries(self, wanted: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return every entry of the wanted terms: which of them, whose, how often."""
-        found = [np.flatnonzero(self._terms[: self._held] == np.uint32(term)) for term in wanted]
+        self._sort()
+        found = [self._with(np.uint32(term)) for term in wanted]
         numbers = np.repeat(np.arange(len(wanted)), [len(part) for part in found])
         places = np.concatenate(found) if found else np.empty(0, np.int64)
         return numbers, self._owners[places], self._counts[places].astype(np.float32)
+
+    def _with(self, term: np.uint32) -> np.ndarray:
+        """Return where a term stands."""
+        first, last = (np.searchsorted(self._sorted, term, side) for side in _SIDES)
+        early = self._order[first:last]
+        late = np.flatnonzero(self._terms[len(self._order) : self._held] == term) + len(self._order)
+        return np.concatenate([early[self._terms[early] == term], late])  # some were written over since
+
+    def _sort(self) -> None:
+        if self._held - len(self._order) > max(_FEWEST_TO_SORT, self._held // 4):
+            self._order = np.argsort(self._terms[: self._held], kind="stable").astype(np.int32)
+            self._sorted = self._terms[self._order]
 
     def _append(self, place: int, counted: Counter[int]) -> None:
         start, end = self._held, self._held + len(counted)

@@ -13,6 +13,7 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
+from reverie.heap import give_back_heap
 from reverie.storage.filters import one_of
 from reverie.storage.folio import Folio
 from reverie.storage.glimpse import GLIMPSED
@@ -141,6 +142,8 @@ class Shelf:
             fresh = np.setdiff1d(addresses, self._addresses[: len(self._ids)])
             if len(fresh) and not await self._read_few(fresh):
                 addresses = await self._read_anew()
+                pa.default_memory_pool().release_unused()
+                give_back_heap()
             self._alive[: len(self._ids)] = np.isin(self._addresses[: len(self._ids)], addresses)
             self._version = version
 
@@ -184,8 +187,7 @@ class Shelf:
         self._label(places, labels)
         if self.folio is not None:
             self.folio.clear()
-            held = await self._table.rows(self.folio.columns, with_places=True)
-            self._hold(held)
+            self._hold(await self._table.rows(self.folio.columns, with_places=True))
         return np.asarray(self._addresses[places])
 
     def _hold(self, rows: pa.Table) -> None:
@@ -195,7 +197,8 @@ class Shelf:
         )
         same = (places != _UNKNOWN) & (self._addresses[places] == rows.column("_rowid").to_numpy().astype(np.int64))
         if self.folio is not None:
-            self.folio.write(places[same], rows.filter(pa.array(same)))
+            # A filter leaves twice the room it needs, and hardly ever is there anything to filter.
+            self.folio.write(places[same], rows if same.all() else rows.filter(pa.array(same)))
 
     def _outdated(self, ids: Sequence[str], stamps: np.ndarray) -> list[str]:
         known = self._places
@@ -211,6 +214,7 @@ class Shelf:
             rows = await self._table.rows(self._read_for_each)
             mask = pa.array([memory_id in wanted for memory_id in rows.column("id").to_pylist()])
             fresh = rows.filter(mask)
+            self._make_room(len(self._ids) + len(fresh))
             for start in range(0, len(fresh), _FEW_ROWS):
                 self._take_in(fresh.slice(start, _FEW_ROWS))
                 await asyncio.sleep(0)  # reading ten thousand texts takes a while, and others wait for the loop
@@ -237,7 +241,7 @@ class Shelf:
         fresh = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in self._places]
         start, end = len(self._ids), len(self._ids) + len(fresh)
         if end > len(self._vectors):
-            self._grow(max(end, len(self._vectors) * 3 // 2))
+            self._make_room(max(end, len(self._vectors) * 3 // 2))
         self._ids.extend(fresh)
         self._places.update(zip(fresh, range(start, end), strict=True))
         places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
@@ -267,8 +271,8 @@ class Shelf:
             return np.zeros(len(rows), np.int64)
         return np.asarray(rows.column(self._stamp).cast(pa.int64()).to_numpy())
 
-    def _grow(self, room: int) -> None:
-        extra = room - len(self._vectors)
+    def _make_room(self, room: int) -> None:
+        extra = max(0, room - len(self._vectors))
         self._vectors = np.concatenate([self._vectors, np.empty((extra, self._dimensions), np.float32)])
         self._labels = np.concatenate([self._labels, np.zeros((extra, len(self._columns)), np.int32)])
         self._alive = np.concatenate([self._alive, np.zeros(extra, np.bool_)])

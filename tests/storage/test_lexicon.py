@@ -41,6 +41,18 @@ def test_many_texts_grow_the_arrays() -> None:
     assert len(_owners(lexicon, "many")) == 2_000
 
 
+def test_texts_that_come_and_change_after_the_words_were_sorted_are_found_like_the_others() -> None:
+    lexicon = Lexicon()
+    lexicon.write(np.arange(3_000), [f"lamp word{n} oil" for n in range(3_000)])
+    assert len(_owners(lexicon, "lamp")) == 3_000  # sorted by now
+    lexicon.write(np.array([7, 3_000]), ["candle", "lamp"])
+    assert _owners(lexicon, "lamp") == [n for n in range(3_001) if n != 7]
+    assert _owners(lexicon, "candle") == [7]
+    lexicon.write(np.arange(3_001, 9_000), ["candle wax"] * 5_999)
+    assert _owners(lexicon, "candle") == [7, *range(3_001, 9_000)]
+    assert _owners(lexicon, "word7") == []
+
+
 def test_function_words_are_known_by_their_stem() -> None:
     assert set(terms("what did they have")) <= function_terms()
     assert not set(terms("harbour lamps")) & function_terms()
