@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SECONDS_AT_EXIT = 5.0
 """It takes a hundredth of one; only where many sessions end at once do they wait for each other."""
 
+SECONDS_FOR_THE_FIRST_ANSWERS = 1.0
+"""Somebody waits for them; what is done behind the answers begins after."""
+
 SECONDS_BETWEEN_SWEEPS = 300.0
 """Working memories move on after half an hour: looking every five minutes is near enough."""
 
@@ -98,6 +101,7 @@ class Parts:
 
 async def _behind_the_answers(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
     await workspace.warm()
+    await asyncio.sleep(SECONDS_FOR_THE_FIRST_ANSWERS)
     await asyncio.gather(
         _sweep_while_serving(workspace), _dream_while_serving(workspace, idle_seconds), give_back_while_serving()
     )
@@ -117,12 +121,12 @@ async def _sweep_while_serving(workspace: "Workspace") -> None:
 
 async def _dream_while_serving(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
     """Dream once a day, when nobody has called for a while; other sessions on the store count as one with this."""
-    from reverie.tools.nightly import dream_if_due
-
     while workspace.settings.dream == "auto":
         await asyncio.sleep(SECONDS_IDLE)
         if idle_seconds() < SECONDS_IDLE:
             continue
+        from reverie.tools.nightly import dream_if_due  # not needed before, and much to import
+
         try:
             await dream_if_due(workspace)
         except ReverieError as error:

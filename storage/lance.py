@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 # Lance logs warnings of its own to stderr, which clients show to users as server errors.
 os.environ.setdefault("LANCEDB_LOG", "error")
 
-_REST_CLIENT = "lance_namespace_urllib3_client.api."
+_REST_CLIENT = "lance_namespace_urllib3_client"
 _CACHE_BYTES = 8 * 2**20
 _MORE_THAN_WE_HAVE = 100
 
 
 class _Absent(ModuleType):
-    """Stands in for one module of the REST client; its classes exist but do nothing."""
+    """Stands in for one module of the REST client; its classes hold what they are given and do nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return type(name, (), {})
+        return type(name, (SimpleNamespace,), {})
 
 
 class _WithoutRestClient(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -38,8 +38,8 @@ class _WithoutRestClient(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname.startswith(_REST_CLIENT):
-            return importlib.machinery.ModuleSpec(fullname, self)
+        if fullname.partition(".")[0] == _REST_CLIENT:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
