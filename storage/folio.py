@@ -2,7 +2,7 @@
 
 Reading the fifty best candidates of a question takes LanceDB some 20 ms: twenty columns of five tables, each opened
 anew. The same rows as Arrow in memory take one. What is too much to hold is left to the table. See
-docs/decisions/0023.
+docs/decisions/0024.
 """
 
 from collections.abc import Sequence
