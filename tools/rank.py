@@ -3,8 +3,8 @@
 relevance = 0.4 · pieces + 0.35 · vector + 0.25 · text, each brought to [0, 1] over the candidates of one question
 score     = relevance · strength · freshness · trust · standing, factors that order near-equals and bury nothing:
             0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
-            0.6 for what a dream wrote about others; 0.75 for what is said by somebody else than is asked about.
-            What is challenged stands behind its challenger.
+            0.6 for what a dream wrote about others, 1.2 for what the user wants always or never done, 0.75 for what
+            is said by somebody else than is asked about. What is challenged stands behind its challenger.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
 were measured on three sets of conversations at once; see docs/decisions/0013.
@@ -21,6 +21,7 @@ from reverie.storage.candidates import Candidate
 from reverie.storage.glimpse import Glimpse
 from reverie.tools.freshness import WORST_DEMOTION
 from reverie.tools.speakers import said_by_others
+from reverie.tools.standing import STANDING_ORDER, standing_of
 
 PIECES_WEIGHT = 0.4
 VECTOR_WEIGHT = 0.35
@@ -32,16 +33,12 @@ STRENGTH_WEIGHT = 0.3
 """How much of a score the strength decides: enough to order near-equals, too little to bury a right answer."""
 
 TRUST_WEIGHT = 0.1
-SECOND_HAND = 0.6
-"""What a dream wrote about other memories (cards, digests, bridges) stands behind what it quotes."""
-
 ANOTHER_SPEAKER = 0.75
 """What somebody says whom the question does not ask about stands behind what the one it names says."""
 
-_QUOTING = ("peer_card", "digest", "bridge")
 _JUST_BEHIND, _NEAR_EQUAL = 0.999, 0.8
 _READ_PER_ROW = 3
-_LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION * ANOTHER_SPEAKER
+_LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION * ANOTHER_SPEAKER / STANDING_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class Ranked:
     parts: Parts
     strength: float
     freshness: float = 1.0  # what its evidence leaves of the score; known once that is checked
-    speaker: float = 1.0
+    standing: float = 1.0
     diversity: float = 1.0
 
     @property
@@ -128,14 +125,10 @@ def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], query: str, 
         strength = strength_of(memory, now)
         held = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
         trusted = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
-        score = parts[memory.id].relevance * held * trusted * _standing(memory)
-        asked = ANOTHER_SPEAKER if memory.id in others else 1.0
-        scored.append(Ranked(glimpse, score * asked, parts[memory.id], strength, speaker=asked))
+        score = parts[memory.id].relevance * held * trusted
+        standing = standing_of(memory) * (ANOTHER_SPEAKER if memory.id in others else 1.0)
+        scored.append(Ranked(glimpse, score * standing, parts[memory.id], strength, standing=standing))
     return behind_their_challengers(scored)
-
-
-def _standing(memory: Memory) -> float:
-    return SECOND_HAND if memory.source == "dream" and memory.kind in _QUOTING else 1.0
 
 
 def behind_their_challengers(found: Sequence[Ranked]) -> list[Ranked]:

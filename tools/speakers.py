@@ -13,7 +13,7 @@ from reverie.memory import Memory
 USER = frozenset({"user", "human"})
 ASSISTANT = frozenset({"assistant", "ai", "bot"})
 
-_SPEAKER = re.compile(r"([^\W\d_][\w .'-]{0,30}?):\s")
+_SPEAKER = re.compile(r"([^\W\d_][\w .'-]{0,30}?):\s+")
 _OF_THE_USER = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
 _OF_THE_ASSISTANT = re.compile(
     r"\bdid you\b|\byou(?:'ve| have| had)? (?:recommended|suggested|mentioned|said|told|gave|given|advised|explained"
@@ -22,13 +22,19 @@ _OF_THE_ASSISTANT = re.compile(
 )
 
 
+def parted(text: str) -> tuple[str, str]:
+    """Return who says a text and what is said; the speaker is empty where none stands in front."""
+    found = _SPEAKER.match(text)
+    return (found[1], text[found.end() :]) if found else ("", text)
+
+
 def said_by_others(query: str, memories: Iterable[Memory]) -> frozenset[str]:
     """Return the ids of those memories that somebody says whom the question does not ask about.
 
     There are none unless one of the memories is said by somebody it does ask about. Roles are held against roles and
     names against names: "I" does not speak against `Caroline:`, nor her name against `user:`.
     """
-    spoken = [(memory, match[1]) for memory in memories if (match := _SPEAKER.match(memory.content))]
+    spoken = [(memory, name) for memory in memories if (name := parted(memory.content)[0])]
     roles = {name for _, name in spoken if name.lower() in USER | ASSISTANT}
     names = {name for _, name in spoken} - roles
     asked_roles = {role for role in roles if role.lower() in _roles_asked(query)}

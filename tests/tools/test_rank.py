@@ -50,8 +50,9 @@ def test_what_was_not_looked_at_has_no_pieces_and_what_keeps_none_is_taken_as_it
 
 
 def test_a_candidate_is_read_only_if_its_strength_could_lift_it_among_the_best() -> None:
-    # The best could fall to 0.7 · 0.9 · 0.6 · 0.75 = 0.2835 of its relevance: by strength, trust, evidence, speaker.
-    parts = {"a": Parts(1.0, 1.0), "b": Parts(0.29, 0.29), "c": Parts(0.28, 0.28)}
+    # The best could fall to 0.7 · 0.9 · 0.6 · 0.75 = 0.2835 of its relevance: by strength, trust, evidence and
+    # speaker; and another be lifted by 1.2, which makes it 0.236.
+    parts = {"a": Parts(1.0, 1.0), "b": Parts(0.24, 0.24), "c": Parts(0.23, 0.23)}
     assert contenders(parts, 1) == ["a", "b"]
     assert contenders(parts, 2) == ["a", "b", "c"]
     assert contenders({}, 3) == []
@@ -84,6 +85,6 @@ def test_what_somebody_else_says_than_is_asked_about_counts_three_quarters() -> 
     glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in (hers, his)]
     parts = {hers.id: Parts(0.8, 0.8), his.id: Parts(1.0, 1.0)}
     found = ranked(glimpses, parts, "Does Caroline paint?", NOW)
-    assert [(one.memory.id, one.speaker) for one in found] == [(hers.id, 1.0), (his.id, 0.75)]
+    assert [(one.memory.id, one.standing) for one in found] == [(hers.id, 1.0), (his.id, 0.75)]
     assert found[0].score / found[1].score == pytest.approx(0.8 / 0.75, rel=0.02)  # he spoke a day later
     assert ranked(glimpses, parts, "Who paints?", NOW)[0].memory == his
