@@ -10,6 +10,7 @@ Scores are fused, not ranks: on conversations that finds a seventh more of the e
 were measured on three sets of conversations at once; see docs/decisions/0013.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -87,6 +88,19 @@ def parts_of(candidates: Iterable[Candidate], most_text: float = 0.0) -> dict[st
     most = max((c.text for c in known), default=0.0)
     full = max(most, WORDS_THAT_SATISFY * most_text) or 1.0
     return {c.id: Parts(vectors.get(c.id, 0.0), c.text / full) for c in known}
+
+
+def piece_weights(words: Sequence[str], in_language: Sequence[float], here: Mapping[str, float]) -> list[float]:
+    """Return what each piece of a question weighs: √(rarity in the language · rarity of its word here).
+
+    A word counts once, however many pieces the model cuts it into. Where nothing is known of what is rare here, the
+    language has the say.
+    """
+    pieces = Counter(words)
+    return [
+        (rarity * here.get(word, 0.0 if here else 1.0)) ** 0.5 / pieces[word]
+        for word, rarity in zip(words, in_language, strict=True)
+    ]
 
 
 def with_pieces(

@@ -1,7 +1,6 @@
 """Finding memories that answer a question."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,7 +18,7 @@ from reverie.tools.arguments import checked_choices, checked_label, checked_numb
 from reverie.tools.arrange import arranged
 from reverie.tools.budget import FEWEST_TOKENS, MOST_TOKENS
 from reverie.tools.freshness import demotion, freshness_of
-from reverie.tools.rank import Ranked, best_of, contenders, in_order, parts_of, ranked, with_pieces
+from reverie.tools.rank import Ranked, best_of, contenders, in_order, parts_of, piece_weights, ranked, with_pieces
 from reverie.tools.results import IndexState, Recalled
 from reverie.tools.serving import served
 from reverie.tools.workspace import Workspace
@@ -154,19 +153,12 @@ async def _read(workspace: Workspace, query: str) -> Reading | None:
 def _agreements(
     reading: Reading, findings: Findings, close: Sequence[Candidate], texts: Mapping[str, bytes]
 ) -> dict[str, float]:
-    """Compare candidates with the question piece by piece; a rare piece, here and in the language, weighs more.
-
-    A word counts once, however many pieces the model cuts it into.
-    """
+    """Compare candidates with the question piece by piece."""
     from reverie.embeddings.pieces import agreements
 
     if reading.pieces is None:
         return {}
-    pieces = Counter(reading.words)
-    weights = [
-        (rarity * findings.rarity.get(word, 0.0 if findings.rarity else 1.0)) ** 0.5 / pieces[word]
-        for word, rarity in zip(reading.words, reading.rarity, strict=True)
-    ]
+    weights = piece_weights(reading.words, reading.rarity, findings.rarity)
     return agreements(reading.pieces, weights, texts, {candidate.id: candidate.beside for candidate in close})
 
 

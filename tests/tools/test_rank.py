@@ -6,7 +6,7 @@ import pytest
 from reverie.lifecycle.doubt import doubted_because_of
 from reverie.storage.candidates import Candidate
 from reverie.storage.glimpse import Glimpse
-from reverie.tools.rank import Parts, contenders, parts_of, ranked, with_pieces
+from reverie.tools.rank import Parts, contenders, parts_of, piece_weights, ranked, with_pieces
 from tests.dream.conftest import NOW, a_memory
 
 
@@ -47,6 +47,12 @@ def test_what_was_not_looked_at_has_no_pieces_and_what_keeps_none_is_taken_as_it
     found = with_pieces(parts, {"best": 0.4, "good": 0.2}, ["best", "good", "old"])
     assert [found[name].pieces for name in parts] == [1.0, 0.0, pytest.approx(0.5), 0.0]
     assert with_pieces(parts, {}, []) == parts
+
+
+def test_a_word_counts_once_however_many_pieces_it_is_cut_into() -> None:
+    words = ("Zyxomma", "Zyxomma", "lamp", "?")
+    assert piece_weights(words, (1.0, 1.0, 0.25, 0.1), {"Zyxomma": 4.0, "lamp": 4.0}) == [1.0, 1.0, 1.0, 0.0]
+    assert piece_weights(words, (1.0, 1.0, 0.25, 0.0), {}) == [0.5, 0.5, 0.5, 0.0]
 
 
 def test_a_candidate_is_read_only_if_its_strength_could_lift_it_among_the_best() -> None:
