@@ -231,6 +231,6 @@ async def test_a_search_knows_what_the_words_of_a_question_could_score(workspace
     items = [make("the lamp is lit"), make("quite another matter")]
     await workspace.store.add(items, actor="test", at=workspace.now)
     found = await workspace.store.search.find(Question("lamp glass"), Scope(), 5)
-    # Of two memories one has a lamp, ln(1 + 1.5 / 1.5), and none glass, ln(1 + 2.5 / 0.5); each (k1 + 1) times at most.
+    # Of two memories one has a lamp, ln(1 + 1.5 / 1.5), none glass, ln(1 + 2.5 / 0.5); each k1 + 1 times at most.
     assert found.most_text == pytest.approx(2.2 * (math.log(2) + math.log(6)))
     assert [0.0 < candidate.text < found.most_text for candidate in found.candidates] == [True]
