@@ -30,8 +30,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Candidates in no order, how rare each asked word is in scope, and what was passed over, by reason."""
+    """Candidates in no order, and what the search knows of the question and of what it passed over."""
 
     candidates: list[Candidate]
-    rarity: Mapping[str, float] = field(default_factory=dict)
-    passed_over: Mapping[str, int] = field(default_factory=dict)
+    rarity: Mapping[str, float] = field(default_factory=dict)  # of each asked word, in scope
+    passed_over: Mapping[str, int] = field(default_factory=dict)  # counts by reason
+    most_text: float = 0.0  # what a memory made of the asked words alone could score; 0: not known

@@ -33,6 +33,7 @@ class _Words:
 
     scores: np.ndarray  # BM25 of each memory in scope
     speaking: np.ndarray  # which memories, in scope or not, share a word that tells something
+    most: float  # the BM25 that no memory can pass
 
 
 class Overview:
@@ -82,6 +83,7 @@ class Overview:
             [self._candidate(int(number), texts, cosines, before, after) for number in chosen],
             self._rarity(question.words, allowed),
             self._passed_over(words.speaking, scope, allowed),
+            words.most,
         )
 
     def _candidate(
@@ -116,7 +118,8 @@ class Overview:
         relative = lengths[owners] / max(usual, 1.0)
         damping = _SATURATION * (1.0 - _LENGTH_SHARE + _LENGTH_SHARE * relative)
         parts = weights[numbers] * counts * (_SATURATION + 1.0) / (counts + damping)
-        return _Words(np.bincount(owners, parts, minlength=self._size), speaking)
+        most = float(weights.sum()) * (_SATURATION + 1.0)
+        return _Words(np.bincount(owners, parts, minlength=self._size), speaking, most)
 
     def _rarity(self, words: Sequence[str], allowed: np.ndarray) -> dict[str, float]:
         """Return how rare each word is in scope; signs, which are no words, have none."""

@@ -1,14 +1,16 @@
 """Scoring candidates: what they share with the question, and how far they can be relied on.
 
-relevance = 0.5 · pieces + 0.3 · vector + 0.2 · text, each brought to [0, 1] over the candidates of one question
+relevance = 0.4 · pieces + 0.35 · vector + 0.25 · text, each brought to [0, 1] over the candidates of one question
 score     = relevance · strength · freshness · trust · standing, factors that order near-equals and bury nothing:
             0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
-            0.6 for what a dream wrote about others. What is challenged stands behind its challenger.
+            0.6 for what a dream wrote about others, 1.2 for what the user wants always or never done, 0.75 for what
+            is said by somebody else than is asked about. What is challenged stands behind its challenger.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
 were measured on three sets of conversations at once; see docs/decisions/0013.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,21 +21,25 @@ from reverie.memory import Memory
 from reverie.storage.candidates import Candidate
 from reverie.storage.glimpse import Glimpse
 from reverie.tools.freshness import WORST_DEMOTION
+from reverie.tools.speakers import said_by_others
+from reverie.tools.standing import STANDING_ORDER, standing_of
 
-PIECES_WEIGHT = 0.5
-VECTOR_WEIGHT = 0.3
-TEXT_WEIGHT = 0.2
+PIECES_WEIGHT = 0.4
+VECTOR_WEIGHT = 0.35
+TEXT_WEIGHT = 0.25
+WORDS_THAT_SATISFY = 1 / 3
+"""The share of what a question's words could score that the best match needs for words to have their full say."""
+
 STRENGTH_WEIGHT = 0.3
 """How much of a score the strength decides: enough to order near-equals, too little to bury a right answer."""
 
 TRUST_WEIGHT = 0.1
-SECOND_HAND = 0.6
-"""What a dream wrote about other memories (cards, digests, bridges) stands behind what it quotes."""
+ANOTHER_SPEAKER = 0.75
+"""What somebody says whom the question does not ask about stands behind what the one it names says."""
 
-_QUOTING = ("peer_card", "digest", "bridge")
 _JUST_BEHIND, _NEAR_EQUAL = 0.999, 0.8
 _READ_PER_ROW = 3
-_LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION
+_LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION * ANOTHER_SPEAKER / STANDING_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class Ranked:
     parts: Parts
     strength: float
     freshness: float = 1.0  # what its evidence leaves of the score; known once that is checked
+    standing: float = 1.0
     diversity: float = 1.0
 
     @property
@@ -70,15 +77,30 @@ class Ranked:
         return self.glimpse.memory
 
 
-def parts_of(candidates: Iterable[Candidate]) -> dict[str, Parts]:
+def parts_of(candidates: Iterable[Candidate], most_text: float = 0.0) -> dict[str, Parts]:
     """Return for each candidate its vector and text score, both within [0, 1].
 
-    Cosines are spread from the least to the best, because even strangers have one; BM25 starts at zero.
+    Cosines are spread from the least to the best, because even strangers have one; BM25 starts at zero. Where even
+    the best shares little with the question, of the `most_text` that its words could score, words say little.
     """
     known = list(candidates)
     vectors = _spread({c.id: c.meaning for c in known if c.meaning is not None})
-    most = max((c.text for c in known), default=0.0) or 1.0
-    return {c.id: Parts(vectors.get(c.id, 0.0), c.text / most) for c in known}
+    most = max((c.text for c in known), default=0.0)
+    full = max(most, WORDS_THAT_SATISFY * most_text) or 1.0
+    return {c.id: Parts(vectors.get(c.id, 0.0), c.text / full) for c in known}
+
+
+def piece_weights(words: Sequence[str], in_language: Sequence[float], here: Mapping[str, float]) -> list[float]:
+    """Return what each piece of a question weighs: √(rarity in the language · rarity of its word here).
+
+    A word counts once, however many pieces the model cuts it into. Where nothing is known of what is rare here, the
+    language has the say.
+    """
+    pieces = Counter(words)
+    return [
+        (rarity * here.get(word, 0.0 if here else 1.0)) ** 0.5 / pieces[word]
+        for word, rarity in zip(words, in_language, strict=True)
+    ]
 
 
 def with_pieces(
@@ -108,21 +130,19 @@ def contenders(parts: Mapping[str, Parts], wanted: int) -> list[str]:
     return [memory_id for memory_id in best if parts[memory_id].relevance >= least]
 
 
-def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], now: datetime) -> list[Ranked]:
+def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], query: str, now: datetime) -> list[Ranked]:
     """Order memories by score, best first; equals by the newer."""
+    others = said_by_others(query, (glimpse.memory for glimpse in glimpses))
     scored = []
     for glimpse in glimpses:
         memory = glimpse.memory
         strength = strength_of(memory, now)
         held = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
         trusted = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
-        score = parts[memory.id].relevance * held * trusted * _standing(memory)
-        scored.append(Ranked(glimpse, score, parts[memory.id], strength))
+        score = parts[memory.id].relevance * held * trusted
+        standing = standing_of(memory) * (ANOTHER_SPEAKER if memory.id in others else 1.0)
+        scored.append(Ranked(glimpse, score * standing, parts[memory.id], strength, standing=standing))
     return behind_their_challengers(scored)
-
-
-def _standing(memory: Memory) -> float:
-    return SECOND_HAND if memory.source == "dream" and memory.kind in _QUOTING else 1.0
 
 
 def behind_their_challengers(found: Sequence[Ranked]) -> list[Ranked]:

@@ -18,7 +18,7 @@ from reverie.tools.arguments import checked_choices, checked_label, checked_numb
 from reverie.tools.arrange import arranged
 from reverie.tools.budget import FEWEST_TOKENS, MOST_TOKENS
 from reverie.tools.freshness import demotion, freshness_of
-from reverie.tools.rank import Ranked, best_of, contenders, in_order, parts_of, ranked, with_pieces
+from reverie.tools.rank import Ranked, best_of, contenders, in_order, parts_of, piece_weights, ranked, with_pieces
 from reverie.tools.results import IndexState, Recalled
 from reverie.tools.serving import served
 from reverie.tools.workspace import Workspace
@@ -111,7 +111,7 @@ async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *
     findings = await workspace.store.search.find(question, scope, max(CANDIDATES, wanted or 0))
     least = _least_cosine(workspace.settings.max_distance)
     near = [c for c in findings.candidates if c.text > 0.0 or (c.cosine is not None and c.cosine >= least)]
-    parts = parts_of(near)
+    parts = parts_of(near, findings.most_text)
     best = set(parts if wanted is None else best_of(parts, max(LOOKED_AT_CLOSELY, wanted)))
     close = [candidate for candidate in near if candidate.id in best]
     glimpses = await workspace.store.glimpses(close, scope)
@@ -121,7 +121,7 @@ async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *
     chosen = glimpses.of(best if wanted is None else contenders(parts, wanted))
     as_asked = [replace(glimpse, memory=scope.as_asked(glimpse.memory)) for glimpse in chosen]
     return Found(
-        ranked(as_asked, parts, now),
+        ranked(as_asked, parts, query, now),
         len(near),
         {**findings.passed_over, "distance": len(findings.candidates) - len(near)},
         "lexical_only" if reading is None else "ready",
@@ -153,15 +153,12 @@ async def _read(workspace: Workspace, query: str) -> Reading | None:
 def _agreements(
     reading: Reading, findings: Findings, close: Sequence[Candidate], texts: Mapping[str, bytes]
 ) -> dict[str, float]:
-    """Compare candidates with the question piece by piece; a rare piece, here and in the language, weighs more."""
+    """Compare candidates with the question piece by piece."""
     from reverie.embeddings.pieces import agreements
 
     if reading.pieces is None:
         return {}
-    weights = [
-        (rarity * findings.rarity.get(word, 0.0 if findings.rarity else 1.0)) ** 0.5
-        for word, rarity in zip(reading.words, reading.rarity, strict=True)
-    ]
+    weights = piece_weights(reading.words, reading.rarity, findings.rarity)
     return agreements(reading.pieces, weights, texts, {candidate.id: candidate.beside for candidate in close})
 
 

@@ -99,6 +99,7 @@ def _why(candidate: Ranked) -> dict[str, float]:
         "strength": candidate.strength,
         "freshness": candidate.freshness,
         "trust": candidate.memory.trust,
+        "standing": candidate.standing,
         "diversity": candidate.diversity,
     }
     return {name: round(value, 4) for name, value in parts.items() if value is not None}

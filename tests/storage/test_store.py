@@ -1,3 +1,4 @@
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -7,6 +8,7 @@ import pytest
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreError
 from reverie.memory import LAYERS, Anchor
+from reverie.storage.candidates import Question
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
@@ -223,3 +225,12 @@ async def test_a_row_that_is_moved_while_it_is_looked_for_is_still_read(workspac
     assert rows.to_pylist() == [{"content": "restless", "access_count": 3}]
     await table.delete(equals("id", item.memory.id))
     assert len(await table.at_places(stale, ["content"])) == 0
+
+
+async def test_a_search_knows_what_the_words_of_a_question_could_score(workspace: Workspace, make: Make) -> None:
+    items = [make("the lamp is lit"), make("quite another matter")]
+    await workspace.store.add(items, actor="test", at=workspace.now)
+    found = await workspace.store.search.find(Question("lamp glass"), Scope(), 5)
+    # Of two memories one has a lamp, ln(1 + 1.5 / 1.5), none glass, ln(1 + 2.5 / 0.5); each k1 + 1 times at most.
+    assert found.most_text == pytest.approx(2.2 * (math.log(2) + math.log(6)))
+    assert [0.0 < candidate.text < found.most_text for candidate in found.candidates] == [True]

@@ -6,7 +6,7 @@ import pytest
 from reverie.lifecycle.doubt import doubted_because_of
 from reverie.storage.candidates import Candidate
 from reverie.storage.glimpse import Glimpse
-from reverie.tools.rank import Parts, contenders, parts_of, ranked, with_pieces
+from reverie.tools.rank import Parts, contenders, parts_of, piece_weights, ranked, with_pieces
 from tests.dream.conftest import NOW, a_memory
 
 
@@ -31,9 +31,15 @@ def test_a_single_cosine_counts_as_it_is() -> None:
     assert parts_of([_candidate("a", -0.3, 0.0)]) == {"a": Parts(0.0, 0.0)}
 
 
-def test_relevance_is_half_pieces_three_tenths_vector_two_tenths_text() -> None:
-    assert Parts(0.5, 0.25, 1.0).relevance == pytest.approx(0.5 + 0.15 + 0.05)
-    assert Parts(0.5, 0.25).relevance == pytest.approx(0.6 * 0.5 + 0.4 * 0.25)
+def test_words_say_little_where_even_the_best_shares_little_with_the_question() -> None:
+    found = [_candidate("a", 0.8, 2.0), _candidate("b", 0.4, 1.0)]
+    assert [parts.text for parts in parts_of(found, 6.0).values()] == [1.0, 0.5]  # 2 is a third of 6: their full say
+    assert [parts.text for parts in parts_of(found, 24.0).values()] == [0.25, 0.125]
+
+
+def test_relevance_is_two_fifths_pieces_seven_twentieths_vector_a_quarter_text() -> None:
+    assert Parts(0.5, 0.25, 1.0).relevance == pytest.approx(0.4 + 0.175 + 0.0625)
+    assert Parts(0.5, 0.25).relevance == pytest.approx((0.35 * 0.5 + 0.25 * 0.25) / 0.6)
 
 
 def test_what_was_not_looked_at_has_no_pieces_and_what_keeps_none_is_taken_as_it_stood() -> None:
@@ -43,9 +49,16 @@ def test_what_was_not_looked_at_has_no_pieces_and_what_keeps_none_is_taken_as_it
     assert with_pieces(parts, {}, []) == parts
 
 
+def test_a_word_counts_once_however_many_pieces_it_is_cut_into() -> None:
+    words = ("Zyxomma", "Zyxomma", "lamp", "?")
+    assert piece_weights(words, (1.0, 1.0, 0.25, 0.1), {"Zyxomma": 4.0, "lamp": 4.0}) == [1.0, 1.0, 1.0, 0.0]
+    assert piece_weights(words, (1.0, 1.0, 0.25, 0.0), {}) == [0.5, 0.5, 0.5, 0.0]
+
+
 def test_a_candidate_is_read_only_if_its_strength_could_lift_it_among_the_best() -> None:
-    # The best could fall to 0.7 · 0.9 · 0.6 = 0.378 of its relevance: by strength, trust and evidence.
-    parts = {"a": Parts(1.0, 1.0), "b": Parts(0.4, 0.4), "c": Parts(0.37, 0.37)}
+    # The best could fall to 0.7 · 0.9 · 0.6 · 0.75 = 0.2835 of its relevance: by strength, trust, evidence and
+    # speaker; and another be lifted by 1.2, which makes it 0.236.
+    parts = {"a": Parts(1.0, 1.0), "b": Parts(0.24, 0.24), "c": Parts(0.23, 0.23)}
     assert contenders(parts, 1) == ["a", "b"]
     assert contenders(parts, 2) == ["a", "b", "c"]
     assert contenders({}, 3) == []
@@ -66,8 +79,18 @@ def test_what_a_dream_quotes_and_what_is_in_doubt_stand_behind_what_they_are_abo
     memories = (told, card, doubted, alone, merged, newer)
     parts = {memory.id: Parts(1.0, 1.0) for memory in memories} | {newer.id: Parts(0.9, 0.9)}
     glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in memories]
-    found = {one.memory.id: one.score for one in ranked(glimpses, parts, NOW)}
+    found = {one.memory.id: one.score for one in ranked(glimpses, parts, "Where does it listen?", NOW)}
     assert found["card"] / found["m0001"] == pytest.approx(0.6)
     assert found["doubted"] == pytest.approx(found["m0002"] * 0.999)
     assert found["alone"] == found["m0001"]
     assert found["merged"] == found["m0001"]
+
+
+def test_what_somebody_else_says_than_is_asked_about_counts_three_quarters() -> None:
+    hers, his = a_memory(1, "Caroline: I paint."), a_memory(2, "Tom: Caroline, do you paint?")
+    glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in (hers, his)]
+    parts = {hers.id: Parts(0.8, 0.8), his.id: Parts(1.0, 1.0)}
+    found = ranked(glimpses, parts, "Does Caroline paint?", NOW)
+    assert [(one.memory.id, one.standing) for one in found] == [(hers.id, 1.0), (his.id, 0.75)]
+    assert found[0].score / found[1].score == pytest.approx(0.8 / 0.75, rel=0.02)  # he spoke a day later
+    assert ranked(glimpses, parts, "Who paints?", NOW)[0].memory == his
