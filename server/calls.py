@@ -1,8 +1,8 @@
 """The tools as the server calls them: one place that is imported once everything heavy may be."""
 
+from reverie.server.apart import consolidate_apart as consolidate
 from reverie.tools import forget, recall, remember
 from reverie.tools.brief import brief
-from reverie.tools.consolidate import consolidate
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.inspect import inspect
 from reverie.tools.move import move

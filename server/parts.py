@@ -117,6 +117,7 @@ async def _sweep_while_serving(workspace: "Workspace") -> None:
 
 async def _dream_while_serving(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
     """Dream once a day, when nobody has called for a while; other sessions on the store count as one with this."""
+    from reverie.server.apart import consolidate_apart
     from reverie.tools.nightly import dream_if_due
 
     while workspace.settings.dream == "auto":
@@ -124,7 +125,7 @@ async def _dream_while_serving(workspace: "Workspace", idle_seconds: Callable[[]
         if idle_seconds() < SECONDS_IDLE:
             continue
         try:
-            await dream_if_due(workspace)
+            await dream_if_due(workspace, consolidate_apart)
         except ReverieError as error:
             log.warning("The dream was put off: %s", error)
 

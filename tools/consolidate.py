@@ -70,6 +70,23 @@ def evidence_for(workspace: Workspace) -> Evidence:
     return ProjectEvidence(workspace.evidence, workspace.here.project)
 
 
+def check_arguments(steps: Sequence[str], project: str, budget_cents: float) -> None:
+    """Refuse what a dream does not take, before anything is begun.
+
+    Raises:
+        InvalidInput: naming the argument.
+    """
+    _chosen(steps)
+    checked_label("project", project)
+    checked_number("budget_cents", budget_cents, 0.0, MOST_CENTS)
+
+
+async def until_written() -> None:
+    """Wait for dreams that were cancelled while they wrote: they finish what they have begun."""
+    if _under_way:
+        await asyncio.wait(_under_way)
+
+
 async def _apart(work: Any) -> Told:
     """Run a dream as a task of its own: whoever asked may go, and what has begun to be written is finished."""
     task: asyncio.Task[Told] = asyncio.create_task(work)
