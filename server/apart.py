@@ -1,8 +1,8 @@
 """A dream in a process of its own, so that a recall of this one does not wait for its turn with the interpreter.
 
-The two speak in lines of JSON over the child's pipes. The child's stdin stays open for as long as the dream is wanted:
-when it closes, because the caller cancelled or this process died, the child stops thinking or finishes writing.
-A small store is dreamt about here: that takes less time than starting a process.
+The two speak in lines of JSON over the child's pipes. The child's stdin stays open for as long as the dream is
+wanted: when it closes, because the caller cancelled or this process died, the child stops thinking or finishes
+writing. A small store is dreamt about here: that takes less time than starting a process.
 """
 
 import asyncio
@@ -92,7 +92,8 @@ def _request(workspace: Workspace, wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _told(process: asyncio.subprocess.Process, request: dict[str, Any], tell: Tell) -> Consolidated:
-    assert process.stdin is not None and process.stdout is not None  # noqa: S101 - both were asked for
+    assert process.stdin is not None  # noqa: S101 - it was asked for
+    assert process.stdout is not None  # noqa: S101 - as was this
     process.stdin.write(json.dumps(request).encode() + b"\n")
     async for line in process.stdout:
         match _read(line):
@@ -103,8 +104,8 @@ async def _told(process: asyncio.subprocess.Process, request: dict[str, Any], te
             case {"told": dict(told)}:
                 return consolidated_from(told)
     raise StoreError(
-        f"The process that dreamt ended without an answer (exit code {await process.wait()}). The next dream takes back "
-        "what it may have left half written; try again, or run `reverie dream` to see what happens."
+        f"The process that dreamt ended without an answer (exit code {await process.wait()}). The next dream takes "
+        "back what it may have left half written; try again, or run `reverie dream` to see what happens."
     )
 
 

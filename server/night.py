@@ -17,7 +17,7 @@ from reverie.settings import Settings
 if TYPE_CHECKING:
     from reverie.tools.results import Consolidated
 
-_NICER = 10
+_NICER = 5
 """A dream takes what processor time the sessions leave."""
 
 

@@ -69,7 +69,7 @@ class Workspace:
         )
         upkeep = Upkeep(store.database, store.journal)
         accesses = AccessRecorder(store, upkeep.note_write)
-        return cls(settings, clock, embedder, store, accesses, upkeep, here, Evidence(here, folder), folder.absolute())
+        return cls(settings, clock, embedder, store, accesses, upkeep, here, Evidence(here, folder), folder)
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""
