@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from reverie.dream.clash import clashes
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
+from reverie.dream.refusals import is_refused
 from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
 from reverie.dream.updates import Update, updates_in
 from reverie.lifecycle.doubt import doubted_because_of
@@ -81,11 +82,16 @@ def _probed(
     check = snapshot.checks.get(belief.id)
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
+    undone: Deed | None = None
     for newer, reasons in _against(place, belief, update, snapshot) if may_ask else ():
         anew = update is not None and newer is update.newer
         deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge, stated_anew=anew)
-        if deed is not None:
+        if deed is not None and is_refused(deed, snapshot.refused, snapshot.by_id):
+            undone = deed  # somebody took this back; another memory may still speak against the belief
+        elif deed is not None:
             return deed
+    if undone is not None:
+        return undone
     if check is not None and check.checked.freshness == "verified" and is_due(belief, snapshot.now):
         return _confirmed(belief, check.receipt)
     return None

@@ -17,6 +17,7 @@ from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import Deed, Refusal, StepName
 from reverie.dream.planning import Plan, Thinking, by_step
 from reverie.dream.prune import KEEP_LOGS_FOR
+from reverie.dream.refusals import refused_by
 from reverie.dream.snapshot import Snapshot, Vectors, in_order
 from reverie.dream.steps import STEPS
 from reverie.dream.undoing import take_back, withdraw_questions
@@ -167,6 +168,7 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
     asked = await Questions(store.database.table("questions")).all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, dreamer.evidence, memories)
+    nights = await Nights(store.database.table("dreams")).all()
     snapshot = Snapshot(
         now=now,
         memories=in_order(memories),
@@ -179,15 +181,15 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
         demoted=frozenset(await _demoted(store, memories, now)),
         checks=checks,
         restored=await _restored(store, memories, checks),
+        refused=refused_by(nights),
         old_accesses=accesses,
         old_events=events,
     )
-    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == await _last_morning(store))
+    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_morning(nights))
 
 
-async def _last_morning(store: MemoryStore) -> str | None:
+def _last_morning(nights: Sequence[Night]) -> str | None:
     """Return how the last whole night left the memories, if it was not undone."""
-    nights = await Nights(store.database.table("dreams")).all()
     last = next((night for night in nights if night.status != "rolled back"), None)
     return None if last is None or last.status != "done" else last.report.get("morning")
 
