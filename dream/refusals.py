@@ -1,8 +1,8 @@
 """What somebody undid is not done again while its ground is the same.
 
 A change is known by what it does to which memory and on what ground: superseding by the one that took its place,
-doubting by the reason, letting go and promoting by how often the memory had been recalled. What a dream wrote is known
-by its kind and by the memories it was made from.
+doubting by the reason, letting go and promoting by how often the memory had been recalled. What a dream wrote is
+known by its kind and by the memories it was made from.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
