@@ -110,19 +110,33 @@ async def dream(
     steps: Sequence[StepName] = tuple(STEPS),
     project: str = "",
     dry_run: bool = False,
+    unless_since: datetime | None = None,
     tell: Tell = say_nothing,
 ) -> Told:
-    """Run one night, or only plan it.
+    """Run one night, or only plan it; none if there was one since the given moment.
 
     Cancelled while it reads or thinks, it leaves the store as it was. Once it has begun to write it finishes.
 
     Raises:
-        StoreBusy: if another session is dreaming.
+        StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written; the next night takes back what was half written.
     """
     async with alone(dreamer.store):
+        if unless_since is not None:
+            await _refuse_another(dreamer.store, unless_since)
         with _letting_others_through():
             return await _dreamt(dreamer, now, steps, project, tell, dry_run=dry_run)
+
+
+async def _refuse_another(store: MemoryStore, since: datetime) -> None:
+    """Let a night pass only if there was none since: two sessions may find at once that one is due.
+
+    Raises:
+        StoreBusy: if there was.
+    """
+    nights = await Nights(store.database.table("dreams")).all()
+    if any(night.started_at > since for night in nights if night.status != "rolled back"):
+        raise StoreBusy("Another session has dreamt on this store meanwhile; the next dream is due in a day.")
 
 
 @contextmanager

@@ -11,12 +11,13 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import UTC
+from datetime import datetime
 from typing import Any
 
 from reverie.dream.cycle import Tell, say_nothing
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, StoreUnavailable
 from reverie.lifecycle.lasting import LIVING
+from reverie.moments import iso
 from reverie.storage.filters import one_of
 from reverie.tools.consolidate import BUDGET_CENTS, check_arguments, consolidate
 from reverie.tools.results import Consolidated, Skipped, StepDone
@@ -40,6 +41,7 @@ async def consolidate_apart(
     steps: Sequence[str] = (),
     project: str = "",
     budget_cents: float = BUDGET_CENTS,
+    unless_since: datetime | None = None,
     tell: Tell = say_nothing,
     fewest: int = FEWEST_APART,
 ) -> Consolidated:
@@ -57,10 +59,10 @@ async def consolidate_apart(
     if await workspace.store.count(one_of("status", LIVING)) >= fewest:
         process = await _started(workspace)
     if process is None:
-        return await consolidate(workspace, **wanted, tell=tell)
+        return await consolidate(workspace, **wanted, unless_since=unless_since, tell=tell)
     try:
-        await workspace.accesses.flush()  # what this session has just been served is not to be judged as untouched
-        told = await _told(process, _request(workspace, wanted), tell)
+        await workspace.accesses.keep()  # the other process counts what this session has just been served
+        told = await _told(process, _request(workspace, wanted, unless_since), tell)
     finally:
         _let_go(process)
     if not dry_run:
@@ -86,9 +88,14 @@ async def _started(workspace: Workspace) -> asyncio.subprocess.Process | None:
         return None
 
 
-def _request(workspace: Workspace, wanted: dict[str, Any]) -> dict[str, Any]:
-    settings = replace(workspace.settings, clock=workspace.now.astimezone(UTC).isoformat())
-    return {"settings": asdict(settings), "folder": str(workspace.folder), "wanted": wanted}
+def _request(workspace: Workspace, wanted: dict[str, Any], unless_since: datetime | None) -> dict[str, Any]:
+    settings = replace(workspace.settings, clock=iso(workspace.now))
+    return {
+        "settings": asdict(settings),
+        "folder": str(workspace.folder),
+        "wanted": wanted,
+        "unless_since": iso(unless_since) if unless_since else None,
+    }
 
 
 async def _told(process: asyncio.subprocess.Process, request: dict[str, Any], tell: Tell) -> Consolidated:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie.errors import ReverieError
+from reverie.moments import parse_iso
 from reverie.server.parts import load_tools
 from reverie.settings import Settings
 
@@ -55,7 +56,13 @@ async def _dreamt(request: dict[str, Any]) -> "Consolidated":
         Settings(**{**settings, "llm_price": tuple(price) if price else None}), folder=Path(request["folder"])
     )
     try:
-        return await consolidate(workspace, **request["wanted"], tell=_tell)
+        since = request["unless_since"]
+        return await consolidate(
+            workspace,
+            **request["wanted"],
+            unless_since=parse_iso(since, "unless_since") if since else None,
+            tell=_tell,
+        )
     finally:
         await workspace.close()
 

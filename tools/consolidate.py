@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from reverie.dream.cycle import Dreamer, Tell, Told, dream, say_nothing
@@ -33,13 +34,14 @@ async def consolidate(
     steps: Sequence[str] = (),
     project: str = "",
     budget_cents: float = BUDGET_CENTS,
+    unless_since: datetime | None = None,
     tell: Tell = say_nothing,
 ) -> Consolidated:
-    """Run one dream over the store, or plan it and change nothing.
+    """Run one dream over the store, or plan it and change nothing; none if there was one since the given moment.
 
     Raises:
         InvalidInput: if an argument is wrong.
-        StoreBusy: if another session is dreaming.
+        StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written.
     """
     chosen = _chosen(steps)
@@ -56,7 +58,17 @@ async def consolidate(
         evidence=evidence_for(workspace),
     )
     try:
-        told = await _apart(dream(dreamer, workspace.now, steps=chosen, project=project, dry_run=dry_run, tell=tell))
+        told = await _apart(
+            dream(
+                dreamer,
+                workspace.now,
+                steps=chosen,
+                project=project,
+                dry_run=dry_run,
+                unless_since=unless_since,
+                tell=tell,
+            )
+        )
     finally:
         if model is not None:
             model.close()

@@ -122,7 +122,7 @@ async def test_cancelled_it_changes_nothing_and_leaves_the_night_free(session):
 
 
 async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
-    request = apart._request(session, {"steps": [], "dry_run": False, "project": "", "budget_cents": 20})
+    request = apart._request(session, {"steps": [], "dry_run": False, "project": "", "budget_cents": 20}, None)
     gone = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-P", "-m", "reverie.server.night"],
