@@ -1,6 +1,7 @@
 """One night: read once, think, settle, write one batch, report. One at a time across all processes."""
 
 import asyncio
+import gc
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -141,13 +142,20 @@ async def _refuse_another(store: MemoryStore, since: datetime) -> None:
 
 @contextmanager
 def _letting_others_through() -> Iterator[None]:
-    """Let a recall of the same process have its turn sooner: thinking is one thread of plain Python for minutes."""
-    before = sys.getswitchinterval()
+    """Let a recall of the same process have its turn sooner: thinking is one thread of plain Python for minutes.
+
+    Nor is garbage looked for meanwhile: a million parts of a snapshot are none, and looking through them all again
+    and again is what grows faster than the store.
+    """
+    before, collecting = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(_TURN_SECONDS)
+    gc.disable()
     try:
         yield
     finally:
         sys.setswitchinterval(before)
+        if collecting:
+            gc.enable()
 
 
 async def _dreamt(
