@@ -3,6 +3,7 @@
     python bench/dream.py                               everything
     python bench/dream.py --only scale --sizes 10000,30000,100000
     python bench/dream.py --only merge --data ../shared/data
+    python bench/dream.py --only after --data ../shared/data    recall on conversations before and after a night
 
 Stores are filled with the notes of notes.py, over 400 days and eight projects; vectors are words hashed into 384
 dimensions, so that no hours go by on embedding.
@@ -262,6 +263,32 @@ def merge(data: Path) -> None:
         print(f"{name}: fused {fused} of {len(chosen)} ({fused / len(chosen):.1%})")
 
 
+async def after(data: Path) -> None:
+    """Print how well recall answers questions about conversations, before and after a night."""
+    import recall as conversations
+
+    for name in ("locomo-dev", "beam-dev"):
+        path = data / f"{name}.json"
+        if not path.exists():
+            print(f"{path} is not there; give --data.")
+            continue
+        scores = conversations.Score(), conversations.Score()
+        for store in json.loads(path.read_text("utf-8"))["stores"]:
+            asked = [question for question in store["questions"] if conversations._counts(question)]
+            with tempfile.TemporaryDirectory() as folder:
+                await conversations._import(folder, store["items"])
+                workspace = await conversations._opened(folder)
+                for score in scores:
+                    for question in asked:
+                        score.count(question, await conversations._recalled(workspace, question["query"]))
+                    await consolidate(workspace)
+                await workspace.close()
+        for metric in ("frac@10", "any@5", "all@5", "updated first"):
+            before, later = (score.percent(metric) for score in scores)
+            if before is not None and later is not None:
+                print(f"{name}, {metric}: {before:.2f} before the night, {later:.2f} after it")
+
+
 def main() -> int:
     """Measure what was asked for and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -279,6 +306,8 @@ def main() -> int:
         graph(min(sizes))
     if "merge" in chosen:
         merge(given.data)
+    if "after" in chosen:
+        asyncio.run(after(given.data))
     return 0
 
 

@@ -18,7 +18,7 @@ from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import Deed, Refusal, StepName
 from reverie.dream.planning import Plan, Thinking, by_step
 from reverie.dream.prune import KEEP_LOGS_FOR
-from reverie.dream.refusals import refused_by
+from reverie.dream.refusals import refused_by, refused_by_restoring
 from reverie.dream.snapshot import Snapshot, Vectors, in_order
 from reverie.dream.steps import STEPS
 from reverie.dream.undoing import take_back, withdraw_questions
@@ -203,7 +203,7 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
         demoted=frozenset(await _demoted(store, memories, now)),
         checks=checks,
         restored=await _restored(store, memories, checks),
-        refused=refused_by(nights),
+        refused=refused_by(nights) | refused_by_restoring(await store.journal.with_action("restored")),
         old_accesses=accesses,
         old_events=events,
     )

@@ -34,6 +34,16 @@ def refused_by(nights: Iterable[Night]) -> frozenset[str]:
     return frozenset(key for night in undone for key in night.report.get("refused", ()))
 
 
+def refused_by_restoring(events: Iterable[Event]) -> frozenset[str]:
+    """Return what was refused by bringing a single memory back; what had faded has its reprieve already."""
+    keys = (
+        key_of_change(event.memory_id, event.before, 0)
+        for event in events
+        if event.before.get("status") in ("superseded", "challenged")
+    )
+    return frozenset(key for key in keys if key is not None)
+
+
 def is_refused(deed: Deed, refused: frozenset[str], memories: Mapping[str, Memory]) -> bool:
     """Say whether a part of a deed was undone before."""
     if not refused:

@@ -117,3 +117,15 @@ async def test_an_undoing_that_was_cut_short_refuses_as_well(
     await night("dedupe")
     assert [one.status for one in await nights.all()] == ["done", "undone"]
     assert await status(workspace, older.id) == "active"
+
+
+async def test_a_single_memory_that_was_brought_back_stays_as_well(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any
+) -> None:
+    older = await keep(TEXT, layer="semantic")
+    await keep(TEXT + "!", layer="semantic")
+    await night("dedupe")
+    await restore(workspace, ids=[older.id])
+    clock.advance(days=1)
+    assert notes(await night("dedupe")) == {"dedupe": ["not done again, because it was undone: 1"]}
+    assert await status(workspace, older.id) == "active"
