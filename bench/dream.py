@@ -3,6 +3,7 @@
     python bench/dream.py                               everything
     python bench/dream.py --only scale --sizes 10000,30000,100000
     python bench/dream.py --only merge --data ../shared/data
+    python bench/dream.py --only after --data ../shared/data    recall on conversations before and after a night
 
 Stores are filled with the notes of notes.py, over 400 days and eight projects; vectors are words hashed into 384
 dimensions, so that no hours go by on embedding.
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -33,23 +35,28 @@ from reverie.storage.lance import import_lancedb
 
 import_lancedb()
 
-from reverie.dream.neighbours import LEAST_COSINE, near_pairs  # noqa: E402 - after the import above
+from reverie.clock import clock_from  # noqa: E402 - after the import above
+from reverie.dream.neighbours import LEAST_COSINE, near_pairs  # noqa: E402
 from reverie.embeddings.embedder import Embedding, Reading  # noqa: E402
 from reverie.identity import content_hash  # noqa: E402
 from reverie.lifecycle.restatement import restates  # noqa: E402
 from reverie.lifecycle.trust import trust_of  # noqa: E402
 from reverie.memory import Memory  # noqa: E402
+from reverie.moments import iso  # noqa: E402
+from reverie.server.apart import consolidate_apart  # noqa: E402
 from reverie.settings import Settings  # noqa: E402
 from reverie.storage.batch import write_batch  # noqa: E402
 from reverie.storage.rows import Embedded  # noqa: E402
 from reverie.tools.consolidate import consolidate  # noqa: E402
 from reverie.tools.recall import Request, recall  # noqa: E402
+from reverie.tools.results import Consolidated  # noqa: E402
 from reverie.tools.workspace import Workspace  # noqa: E402
 
 DIMENSIONS = 384
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 SIZES = (10_000, 30_000, 100_000)
 _ROWS_AT_ONCE = 5_000
+_BETWEEN_QUESTIONS = 0.1
 _WORDS: dict[str, tuple[int, float]] = {}
 
 
@@ -124,14 +131,19 @@ async def filled(folder: Path, count: int) -> Workspace:
     workspace = await Workspace.open(
         Settings(home=str(folder)), embedder=HashedWords(), clock=lambda: NOW, folder=folder
     )
-    held = memories(count)
+    await fill(workspace, memories(count))
+    return workspace
+
+
+async def fill(workspace: Workspace, held: Sequence[Memory]) -> None:
+    """Write memories with hashed vectors."""
+    count = len(held)
     for start in range(0, count, _ROWS_AT_ONCE):
         part = [Embedded(memory, _vector(memory.content)) for memory in held[start : start + _ROWS_AT_ONCE]]
         async with workspace.store.changing():
             await write_batch(workspace.store, part)
     for layer in ("episodic", "semantic", "procedural"):
         await workspace.store.database.table(layer).tidy(timedelta(0))
-    return workspace
 
 
 async def scale(sizes: Sequence[int]) -> None:
@@ -173,32 +185,49 @@ async def scale(sizes: Sequence[int]) -> None:
 
 
 async def meanwhile(size: int) -> None:
-    """Print how long recall takes alone, and while the same process dreams."""
+    """Print how long recall takes alone, and while a session like this one dreams, in its own process or apart."""
     with tempfile.TemporaryDirectory() as folder:
-        workspace = await filled(Path(folder), size)
-
-        async def asked(query: str) -> float:
-            began = time.perf_counter()
-            await recall(workspace, Request(query=query, project="project-1"))
-            return (time.perf_counter() - began) * 1000
-
-        for query in questions(10):
-            await asked(query)
-        alone = [await asked(query) for query in questions(60)]
-        dreaming = asyncio.create_task(consolidate(workspace))
-        during = []
-        for query in questions(10_000, seed=5):
-            if dreaming.done():
-                break
-            during.append(await asked(query))
-            await asyncio.sleep(0.02)
-        await dreaming
+        # The embedder and clock of the settings, so that another process can open the store as well.
+        settings = Settings(home=folder, clock=iso(NOW), dream="manual")
+        workspace = await Workspace.open(settings, clock=clock_from(iso(NOW)), folder=Path(folder))
+        await workspace.warm()
+        await fill(workspace, [replace(memory, embedder=workspace.embedder.stamp) for memory in memories(size)])
+        for query in questions(30):
+            await _asked(workspace, query)
+        print(f"recall at {size:,} memories, p50 and p95:")
+        for name, dream in (("apart, as a server does", consolidate_apart), ("in this process", consolidate)):
+            alone = await _asked_until(workspace, questions(100, seed=4))
+            dreaming = asyncio.create_task(dream(workspace, dry_run=True))
+            during = await _asked_until(workspace, questions(10_000, seed=5), dreaming)
+            await dreaming
+            ratio = statistics.median(during) / statistics.median(alone)
+            print(
+                f"  {name}: {_shown(alone)} alone, {_shown(during)} over {len(during)} while it dreams: "
+                f"{ratio:.2f} × (aim: < 2 ×)"
+            )
         await workspace.close()
-    quiet, busy = statistics.median(alone), statistics.median(during)
-    print(
-        f"recall at {size:,}, alone: p50 {quiet:.1f} ms; while dreaming: p50 {busy:.1f} ms over {len(during)} asked"
-    )
-    print(f"that is {busy / quiet:.2f} × (aim: < 2 ×); p95 {sorted(during)[int(len(during) * 0.95)]:.1f} ms")
+
+
+async def _asked_until(
+    workspace: Workspace, queries: Sequence[str], dreaming: "asyncio.Task[Consolidated] | None" = None
+) -> list[float]:
+    times = []
+    for query in queries:
+        if dreaming is not None and dreaming.done():
+            break
+        times.append(await _asked(workspace, query))
+        await asyncio.sleep(_BETWEEN_QUESTIONS)
+    return times
+
+
+async def _asked(workspace: Workspace, query: str) -> float:
+    began = time.perf_counter()
+    await recall(workspace, Request(query=query, project="project-1"))
+    return (time.perf_counter() - began) * 1000
+
+
+def _shown(times: Sequence[float]) -> str:
+    return f"{statistics.median(times):.1f} and {sorted(times)[int(len(times) * 0.95)]:.1f} ms"
 
 
 def graph(size: int) -> None:
@@ -234,6 +263,32 @@ def merge(data: Path) -> None:
         print(f"{name}: fused {fused} of {len(chosen)} ({fused / len(chosen):.1%})")
 
 
+async def after(data: Path) -> None:
+    """Print how well recall answers questions about conversations, before and after a night."""
+    import recall as conversations
+
+    for name in ("locomo-dev", "beam-dev"):
+        path = data / f"{name}.json"
+        if not path.exists():
+            print(f"{path} is not there; give --data.")
+            continue
+        scores = conversations.Score(), conversations.Score()
+        for store in json.loads(path.read_text("utf-8"))["stores"]:
+            asked = [question for question in store["questions"] if conversations._counts(question)]
+            with tempfile.TemporaryDirectory() as folder:
+                await conversations._import(folder, store["items"])
+                workspace = await conversations._opened(folder)
+                for score in scores:
+                    for question in asked:
+                        score.count(question, await conversations._recalled(workspace, question["query"]))
+                    await consolidate(workspace)
+                await workspace.close()
+        for metric in ("frac@10", "any@5", "all@5", "updated first"):
+            before, later = (score.percent(metric) for score in scores)
+            if before is not None and later is not None:
+                print(f"{name}, {metric}: {before:.2f} before the night, {later:.2f} after it")
+
+
 def main() -> int:
     """Measure what was asked for and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -251,6 +306,8 @@ def main() -> int:
         graph(min(sizes))
     if "merge" in chosen:
         merge(given.data)
+    if "after" in chosen:
+        asyncio.run(after(given.data))
     return 0
 
 

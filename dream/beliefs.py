@@ -4,8 +4,8 @@ Evidence is what the code on disk says, and newer memories on the same subject t
 negation or value. A belief it speaks against becomes `challenged` and less sure, and a question is queued; importance
 as set is not touched. A belief that the code bears out is confirmed, and rests until it is due again.
 
-An amount that a text quite unlike it states anew is only asked about: on conversations most such finds were two
-things of one kind, and doubting them cost recall (docs/decisions/0019).
+An amount that a text quite unlike it states anew is doubted if nothing else can be meant, and else only asked about:
+on conversations most such finds were two things of one kind, and doubting them cost recall (docs/decisions/0019).
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from reverie.dream.clash import clashes
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
+from reverie.dream.refusals import is_refused
 from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
 from reverie.dream.updates import Update, updates_in
 from reverie.lifecycle.doubt import doubted_because_of
@@ -81,11 +82,18 @@ def _probed(
     check = snapshot.checks.get(belief.id)
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
+    undone: Deed | None = None
     for newer, reasons in _against(place, belief, update, snapshot) if may_ask else ():
-        anew = update is not None and newer is update.newer
-        deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge, stated_anew=anew)
-        if deed is not None:
+        unsure = (
+            update is not None and newer is update.newer and not (update.is_sure and belief.layer in _BELIEF_LAYERS)
+        )
+        deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge, unsure=unsure)
+        if deed is not None and is_refused(deed, snapshot.refused, snapshot.by_id):
+            undone = deed  # somebody took this back; another memory may still speak against the belief
+        elif deed is not None:
             return deed
+    if undone is not None:
+        return undone
     if check is not None and check.checked.freshness == "verified" and is_due(belief, snapshot.now):
         return _confirmed(belief, check.receipt)
     return None
@@ -122,7 +130,7 @@ def _challenged(
     snapshot: Snapshot,
     judge: Judge,
     *,
-    stated_anew: bool = False,
+    unsure: bool = False,
 ) -> Deed | None:
     ids = (belief.id, *(memory.id for memory in newer))
     about = () if newer else (belief.id, *evidence)
@@ -141,7 +149,7 @@ def _challenged(
     if verdict == "holds":
         return Deed(summary="held against evidence", questions=(question,))
     less_trusted = any(memory.trust < belief.trust for memory in newer)
-    if (less_trusted or stated_anew) and verdict is None:  # worth a question, not a doubt
+    if (less_trusted or unsure) and verdict is None:  # worth a question, not a doubt
         return Deed(summary="asked about a belief", questions=(question,))
     # Without the other's words, which may be purged one day.
     reason = doubted_because_of(newer[0].id) if newer else f"challenged: {evidence[0]}"

@@ -1,6 +1,7 @@
 """One night: read once, think, settle, write one batch, report. One at a time across all processes."""
 
 import asyncio
+import gc
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import Deed, Refusal, StepName
 from reverie.dream.planning import Plan, Thinking, by_step
 from reverie.dream.prune import KEEP_LOGS_FOR
+from reverie.dream.refusals import refused_by, refused_by_restoring
 from reverie.dream.snapshot import Snapshot, Vectors, in_order
 from reverie.dream.steps import STEPS
 from reverie.dream.undoing import take_back, withdraw_questions
@@ -109,30 +111,51 @@ async def dream(
     steps: Sequence[StepName] = tuple(STEPS),
     project: str = "",
     dry_run: bool = False,
+    unless_since: datetime | None = None,
     tell: Tell = say_nothing,
 ) -> Told:
-    """Run one night, or only plan it.
+    """Run one night, or only plan it; none if there was one since the given moment.
 
     Cancelled while it reads or thinks, it leaves the store as it was. Once it has begun to write it finishes.
 
     Raises:
-        StoreBusy: if another session is dreaming.
+        StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written; the next night takes back what was half written.
     """
     async with alone(dreamer.store):
+        if unless_since is not None:
+            await _refuse_another(dreamer.store, unless_since)
         with _letting_others_through():
             return await _dreamt(dreamer, now, steps, project, tell, dry_run=dry_run)
 
 
+async def _refuse_another(store: MemoryStore, since: datetime) -> None:
+    """Let a night pass only if there was none since: two sessions may find at once that one is due.
+
+    Raises:
+        StoreBusy: if there was.
+    """
+    nights = await Nights(store.database.table("dreams")).all()
+    if any(night.started_at > since for night in nights if night.status != "rolled back"):
+        raise StoreBusy("Another session has dreamt on this store meanwhile; the next dream is due in a day.")
+
+
 @contextmanager
 def _letting_others_through() -> Iterator[None]:
-    """Let a recall of the same process have its turn sooner: thinking is one thread of plain Python for minutes."""
-    before = sys.getswitchinterval()
+    """Let a recall of the same process have its turn sooner: thinking is one thread of plain Python for minutes.
+
+    Nor is garbage looked for meanwhile: a million parts of a snapshot are none, and looking through them all again
+    and again is what grows faster than the store.
+    """
+    before, collecting = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(_TURN_SECONDS)
+    gc.disable()
     try:
         yield
     finally:
         sys.setswitchinterval(before)
+        if collecting:
+            gc.enable()
 
 
 async def _dreamt(
@@ -167,6 +190,7 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
     asked = await Questions(store.database.table("questions")).all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, dreamer.evidence, memories)
+    nights = await Nights(store.database.table("dreams")).all()
     snapshot = Snapshot(
         now=now,
         memories=in_order(memories),
@@ -179,15 +203,15 @@ async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
         demoted=frozenset(await _demoted(store, memories, now)),
         checks=checks,
         restored=await _restored(store, memories, checks),
+        refused=refused_by(nights) | refused_by_restoring(await store.journal.with_action("restored")),
         old_accesses=accesses,
         old_events=events,
     )
-    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == await _last_morning(store))
+    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_morning(nights))
 
 
-async def _last_morning(store: MemoryStore) -> str | None:
+def _last_morning(nights: Sequence[Night]) -> str | None:
     """Return how the last whole night left the memories, if it was not undone."""
-    nights = await Nights(store.database.table("dreams")).all()
     last = next((night for night in nights if night.status != "rolled back"), None)
     return None if last is None or last.status != "done" else last.report.get("morning")
 

@@ -105,7 +105,7 @@ class StepPlan:
 
 def question_id(kind: QuestionKind, memory_ids: tuple[str, ...], about: tuple[str, ...] = ()) -> str:
     """Name a question by what it is about: its subject if it has one, or else the memories themselves."""
-    return "q" + _hashed((kind, *(about or sorted(memory_ids))), 15)
+    return "q" + hashed((kind, *(about or sorted(memory_ids))), 15)
 
 
 def dreamt_id(now: datetime, *ground: str) -> str:
@@ -114,10 +114,11 @@ def dreamt_id(now: datetime, *ground: str) -> str:
     The ids of one night lie within a second of it, and sort with those that were made awake.
     """
     spread = int(hashlib.sha256("\0".join(ground).encode()).hexdigest(), 16) % _SPREAD_MS
-    return _written(int(now.timestamp() * 1000) + spread, 9) + _hashed(ground, 7)
+    return _written(int(now.timestamp() * 1000) + spread, 9) + hashed(ground, 7)
 
 
-def _hashed(parts: tuple[str, ...], digits: int) -> str:
+def hashed(parts: tuple[str, ...], digits: int) -> str:
+    """Return a short name for some texts, always the same."""
     return _written(int(hashlib.sha256("\0".join(parts).encode()).hexdigest(), 16), digits)
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from reverie.dream.plan import question_id
+from reverie.dream.refusals import refused_changes
 from reverie.errors import InvalidInput
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES
 from reverie.memory import Layer, Memory
@@ -51,6 +52,8 @@ async def undo_night(store: MemoryStore, given: str, *, actor: str, at: datetime
         raise InvalidInput(
             "dream_id", f"the events of {night.id} are no longer kept", "Restore memories by their ids."
         )
+    refused = refused_changes(events, await _present(store, list({event.memory_id for event in events})))
+    night = replace(night, report={**night.report, "refused": refused})
     await nights.write(replace(night, status="undoing"))
     undone = await take_back(store, night.id, events, actor=actor, at=at)
     await withdraw_questions(store, list(night.report.get("questions", ())))

@@ -61,6 +61,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _LOOK_BACK = 8
+_WORDS_KEPT = 1 << 15  # a few thousand words make up most of any store
 _GROUPED: Final = re.compile(r"[-+]?\d{1,3}(?:[,_]\d{3})+")
 _FILE: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{1,4}")
 _IDENTIFIER: Final = re.compile(r".*(?:[a-z][A-Z]|\d|_|::|\w\.\w|[#+]$).*")
@@ -138,6 +139,7 @@ def _path(shown: str) -> Token:
     return Token(kind, form.rstrip("/") or "/", bare)
 
 
+@lru_cache(maxsize=_WORDS_KEPT)
 def _word(shown: str, *, starts: bool) -> Token:
     form = shown.casefold()
     if form in NEGATIONS:

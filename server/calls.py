@@ -7,6 +7,7 @@ that just began are waited for.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from reverie.server.apart import consolidate_apart as consolidate
 from reverie.tools import forget, recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.index_codebase import index_codebase

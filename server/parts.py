@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from reverie.errors import ReverieError
+from reverie.errors import ReverieError, StoreBusy
 from reverie.server.thrift import give_back_while_serving
 from reverie.settings import Settings
 
@@ -26,6 +26,9 @@ SECONDS_BETWEEN_SWEEPS = 300.0
 
 SECONDS_IDLE = 60.0
 """A server that has not been called for so long may dream."""
+
+SECONDS_AFTER_A_FAILURE = 3600.0
+"""A dream that failed will hardly succeed a minute later, and reads the whole store each time."""
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +106,7 @@ async def _behind_the_answers(workspace: "Workspace", idle_seconds: Callable[[],
     await workspace.warm()
     await asyncio.sleep(SECONDS_FOR_THE_FIRST_ANSWERS)
     await asyncio.gather(
-        _sweep_while_serving(workspace), _dream_while_serving(workspace, idle_seconds), give_back_while_serving()
+        _sweep_while_serving(workspace), dream_while_serving(workspace, idle_seconds), give_back_while_serving()
     )
 
 
@@ -119,18 +122,24 @@ async def _sweep_while_serving(workspace: "Workspace") -> None:
         await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)
 
 
-async def _dream_while_serving(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
+async def dream_while_serving(
+    workspace: "Workspace", idle_seconds: Callable[[], float], look_every: float = SECONDS_IDLE
+) -> None:
     """Dream once a day, when nobody has called for a while; other sessions on the store count as one with this."""
     while workspace.settings.dream == "auto":
-        await asyncio.sleep(SECONDS_IDLE)
+        await asyncio.sleep(look_every)
         if idle_seconds() < SECONDS_IDLE:
             continue
-        from reverie.tools.nightly import dream_if_due  # not needed before, and much to import
+        from reverie.server.apart import consolidate_apart  # not needed before, and much to import
+        from reverie.tools.nightly import dream_if_due
 
         try:
-            await dream_if_due(workspace)
+            await dream_if_due(workspace, consolidate_apart)
+        except StoreBusy as error:
+            log.info("The dream was left to another session: %s", error)
         except ReverieError as error:
             log.warning("The dream was put off: %s", error)
+            await asyncio.sleep(SECONDS_AFTER_A_FAILURE)
 
 
 def _failed(task: "asyncio.Task[Workspace]") -> bool:

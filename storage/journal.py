@@ -112,6 +112,10 @@ class Journal:
         """Return the events of one batch of changes, oldest first."""
         return await self._read_where("batch", batch)
 
+    async def with_action(self, action: str) -> list[Event]:
+        """Return every event of one kind, oldest first."""
+        return await self._read_where("action", action)
+
     async def changes_after(self, moment: datetime) -> list[Event]:
         """Return every change of a memory that was there before it, later than a moment, oldest first."""
         return await self._read(

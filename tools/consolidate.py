@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from reverie.dream.cycle import Dreamer, Tell, Told, dream, say_nothing
@@ -33,13 +34,14 @@ async def consolidate(
     steps: Sequence[str] = (),
     project: str = "",
     budget_cents: float = BUDGET_CENTS,
+    unless_since: datetime | None = None,
     tell: Tell = say_nothing,
 ) -> Consolidated:
-    """Run one dream over the store, or plan it and change nothing.
+    """Run one dream over the store, or plan it and change nothing; none if there was one since the given moment.
 
     Raises:
         InvalidInput: if an argument is wrong.
-        StoreBusy: if another session is dreaming.
+        StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written.
     """
     chosen = _chosen(steps)
@@ -56,7 +58,17 @@ async def consolidate(
         evidence=evidence_for(workspace),
     )
     try:
-        told = await _apart(dream(dreamer, workspace.now, steps=chosen, project=project, dry_run=dry_run, tell=tell))
+        told = await _apart(
+            dream(
+                dreamer,
+                workspace.now,
+                steps=chosen,
+                project=project,
+                dry_run=dry_run,
+                unless_since=unless_since,
+                tell=tell,
+            )
+        )
     finally:
         if model is not None:
             model.close()
@@ -68,6 +80,23 @@ async def consolidate(
 def evidence_for(workspace: Workspace) -> Evidence:
     """Return what looks at the code of this session's project: the one place where the two are connected."""
     return ProjectEvidence(workspace.evidence, workspace.here.project)
+
+
+def check_arguments(steps: Sequence[str], project: str, budget_cents: float) -> None:
+    """Refuse what a dream does not take, before anything is begun.
+
+    Raises:
+        InvalidInput: naming the argument.
+    """
+    _chosen(steps)
+    checked_label("project", project)
+    checked_number("budget_cents", budget_cents, 0.0, MOST_CENTS)
+
+
+async def until_written() -> None:
+    """Wait for dreams that were cancelled while they wrote: they finish what they have begun."""
+    if _under_way:
+        await asyncio.wait(_under_way)
 
 
 async def _apart(work: Any) -> Told:

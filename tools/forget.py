@@ -14,6 +14,7 @@ from reverie.storage.scope import RECALLED
 from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
 from reverie.tools.resolving import resolved
 from reverie.tools.results import Forgotten, Skipped
+from reverie.tools.traces import traces_of
 from reverie.tools.workspace import Workspace
 
 _LIVING = (*RECALLED, "quarantined")
@@ -70,28 +71,12 @@ async def _write(
     if going and not request.dry_run:
         if request.purge:
             await purge(workspace.store, going, actor="forget", at=now)
-            skipped += await _left_behind(workspace, going)
+            skipped += await traces_of(workspace.store, going)
         else:
             values = {"status": "expired", "expired_at": now, "status_reason": reason}
             await workspace.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
         workspace.upkeep.note_write()
     return Forgotten([memory.id for memory in going], skipped, request.dry_run)
-
-
-async def _left_behind(workspace: Workspace, gone: Sequence[Memory]) -> list[Skipped]:
-    """Name memories that may repeat what was purged: what it was revised from, and what was made from it."""
-    ids = {memory.id for memory in gone}
-    earlier = {parent for memory in gone for parent in memory.derived_from} - ids
-    made = {memory.id for memory in await workspace.store.find(has_any("derived_from", sorted(ids)))} - ids
-    replaced = await workspace.store.find(one_of("superseded_by", sorted(ids)))
-    earlier |= {memory.id for memory in replaced} - ids
-    return [
-        *(
-            Skipped(i, "an earlier version; purge it too if need be")
-            for i in await workspace.store.get(sorted(earlier))
-        ),
-        *(Skipped(i, "made from what was purged; purge it too if need be") for i in sorted(made)),
-    ]
 
 
 async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:

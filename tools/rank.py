@@ -4,7 +4,8 @@ relevance = 0.4 · pieces + 0.35 · vector + 0.25 · text, each brought to [0, 1
 score     = relevance · strength · freshness · trust · standing, factors that order near-equals and bury nothing:
             0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
             0.6 for what a dream wrote about others, 1.2 for what the user wants always or never done, 0.75 for what
-            is said by somebody else than is asked about. What is challenged stands behind its challenger.
+            is said by somebody else than is asked about. What challenges another
+            stands ahead of it.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
 were measured on three sets of conversations at once; see docs/decisions/0013.
@@ -37,7 +38,7 @@ TRUST_WEIGHT = 0.1
 ANOTHER_SPEAKER = 0.75
 """What somebody says whom the question does not ask about stands behind what the one it names says."""
 
-_JUST_BEHIND, _NEAR_EQUAL = 0.999, 0.8
+_JUST_AHEAD, _NEAR_ENOUGH = 1.001, 0.3
 _READ_PER_ROW = 3
 _LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION * ANOTHER_SPEAKER / STANDING_ORDER
 
@@ -146,14 +147,14 @@ def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], query: str, 
 
 
 def behind_their_challengers(found: Sequence[Ranked]) -> list[Ranked]:
-    """Put each challenged memory right behind the newer one against it, where both fit the question alike."""
+    """Put the newer memory right ahead of each one that it challenges: whoever asks for the old wants to know it."""
     scores = {one.memory.id: one.score for one in found}
-    placed = []
-    for one in found:
-        newer = scores.get(challenger_in(one.memory.status_reason) or "", one.score)
-        near = _NEAR_EQUAL * one.score <= newer < one.score  # one far below has little to do with the question
-        placed.append(replace(one, score=newer * _JUST_BEHIND) if near else one)
-    return in_order(placed)
+    for one in sorted(found, key=lambda ranked: ranked.memory.happened_at):  # a challenger may be challenged in turn
+        newer = challenger_in(one.memory.status_reason)
+        score = scores[one.memory.id]
+        if newer in scores and _NEAR_ENOUGH * score <= scores[newer] < score:  # far below: another matter
+            scores[newer] = score * _JUST_AHEAD
+    return in_order(replace(one, score=scores[one.memory.id]) for one in found)
 
 
 def in_order(found: Iterable[Ranked]) -> list[Ranked]:

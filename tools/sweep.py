@@ -1,8 +1,10 @@
 """Applying the rules of age and merit to the store."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from reverie.dream.refusals import key_of_change, refused_by
 from reverie.dream.sweep import SweepPlan, plan_sweep
 from reverie.lifecycle.archive import (
     ARCHIVE_AFTER_DAYS,
@@ -19,6 +21,7 @@ from reverie.lifecycle.tiers import LIFESPAN_SECONDS
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage import filters
 from reverie.storage.filters import Condition
+from reverie.storage.nights import Nights
 from reverie.tools.workspace import Workspace
 
 _LIFESPAN_DAYS = LIFESPAN_SECONDS / SECONDS_PER_DAY
@@ -60,7 +63,23 @@ async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:
         {layer: _worth_a_look(layer, now, any_tier=any_tier) for layer in LAYERS}
     )
     plan = plan_sweep(memories, now, workspace.settings.retention, workspace.settings.tier)
-    return await heeding_demotions(workspace, plan)
+    return await _heeding_refusals(workspace, await heeding_demotions(workspace, plan))
+
+
+async def _heeding_refusals(workspace: Workspace, plan: SweepPlan) -> SweepPlan:
+    """Return the plan without what somebody took back by undoing a dream, while nothing has changed since."""
+    if plan.is_empty:
+        return plan
+    refused = refused_by(await Nights(workspace.store.database.table("dreams")).all())
+
+    def stands(memory: Memory, values: Mapping[str, str]) -> bool:
+        return key_of_change(memory.id, values, memory.access_count) not in refused
+
+    return replace(
+        plan,
+        let_go=tuple(one for one in plan.let_go if stands(one[0], {"status": "expired"})),
+        moves=tuple(one for one in plan.moves if stands(one[0], {"layer": one[1].to})),
+    )
 
 
 async def heeding_demotions(workspace: Workspace, plan: SweepPlan) -> SweepPlan:

@@ -37,6 +37,7 @@ class Workspace:
     upkeep: Upkeep
     here: ProjectIdentity
     evidence: Evidence
+    folder: Path
     embedder_fault: str | None = None  # why the embedder could not be warmed
     served: Served = field(default_factory=Served)  # what this session was shown
 
@@ -68,7 +69,7 @@ class Workspace:
         )
         upkeep = Upkeep(store.database, store.journal)
         accesses = AccessRecorder(store, upkeep.note_write)
-        return cls(settings, clock, embedder, store, accesses, upkeep, here, Evidence(here, folder))
+        return cls(settings, clock, embedder, store, accesses, upkeep, here, Evidence(here, folder), folder)
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""

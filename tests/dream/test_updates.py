@@ -2,7 +2,7 @@
 
 import pytest
 
-from reverie.lifecycle.quantities import amounts_in
+from reverie.lifecycle.quantities import amounts_in, surely_restated
 from tests.dream.conftest import a_memory, planned
 
 
@@ -61,3 +61,48 @@ def test_an_amount_has_a_value_a_unit_and_what_it_is_about() -> None:
     [amount] = amounts_in("The exporter now gives up after 45 seconds")
     assert (amount.value, amount.unit, amount.is_news) == ("45", "second", True)
     assert {"exporter", "giv", "second"} <= amount.context
+
+
+def test_an_amount_that_can_only_be_an_update_is_doubted_and_asked_about() -> None:
+    old = a_memory(1, "The reading challenge of the winter has a goal of 10 books by March")
+    new = a_memory(2, "I have extended the goal of the winter reading challenge to 12 books by March")
+    [deed] = planned([old, new], "beliefs").deeds
+    assert [(change.memory_id, change.values["status"]) for change in deed.changes] == [("m0001", "challenged")]
+    assert [question.memory_ids for question in deed.questions] == [("m0001", "m0002")]
+
+
+def test_the_latest_of_several_sure_updates_is_held_against_the_oldest() -> None:
+    texts = (
+        "The reading challenge of the winter has a goal of 10 books by March",
+        "I have extended the goal of the winter reading challenge to 12 books by March",
+        "I have extended the goal of the winter reading challenge to 15 books by March",
+    )
+    plan = planned([a_memory(number, text) for number, text in enumerate(texts, 1)], "beliefs")
+    held = {deed.changes[0].memory_id: deed.questions[0].memory_ids[1] for deed in plan.deeds}
+    assert held == {"m0001": "m0003", "m0002": "m0003"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sure"),
+    [
+        (
+            "The grocery budget is $500 monthly, up from $400",
+            "The grocery budget was increased to $550 monthly",
+            True,
+        ),
+        ("The quiz score stands at 90%", "The quiz score improved from 78% to 88%", False),
+        ("The quiz score stands at 78%", "The quiz score improved from 78% to 88%", True),
+        ("My weekly word goal is 3,600 words", "My weekly word goal grew, now from 1,200 to 1,500 words", False),
+        ("The triangle has sides of 7 cm and 24 cm", "The triangle side is now 9 cm", False),
+        ("The editor reduced passive voice by 25%", "The editor now reduced passive voice by 35%", False),
+        ("The boxed set of books cost $25", "I recently bought a boxed set of books for $55", False),
+        ("The exporter waits 30 seconds", "The exporter was changed, and the exporter waits 45 seconds", False),
+    ],
+)
+def test_nothing_else_can_be_meant(old: str, new: str, sure: bool) -> None:
+    olds, news = amounts_in(old), amounts_in(new)
+    assert any(surely_restated(one, other, olds, news) for one in olds for other in news) is sure
+
+
+def test_code_in_a_text_states_nothing() -> None:
+    assert amounts_in("Look:\n```\nretry(5 times)\n```\nIt broke") == ()

@@ -5,10 +5,12 @@ import pytest
 
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.lifecycle.access import after_access
+from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import Request, forget
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered, Skipped
+from reverie.tools.revise import revise
 from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -131,3 +133,22 @@ async def test_what_was_forgotten_can_be_brought_back_whole(workspace: Workspace
     assert answer.restored == [kept.id]
     # Whole, and recalled once: bringing a memory back is a use of it.
     assert await workspace.store.resolve(kept.id) == after_access(before, workspace.now, workspace.store.session)
+
+
+async def test_a_purge_names_what_may_still_say_the_same(workspace: Workspace, keep: Keep) -> None:
+    text = "The backup of the billing database runs nightly on the second replica"
+    older = await keep(text, layer="semantic")
+    newer = await keep(text + "!", layer="semantic")
+    elsewhere = await keep(text, layer="semantic", project="elsewhere")
+    await consolidate(workspace, steps=["dedupe"])
+    assert (await workspace.store.resolve(older.id)).superseded_by == newer.id
+    first = await revise(workspace, newer.id, "The backup runs on the third replica", "")
+    second = await revise(workspace, first.id, "The backup runs on the fourth replica", "")
+    answer = await forget(workspace, Request(ids=[older.id], purge=True))
+    assert {one.id: one.reason.partition(";")[0] for one in answer.skipped} == {
+        newer.id: "took its place, and may say the same",
+        elsewhere.id: "a copy, word for word",
+    }
+    answer = await forget(workspace, Request(ids=[newer.id], purge=True))
+    assert {one.id for one in answer.skipped} == {first.id, second.id}
+    assert {one.reason for one in answer.skipped} == {"made from what was purged; purge it too if need be"}

@@ -81,7 +81,8 @@ def test_what_a_dream_quotes_and_what_is_in_doubt_stand_behind_what_they_are_abo
     glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in memories]
     found = {one.memory.id: one.score for one in ranked(glimpses, parts, "Where does it listen?", NOW)}
     assert found["card"] / found["m0001"] == pytest.approx(0.6)
-    assert found["doubted"] == pytest.approx(found["m0002"] * 0.999)
+    assert found["m0002"] == pytest.approx(found["doubted"] * 1.001)
+    assert found["doubted"] == found["m0001"]
     assert found["alone"] == found["m0001"]
     assert found["merged"] == found["m0001"]
 
@@ -94,3 +95,23 @@ def test_what_somebody_else_says_than_is_asked_about_counts_three_quarters() -> 
     assert [(one.memory.id, one.standing) for one in found] == [(hers.id, 1.0), (his.id, 0.75)]
     assert found[0].score / found[1].score == pytest.approx(0.8 / 0.75, rel=0.02)  # he spoke a day later
     assert ranked(glimpses, parts, "Who paints?", NOW)[0].memory == his
+
+
+def test_the_newest_word_stands_ahead_of_all_that_were_challenged_before_it() -> None:
+    newest = a_memory(3, "The Exporter listens on port 9999")
+    newer = a_memory(2, "The Exporter listens on port 9090")
+    oldest = a_memory(1, "The Exporter listens on port 8080")
+    newer = replace(newer, status="challenged", status_reason=doubted_because_of(newest.id))
+    oldest = replace(oldest, status="challenged", status_reason=doubted_because_of(newer.id))
+    glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in (oldest, newest, newer)]
+    parts = {oldest.id: Parts(1.0, 1.0), newer.id: Parts(0.9, 0.9), newest.id: Parts(0.5, 0.5)}
+    assert [one.memory.id for one in ranked(glimpses, parts, "Which port?", NOW)] == [newest.id, newer.id, oldest.id]
+
+
+def test_a_challenger_that_has_nothing_to_do_with_the_question_is_left_where_it_is() -> None:
+    newer = a_memory(2, "The Exporter listens on port 9090")
+    older = a_memory(1, "The Exporter listens on port 8080")
+    older = replace(older, status="challenged", status_reason=doubted_because_of(newer.id))
+    glimpses = [Glimpse(memory, np.zeros(1, np.float32)) for memory in (older, newer)]
+    parts = {older.id: Parts(1.0, 1.0), newer.id: Parts(0.2, 0.2)}
+    assert [one.memory.id for one in ranked(glimpses, parts, "Which port?", NOW)] == [older.id, newer.id]

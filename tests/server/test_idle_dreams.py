@@ -1,0 +1,153 @@
+"""Dreaming by itself (REVERIE_DREAM=auto): once a day, when nobody asks anything, one session for all."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.errors import StoreBusy
+from reverie.server.parts import SECONDS_IDLE, dream_while_serving
+from reverie.tools.consolidate import consolidate
+from reverie.tools.dreams import dreams
+from reverie.tools.nightly import dream_if_due
+from reverie.tools.remember import Request, remember
+from reverie.tools.workspace import Workspace
+
+pytestmark = [pytest.mark.anyio, pytest.mark.rule("000-nightly")]
+
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
+TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
+
+
+async def looked(*sessions: Workspace, idle_for: float = SECONDS_IDLE) -> None:
+    """Let each session look three times whether a dream is due; one that was told not to look ends at once."""
+    await asyncio.gather(*(_looked(session, idle_for) for session in sessions))
+
+
+async def _looked(session: Workspace, idle_for: float) -> None:
+    looks = 0
+    enough = asyncio.Event()
+
+    def idle_seconds() -> float:
+        nonlocal looks
+        looks += 1
+        if looks > 3:  # the third look is over, dream and all
+            enough.set()
+            return 0.0
+        return idle_for
+
+    watching = asyncio.create_task(dream_while_serving(session, idle_seconds, look_every=0.001))
+    seen = asyncio.create_task(enough.wait())
+    await asyncio.wait({watching, seen}, return_when=asyncio.FIRST_COMPLETED)
+    if watching.done():
+        watching.result()
+    for task in (watching, seen):
+        task.cancel()
+    await asyncio.gather(watching, seen, return_exceptions=True)
+
+
+async def test_the_first_dream_is_due_a_day_after_the_store_was_begun(workspace: Workspace, clock: Any) -> None:
+    clock.advance(hours=23, minutes=59)
+    assert await dream_if_due(workspace) is None
+    clock.advance(minutes=1)
+    assert await dream_if_due(workspace) is not None
+    assert await dream_if_due(workspace) is None
+
+
+async def test_the_next_is_due_a_day_after_the_last_whoever_asked_for_that(workspace: Workspace, clock: Any) -> None:
+    clock.advance(hours=20)
+    await consolidate(workspace)
+    clock.advance(hours=20)
+    assert await dream_if_due(workspace) is None
+    clock.advance(hours=4)
+    assert await dream_if_due(workspace) is not None
+
+
+async def test_an_idle_session_dreams_when_a_day_has_passed(workspace: Workspace, clock: Any) -> None:
+    for mark in ("", "!"):
+        await remember(workspace, Request(content=TEXT + mark, layer="semantic"))
+    await looked(workspace)
+    assert await dreams(workspace) == []
+    clock.advance(days=1)
+    await looked(workspace)
+    assert [night.summary for night in await dreams(workspace)] == ["said again"]
+    clock.advance(days=1)
+    await looked(workspace)
+    assert [night.summary for night in await dreams(workspace)] == ["nothing to do", "said again"]
+
+
+async def test_a_session_that_is_asked_things_does_not(workspace: Workspace, clock: Any) -> None:
+    clock.advance(days=3)
+    await looked(workspace, idle_for=SECONDS_IDLE - 1)
+    assert await dreams(workspace) == []
+
+
+async def test_nor_does_one_that_was_told_to_leave_it(open_workspace: OpenWorkspace, clock: Any) -> None:
+    manual = await open_workspace(dream="manual")
+    clock.advance(days=3)
+    await looked(manual)
+    assert await dreams(manual) == []
+
+
+async def test_two_sessions_dream_once(open_workspace: OpenWorkspace, clock: Any) -> None:
+    sessions = [await open_workspace() for _ in range(2)]
+    clock.advance(days=1)
+    await looked(*sessions)
+    assert len(await dreams(sessions[0])) == 1
+
+
+async def test_of_two_that_found_a_dream_due_the_later_leaves_it(open_workspace: OpenWorkspace, clock: Any) -> None:
+    first, second = await open_workspace(), await open_workspace()
+    clock.advance(days=1)
+
+    async def after_the_other(workspace: Workspace, **arguments: Any) -> Any:
+        await dream_if_due(first)
+        return await consolidate(workspace, **arguments)
+
+    with pytest.raises(StoreBusy, match="has dreamt on this store meanwhile"):
+        await dream_if_due(second, after_the_other)
+    assert len(await dreams(first)) == 1
+
+
+LOOK = """
+import asyncio, sys
+from pathlib import Path
+from reverie.server.parts import SECONDS_IDLE, dream_while_serving, load_tools
+load_tools()
+from reverie.settings import load_settings
+from reverie.tools.workspace import Workspace
+from reverie.tools.dreams import dreams
+
+async def main():
+    session = await Workspace.open(load_settings(), folder=Path.cwd())
+    watching = asyncio.create_task(dream_while_serving(session, lambda: SECONDS_IDLE, look_every=0.0))
+    async with asyncio.timeout(60):
+        while not await dreams(session):
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.5)
+    watching.cancel()
+    await session.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_two_processes_dream_once_by_a_clock_that_was_moved_on(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
+    environment |= {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests"}
+    begun = [sys.executable, "-m", "reverie", "remember", TEXT, "--json"]
+    await asyncio.to_thread(subprocess.run, begun, env=environment, check=True, capture_output=True)
+    moved_on = environment | {"REVERIE_CLOCK": "+1d"}
+    processes = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", LOOK, env=moved_on, cwd=tmp_path) for _ in range(2)
+    ]
+    assert [await process.wait() for process in processes] == [0, 0]
+    listed = [sys.executable, "-m", "reverie", "dreams", "--json"]
+    told = await asyncio.to_thread(subprocess.run, listed, env=environment, check=True, capture_output=True)
+    assert [night["status"] for night in json.loads(told.stdout)] == ["done"]
