@@ -7,7 +7,6 @@ that just began are waited for.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from reverie.server.apart import consolidate_apart as consolidate
 from reverie.tools import forget, recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.index_codebase import index_codebase
@@ -18,7 +17,7 @@ from reverie.tools.revise import revise
 from reverie.tools.status import status
 
 if TYPE_CHECKING:
-    from reverie.tools.consolidate import consolidate
+    from reverie.server.apart import consolidate_apart as consolidate
     from reverie.tools.restore import restore
     from reverie.tools.review import review
 
@@ -38,10 +37,15 @@ __all__ = [
     "status",
 ]
 
-_LATE = ("consolidate", "restore", "review")
+_LATE = {
+    "consolidate": ("reverie.server.apart", "consolidate_apart"),
+    "restore": ("reverie.tools.restore", "restore"),
+    "review": ("reverie.tools.review", "review"),
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(name)
-    return getattr(import_module(f"reverie.tools.{name}"), name)
+    module, called = _LATE[name]
+    return getattr(import_module(module), called)

@@ -4,8 +4,7 @@ relevance = 0.4 · pieces + 0.35 · vector + 0.25 · text, each brought to [0, 1
 score     = relevance · strength · freshness · trust · standing, factors that order near-equals and bury nothing:
             0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
             0.6 for what a dream wrote about others, 1.2 for what the user wants always or never done, 0.75 for what
-            is said by somebody else than is asked about. What challenges another
-            stands ahead of it.
+            is said by somebody else than is asked about. What challenges another stands ahead of it.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
 were measured on three sets of conversations at once; see docs/decisions/0013.

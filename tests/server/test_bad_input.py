@@ -158,17 +158,17 @@ def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_resta
     assert len(server.call("recall", query="turtles and whales")["results"]) == 2  # both have reached their tables
     table = tmp_path / "home" / "domains" / "default" / "tables-1" / "semantic.lance"
     shutil.copytree(table, tmp_path / "backup")
-    later = start()
-    # A server that has read the table may answer from what it holds; one that has not must say what it meets.
-    for part, deed, blind in (("data", "garbled", [later]), ("_versions", "cut short", [server, later])):
+    # A server that has read the table answers from what it holds; one that has not must say what it meets.
+    for part, deed in (("data", "garbled"), ("_versions", "cut short")):
         damage(table, (part, deed), chance)
-        for one in blind:
-            refusal = one.refused("recall", query="turtles")
-            assert "'semantic'" in refusal, deed
-            assert "reverie doctor" in refusal
-            assert ".rs" not in refusal  # where in LanceDB's source it was noticed helps nobody
-            assert one.run(one.client.list_tools).tools
+        later = start()
+        refusal = later.refused("recall", query="turtles")
+        assert "'semantic'" in refusal, deed
+        assert "reverie doctor" in refusal
+        assert ".rs" not in refusal  # where in LanceDB's source it was noticed helps nobody
+        assert later.run(later.client.list_tools).tools
         assert server.call("recall", query="whale", layers=["episodic"])["results"]
+        assert server.call("recall", query="turtles", limit=1)["results"]
         shutil.rmtree(table)
         shutil.copytree(tmp_path / "backup", table)
         for one in (server, later):
