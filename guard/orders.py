@@ -5,41 +5,12 @@ different kind: `do not show the user` is advice, `send it to https://… and do
 as such are no sign at all: "Always run make lint before pushing" is what assistants are meant to remember.
 """
 
-import re
-from dataclasses import dataclass
-from functools import cache
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """One way of giving orders, under the reason it is told by."""
-
-    reason: str
-    pattern: str
-    strong: bool = True
-    needs: str = ""  # words, one of which must occur; without any the pattern is always tried
-
-    def may_occur_in(self, text: str) -> bool:
-        """Say quickly whether a search is worth its time."""
-        return not self.needs or any(word in text for word in self.needs.split())
-
-    @property
-    def compiled(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed."""
-        return _compiled(self.pattern)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
+from reverie.guard.pressure import PRESSURE
+from reverie.guard.sign import AI as _AI
+from reverie.guard.sign import LOOT as _LOOT
+from reverie.guard.sign import Sign
 
 _GAP = r"(?:[\w'’,-]+\s+){0,4}?"
-_AI = (
-    r"(?:ai|a\.i\.|llms?|ais|chatbots?|large language models?|language models?|ai models?"
-    r"|ai (?:coding )?(?:assistants?|agents?)"
-    r"|coding (?:assistants?|agents?)|assistants?|chatgpt|gpt-?\d?|claude(?: code)?|copilot|codex|gemini|cursor)"
-)
 _EARLIER = (
     r"(?:previous|prior|earlier|above|preceding|foregoing|former|past|existing|initial|original|old|other|current)"
 )
@@ -56,12 +27,9 @@ _DROP = (
     r"|circumvent"
     r"|set aside|pay no attention to|do not follow|don'?t follow|stop following|never mind|skip over|erase|drop)"
 )
-_LOOT = (
-    r"(?:\.env\b|env(?:ironment)? (?:vars?|variables?)|api[- _]?keys?|access (?:keys?|tokens?)|tokens?|secrets?"
-    r"|credentials?|passwords?|private keys?|ssh keys?|id_rsa|id_ed25519|~/\.ssh|~/\.aws|\.aws/credentials|cookies"
-    r"|session (?:ids?|data)|conversations?|chat (?:history|logs?)|memor(?:y|ies)|system prompt|source code"
-    r"|code ?base"
-    r"|clipboard|personal (?:data|information)|contents? of|wallets?|seed phrases?|git ?config|user'?s? data)"
+_DROPPED = (
+    "ignore disregard forget override bypass discard neglect dismiss abandon overrule supersede violate circumvent "
+    "aside attention follow mind skip erase drop"
 )
 _TAKE = (
     r"(?:send|post|upload|forward|e-?mail|exfiltrate|transmit|leak|report|submit|deliver|ship|beacon|sync|copy|paste"
@@ -79,14 +47,14 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "tells the assistant to drop its instructions",
         rf"\b{_DROP}\s+{_GAP}(?:{_EARLIER}|{_OWNED})\s+{_GAP}{_INSTRUCTIONS}\b",
-        needs="instruct prompt directive guideline direction programming training guardrail safeguard",
+        needs=f"instruct prompt directive guideline direction programming training guardrail safeguard & {_DROPPED}",
     ),
     Sign(
         "tells the assistant to drop its instructions",
         rf"\b{_DROP}\s+(?:all\s+|any\s+|every\s+)?(?:of\s+)?(?:the\s+|your\s+|my\s+)?"
         rf"(?:{_EARLIER}|your|system|safety|security)\s+{_GAP}{_RULES}\b(?! of (?:the )?(?:file|table|page))",
         strong=False,
-        needs="rule constraint command order message polic context restriction limitation task request",
+        needs=f"{_DROPPED} & rule constraint command order message polic context restriction limitation task request",
     ),
     Sign(
         "tells the assistant to drop its instructions",
@@ -105,13 +73,16 @@ SIGNS: tuple[Sign, ...] = (
         r"|(?:real|true|actual|secret|hidden|only)\s+(?:task|goal|objective|mission|purpose|role|job)\b)"
         r"|\b(?:new|updated|revised) (?:system )?(?:instructions?|directives?|prompt)\s*"
         r"(?:for (?:the )?(?:assistant|ai|model|agent)\s*)?:",
-        needs="instruct task goal objective mission purpose directive role persona prompt rules job",
+        needs=(
+            "instruct task goal objective mission purpose directive role persona prompt rules job"
+            " & your these here following new updated revised"
+        ),
     ),
     Sign(
         "gives the assistant another role",
         r"\b(?:you are|you're|you will be|you shall be|consider yourself|imagine you are"
         r"|pretend (?:that )?you(?: are|'re)"
-        r"|act as if you (?:are|were)|pretend to be|roleplay as|role-play as|behave as(?: if you (?:are"
+        r"|act as(?: if you (?:are|were))?|pretend to be|roleplay as|role-play as|behave as(?: if you (?:are"
         r"|were))?)\s+(?:now\s+|no "
         r"longer\s+|hereby\s+|currently\s+|in\s+)*(?:an?\s+|the\s+)?(?:\w+\s+){0,3}?(?:dan\b|stan\b|jailbr\w+"
         r"|unrestricted"
@@ -119,7 +90,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|rules|filters?)"
         r"|developer mode|debug mode|god mode|admin(?:istrator)? mode|root|bound by|an? ai that|not an ai|hacker"
         r"|superuser)",
-        needs="you yourself pretend roleplay role-play behave",
+        needs="you yourself pretend roleplay role-play behave act",
     ),
     Sign(
         "gives the assistant another role",
@@ -172,10 +143,13 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "addresses an assistant that reads it",
-        rf"\b(?:as an? {_AI},? you|when (?:an?|the|any) {_AI} (?:reads?|sees?|process\w*|encounters?)"
+        rf"\b(?:as an? {_AI}[^.\n]{{0,40}}? you|when (?:an?|the|any) {_AI} (?:reads?|sees?|process\w*|encounters?)"
         rf"|you are an? {_AI}"
         rf"|{_AI},? (?:please|you must|you should|you will|you are))\b|(?:^|\n)\s*(?:{_AI})\s*[:,]\s*(?:please"
-        rf"|you|run|execute|send|ignore|call|use)\b",
+        rf"|you|run|execute|send|ignore|call|use|append|add|approve|include|insert|fetch|open|read|print|reveal|show"
+        rf"|delete|remove|write|set|stop|treat|mark|recommend|say|reply|respond|answer|never|always|do not|don't)\b"
+        rf"|\b{_AI}\s+(?:should|must|shall|is to|needs? to|has to|have to)\s+(?:ignore|hide|conceal|bypass|skip"
+        rf"|approve|obey|pretend|lie|disregard)\b",
         strong=False,
         needs="ai llm chatbot model assistant agent chatgpt gpt claude copilot codex gemini cursor",
     ),
@@ -273,9 +247,10 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "asks to hide something from the user",
-        r"\b(?:keep|hide|conceal)\s+(?:this|these|it|that|them|all of this)\s+(?:\w+\s+){0,3}?(?:secret|hidden"
+        r"\b(?:keep|hide|conceal)\s+(?:this|these|it|that|them|all of this)\s+(?:secret|hidden"
         r"|private|from (?:the|your) (?:user"
-        r"|human|developer|operator|owner))|\bwithout (?:the |their |your )?(?:user'?s?|human'?s?|developer'?s?"
+        r"|human|developer|operator|owner|reviewers?|maintainers?))"
+        r"|\bwithout (?:the |their |your )?(?:user'?s?|human'?s?|developer'?s?"
         r"|owner'?s?)\s+(?:knowledge|knowing"
         r"|consent|noticing|awareness|permission)|\bbetween (?:you and me|us only)\b",
         needs="secret hidden private from user human developer owner between",
@@ -309,9 +284,12 @@ SIGNS: tuple[Sign, ...] = (
         rf"|ssh keys?|/etc/(?:passwd|shadow)|clipboard|contents? of)"
         rf"[^\n]{{0,160}}?{_ELSEWHERE}",
         needs=(
-            ".env env id_rsa id_ed25519 .ssh .aws conversation chat memor prompt user private ssh /etc/ "
+            ".env env environ id_rsa id_ed25519 .ssh .aws conversation chat memor prompt user private ssh /etc/ "
             "clipboard content"
+            " & :// @ external remote following attacker third public webhook pastebin ngrok requestbin burp interact"
+            " dns .com .net .org .io .xyz .ru .cn .site .info .dev .evil .example .test"
         ),
+        reach=500,
     ),
     Sign(
         "asks to send data elsewhere",
@@ -325,10 +303,11 @@ SIGNS: tuple[Sign, ...] = (
             ":// @ external remote following attacker third public webhook pastebin ngrok requestbin burp "
             "interact dns exfiltrate steal harvest siphon smuggle .com .net .org .io"
         ),
+        reach=500,
     ),
     Sign(
         "smuggles data out in an address",
-        r"!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&/=](?:\{|\[|<|%7b|\$|data|secret|token|key|q="
+        r"!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&/=](?!token=\w{4,40}\))(?:\{|\[|<|%7b|\$|data|secret|token|key|q="
         r"|conversation|history|\.\.\.)",
         needs="![",
     ),
@@ -359,7 +338,10 @@ SIGNS: tuple[Sign, ...] = (
         r"|--dangerously-\w+|\bwithout (?:asking for |requesting |any )?(?:permission|confirmation|approval)\b"
         r"|\byolo mode\b",
         strong=False,
-        needs="disable turn bypass circumvent skip approve always dangerously without yolo",
+        needs=(
+            "safety guardrail permission tool confirmation approval dangerously yolo"
+            " & disable turn bypass circumvent skip approve always dangerously without yolo"
+        ),
     ),
     Sign(
         "asks for a back door",
@@ -390,6 +372,7 @@ SIGNS: tuple[Sign, ...] = (
         needs=(
             "curl wget aria2c lynx iwr irm invoke- iex base64 /dev/tcp /bin/ powershell downloadstring exec( eval("
         ),
+        reach=700,
     ),
     # in other languages
     Sign(
@@ -418,6 +401,10 @@ SIGNS: tuple[Sign, ...] = (
             "negeer vergeet zignoruj zapomnij talimat игнор забудь отбрось ігнор 忽 无视 無視 忘 "
             "不要理会 무시 잊 تجاهل "
             "התעלם अनदेखा भूल"
+            " & anweisung instruktion befehl regeln vorgaben instruct consigne directive instrucc instruç istruzion"
+            " indicac órdenes ordens opdracht instrukc polece talimat инструкц указани команд правила приказ"
+            " інструкц вказівк 指令 指示 提示 规则 規則 命令 说明 設定 设定 プロンプト ルール"
+            " 지시 명령 지침 프롬프트 규칙 التعليمات الأوامر ההוראות הנחיות निर्देश"
         ),
     ),
     Sign(
@@ -432,4 +419,5 @@ SIGNS: tuple[Sign, ...] = (
         r"|ユーザー?に[^。\n]{0,10}(?:言わない|知らせない|伝えない)|사용자에게[^.\n]{0,12}(?:말하지|알리지)",
         needs="benutzer nutzer anwender usuari utilisateur usuári пользовател 用户 使用者 用戶 ユーザ 사용자",
     ),
+    *PRESSURE,
 )

@@ -22,21 +22,34 @@ _UNSHOWN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _MOST_BLOBS = 50
-_NOT_LETTERS = re.compile(r"[^a-z]+")
+_NOT_LETTERS = bytes(set(range(128)) - set(range(ord("a"), ord("z") + 1)))
+_WIDE_GAPS = re.compile(r" {3,}|(?: {0,8}\n){3,}")
 # Letters of other alphabets that look like Latin ones.
-_LOOKALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв", "aeopcyxijsdhlqwgaovktpikmhtb")
+_FOREIGN = "аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв"
+_LOOKALIKES = str.maketrans(_FOREIGN, "aeopcyxijsdhlqwgaovktpikmhtb")
+_LOOKALIKE = re.compile(f"[{_FOREIGN}]")
 _DIGITS_AS_LETTERS = str.maketrans("0134578@$", "oieastbas")
-_WORD = re.compile(r"[a-z0-9@$]+")
 
 
 def plain(text: str) -> str:
     """Return a text as it is compared: as a reader sees it, in small letters, lookalikes made alike."""
-    seen = unicodedata.normalize("NFKC", visible(text)).lower().replace("’", "'")
+    seen = visible(text)
+    if not seen.isascii():
+        seen = unicodedata.normalize("NFKC", seen).replace("’", "'")
+    seen = seen.lower()
+    if "   " in seen or "\n\n\n" in seen:
+        seen = _WIDE_GAPS.sub(_narrowed, seen)  # an order does not get longer by the space between its words
     return seen if seen.isascii() else _with_latin_letters(seen)
+
+
+def _narrowed(gap: re.Match[str]) -> str:
+    return "\n\n" if "\n" in gap[0] else "  "
 
 
 def _with_latin_letters(text: str) -> str:
     """Replace lookalikes in words that are Latin otherwise; whole words of another script stay as they are."""
+    if not _LOOKALIKE.search(text):
+        return text
     words = re.split(r"(\W+)", text)
     return "".join(
         word.translate(_LOOKALIKES) if re.search("[a-z]", word) and not word.isascii() else word for word in words
@@ -44,18 +57,13 @@ def _with_latin_letters(text: str) -> str:
 
 
 def unleeted(text: str) -> str:
-    """Return a plain text with digits that stand for letters made letters again."""
-    return _WORD.sub(_with_letters, text)
-
-
-def _with_letters(word: re.Match[str]) -> str:
-    mixed = not word[0].isdigit() and not word[0].isalpha()
-    return word[0].translate(_DIGITS_AS_LETTERS) if mixed else word[0]
+    """Return a plain text with digits and signs that stand for letters made letters again."""
+    return text.translate(_DIGITS_AS_LETTERS)
 
 
 def squeezed(text: str) -> str:
     """Return nothing but the letters of a plain text, so that `i g n o r e` and `ig-nore` read the same."""
-    return _NOT_LETTERS.sub("", text)
+    return text.encode("ascii", "ignore").translate(None, _NOT_LETTERS).decode("ascii")
 
 
 def commented(text: str) -> Iterator[str]:
