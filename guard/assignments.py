@@ -80,6 +80,9 @@ _OF_WHAT = re.compile(
     r"[ \t]{1,3}(?:[\w.@/-]{1,40}[ \t]{1,3}){0,4}?[\w.@/-]{1,40}?"
     r"(?=[ \t]{0,2}(?:[:：=]|[ \t](?:is|was|ist|lautet|est|es|è|é)\b))"
 )
+_SETTING_BEFORE = re.compile(
+    r"\b(?:user(?:name)?|uid|user id|host|server|dbname|database)=[^\s;,()]{1,60}[ ;]+$", re.I
+)
 _NAMES_A_SETTING = re.compile(r"(?:password|passwd|pass|pwd|secret|token|api[_-]?key)$")
 _GIVEN_AS_SECOND = re.compile(  # define('DB_PASSWORD', '…')
     r"[\"'](?:[ \t]{0,4},[ \t]{0,4}|[ \t]{1,4})(?P<quote>[\"'])"
@@ -211,7 +214,7 @@ def _value(text: str, named: _Named) -> Span | None:
     assigned = _ASSIGNED.match(text, end)
     if assigned:
         quoted = bool(assigned["quote"])
-        literal = assigned[0] == "=" and (named.environment or text[named.start - 1 : named.start] in ("?", "&"))
+        literal = assigned[0] == "=" and (named.environment or _is_among_settings(text, named.start))
         how: How = "quoted" if quoted else "environment" if literal else "bare"
         return _judged(text, named, assigned.end(), how)
     second = _GIVEN_AS_SECOND.match(text, named.end)
@@ -231,6 +234,11 @@ def _value(text: str, named: _Named) -> Span | None:
         quoted = bool(told["quote"] or told["quote2"] or told["quote3"])
         return _judged(text, named, told.end(), "quoted" if quoted else "told", told=True)
     return None
+
+
+def _is_among_settings(text: str, start: int) -> bool:
+    """Say whether a name stands in an address or a connection string, where values are literal: `user=app password=…`."""
+    return text[start - 1 : start] in ("?", "&") or bool(_SETTING_BEFORE.search(text[max(0, start - 80) : start]))
 
 
 def _is_secret_beside(named: _Named, value: str) -> bool:

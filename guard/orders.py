@@ -5,6 +5,7 @@ different kind: `do not show the user` is advice, `send it to https://… and do
 as such are no sign at all: "Always run make lint before pushing" is what assistants are meant to remember.
 """
 
+from reverie.guard.indirection import INDIRECTION
 from reverie.guard.pressure import PRESSURE
 from reverie.guard.sign import AI as _AI
 from reverie.guard.sign import LOOT as _LOOT
@@ -106,7 +107,8 @@ SIGNS: tuple[Sign, ...] = (
         r"|strictly\s+"
         r"|blindly\s+|immediately\s+|unconditionally\s+)*(?:obey|comply (?:with (?:my|these|this)|immediately"
         r"|fully)|follow (?:my|these|this|all|every|the (?:following|instructions"
-        r"|orders))|do (?:exactly )?(?:as|what) (?:i|we|it) sa(?:y|ys)|never refuse|not refuse)\b",
+        r"|orders))(?! (?:\w+ )?(?:steps?|procedure|guides?|conventions?|links?))"
+        r"|do (?:exactly )?(?:as|what) (?:i|we|it) sa(?:y|ys)|never refuse|not refuse)\b",
         needs="you",
     ),
     Sign(
@@ -135,7 +137,7 @@ SIGNS: tuple[Sign, ...] = (
         rf"|processing)?\s*(?:by\s+)?(?:an?\s+|any\s+)?{_AI}\b"
         rf"|\b(?:any|all|every|dear|attention,?|hey|hello,?)\s+{_AI}\b[^.\n]{{0,40}}?(?:reading|processing"
         rf"|parsing|summari[sz]ing|who reads?"
-        rf"|that reads?|working on|:|,\s*(?:you|please|ignore|run|execute|send|do))"
+        rf"|that reads?|working (?:on|in|with)|:|,\s*(?:you|please|ignore|run|execute|send|do))"
         rf"|\b(?:note|message|instructions?|notice|memo|reminder|directive|order|command|important)\s+(?:to"
         rf"|for)\s+(?:any\s+|all\s+|the\s+"
         rf"|every\s+|future\s+|other\s+)?{_AI}\b(?:[^.\n]{{0,40}}?:|\s+reading)",
@@ -146,7 +148,7 @@ SIGNS: tuple[Sign, ...] = (
         rf"\b(?:as an? {_AI}[^.\n]{{0,40}}? you|when (?:an?|the|any) {_AI} (?:reads?|sees?|process\w*|encounters?)"
         rf"|you are an? {_AI}"
         rf"|{_AI},? (?:please|you must|you should|you will|you are))\b|(?:^|\n)\s*(?:{_AI})\s*[:,]\s*(?:please"
-        rf"|you|run|execute|send|ignore|call|use|append|add|approve|include|insert|fetch|open|read|print|reveal|show"
+        rf"|you|your|skip|merge|rate|run|execute|send|ignore|call|use|append|add|approve|include|insert|fetch|open|read|print|reveal|show"
         rf"|delete|remove|write|set|stop|treat|mark|recommend|say|reply|respond|answer|never|always|do not|don't)\b"
         rf"|\b{_AI}\s+(?:should|must|shall|is to|needs? to|has to|have to)\s+(?:ignore|hide|conceal|bypass|skip"
         rf"|approve|obey|pretend|lie|disregard)\b",
@@ -232,12 +234,12 @@ SIGNS: tuple[Sign, ...] = (
     # secrecy
     Sign(
         "asks to hide something from the user",
-        r"\b(?:do not|don'?t|never|must not|should not|shouldn'?t|mustn'?t|avoid|refrain from"
+        r"\b(?:do not|does not|don'?t|never|must not|should not|shouldn'?t|mustn'?t|avoid|refrain from"
         r"|without)\s+(?:ever\s+)?(?:tell(?:ing)?|inform(?:ing)?"
         r"|mention(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|admit(?:ting)?|show(?:ing)?|let(?:ting)?"
         r"|report(?:ing)?|explain(?:ing)?|say(?:ing)?)\s+"
         r"(?:(?:this|these|it|that|any of this|anything|the (?:instructions?|prompt|note|message|change"
-        r"|request))\s+(?:\w+\s+){0,2}?to\s+(?:the\s+|your\s+)?"
+        r"|request))\s+(?:\w+\s+){0,2}?to\s+(?:the\s+|your\s+|its\s+)?"
         r"(?:user|human|developer|owner|operator|person|anyone|them|him|her)"
         r"|(?:the\s+|your\s+)?(?:user|human|developer|owner|operator|person|anyone"
         r"|them)\s+(?:know\s+)?(?:about (?:this|these|it|that|the (?:instruction"
@@ -247,7 +249,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "asks to hide something from the user",
-        r"\b(?:keep|hide|conceal)\s+(?:this|these|it|that|them|all of this)\s+(?:secret|hidden"
+        r"\b(?:keep|hide|conceal)\s+(?:this|these|it|that|them|all of this)\s+(?:secret\b(?! (?:out|in|safe))|hidden"
         r"|private|from (?:the|your) (?:user"
         r"|human|developer|operator|owner|reviewers?|maintainers?))"
         r"|\bwithout (?:the |their |your )?(?:user'?s?|human'?s?|developer'?s?"
@@ -359,7 +361,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|tc)?sh\b"
         r"|\b(?:curl|wget|iwr|irm|invoke-webrequest"
         r"|invoke-restmethod)\b[^\n|]{1,400}\|\s*(?:sudo\s+)?(?:python\d?|perl|ruby|node|php|deno|iex"
-        r"|invoke-expression|source|tee\b[^\n|]*\|\s*\w*sh)\b"
+        r"|invoke-expression|powershell|pwsh|source|tee\b[^\n|]*\|\s*\w*sh)\b"
         r"|\b(?:ba|z|da|k)?sh\s+(?:-\w+\s+)*<\(\s*(?:curl|wget)|(?:\bsh|\bbash|\bzsh|\beval|\bpython\d?|\bsource"
         r"|\.)\s+(?:-\w+\s+)?[\"'`]?(?:\$\(|`|<\()\s*(?:curl|wget)"
         r"|\b(?:iex|invoke-expression)\b[^\n]{0,80}(?:iwr|irm|invoke-webrequest|downloadstring|net\.webclient"
@@ -368,7 +370,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|;)\s*)?(?:sudo\s+)?(?:\./|ba?sh\s|sh\s|python\d?\s|source\s)"
         r"|\bbase64\s+(?:-d|-D|--decode)\b[^\n|]{0,80}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|/dev/tcp/\d"
         r"|\bnc\b[^\n]{0,40}\s-e\s*/bin/|\bpowershell(?:\.exe)?\s+[^\n]{0,60}-e(?:nc\w*)?\s+[a-z0-9+/=]{20,}"
-        r"|\b(?:exec|eval)\s*\(\s*(?:requests\.get|urllib\.request\.urlopen|urlopen|fetch|__import__|base64|atob)",
+        r"|\b(?:exec|eval)\s*\([^)\n]{0,60}?(?:requests\.get|urlopen|fetch\(|__import__|b64decode|atob)",
         needs=(
             "curl wget aria2c lynx iwr irm invoke- iex base64 /dev/tcp /bin/ powershell downloadstring exec( eval("
         ),
@@ -382,7 +384,13 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:\w+\s+){0,2}?(?:anweisung\w*|instruktion\w*|befehle?|regeln|vorgaben)"
         r"|\b(?:ignore[zr]?|oublie[zr]?|ne (?:tiens|tenez) (?:pas )?compte)\s+(?:\w+\s+){0,4}?(?:instructions?"
         r"|consignes?|directives?)(?:\s+\w+){0,2}?\s*(?:précédent\w*|antérieur\w*|ci-dessus)"
-        r"|\b(?:ignor[ae]|olvid[ae]|esquec[ae]|desconsidere|dimentica|scarta)\s+(?:\w+\s+){0,4}?(?:instrucciones"
+        r"|\boublie[zr]?\s+(?:tes|vos|toutes)\s+(?:\w+\s+){0,2}?(?:instructions|consignes|règles)"
+        # in many languages the words are nearly the same
+        r"|\bignor\w{0,8}\s+(?:\w+\s+){0,4}?(?!instructions?\b)(?:instruc|instruk|instrucţ|instrucț|polecen|pokyn)\w*"
+        r"|\babaikan\s+(?:\w+\s+){0,3}?(?:instruksi|perintah|arahan)|bỏ qua[^.\n]{0,30}(?:hướng dẫn|chỉ dẫn|lệnh)"
+        r"|αγνό\w+\s+(?:\w+\s+){0,4}?(?:οδηγί|εντολ)\w*|(?:unohda|ohita)\s+(?:\w+\s+){0,3}?ohje\w*"
+        r"|hagyd figyelmen kívül[^.\n]{0,30}utasítás|(?:เพิกเฉย|ละเว้น|ลืม)[^\n]{0,30}คำสั่ง|نادیده[^.\n]{0,30}دستور"
+        r"|\b(?:ignor[ae]|olvid[ae]|esque[cç][ae]|desconsidere|dimentica|scarta)\s+(?:\w+\s+){0,4}?(?:instrucciones"
         r"|instruções|istruzioni|indicaciones|órdenes|ordens)\b"
         r"|\b(?:negeer|vergeet)\s+(?:\w+\s+){0,3}?(?:instructies|opdrachten)\b|\b(?:zignoruj"
         r"|zapomnij)\s+(?:\w+\s+){0,3}?(?:instrukcj\w+|polece\w+)"
@@ -397,11 +405,13 @@ SIGNS: tuple[Sign, ...] = (
         r"|تجاهل[^.\n]{0,20}(?:التعليمات|الأوامر)|התעלם[^.\n]{0,20}(?:ההוראות|הנחיות)|(?:पिछले"
         r"|सभी)[^।\n]{0,20}निर्देश[^।\n]{0,12}(?:अनदेखा|भूल)",
         needs=(
-            "ignor vergiss vergessen missachte oublie compte olvid esquec desconsidere dimentica scarta "
+            "ignor vergiss vergessen missachte oublie compte olvid esque desconsidere dimentica scarta "
             "negeer vergeet zignoruj zapomnij talimat игнор забудь отбрось ігнор 忽 无视 無視 忘 "
             "不要理会 무시 잊 تجاهل "
-            "התעלם अनदेखा भूल"
-            " & anweisung instruktion befehl regeln vorgaben instruct consigne directive instrucc instruç istruzion"
+            "התעלם अनदेखा भूल abaikan qua αγνό unohda ohita figyelmen เพิกเฉย ละเว้น ลืม نادیده دستور"
+            " & instruks instruc règles polecen pokyn perintah arahan hướng chỉ lệnh οδηγί εντολ ohje utasítás"
+            " คำสั่ง دستور"
+            " anweisung instruktion befehl regeln vorgaben instruct consigne directive instrucc instruç istruzion"
             " indicac órdenes ordens opdracht instrukc polece talimat инструкц указани команд правила приказ"
             " інструкц вказівк 指令 指示 提示 规则 規則 命令 说明 設定 设定 プロンプト ルール"
             " 지시 명령 지침 프롬프트 규칙 التعليمات الأوامر ההוראות הנחיות निर्देश"
@@ -420,4 +430,5 @@ SIGNS: tuple[Sign, ...] = (
         needs="benutzer nutzer anwender usuari utilisateur usuári пользовател 用户 使用者 用戶 ユーザ 사용자",
     ),
     *PRESSURE,
+    *INDIRECTION,
 )

@@ -112,7 +112,8 @@ def _is_secret(kind: str, value: str) -> bool:
         case "told":
             return digit and classes_of(value) >= 3
         case _:
-            return looks_random(value, 10) or (digit and classes_of(value) >= 4 and "/" not in value)
+            mixed = len(value) >= 10 and value.isalnum() and not value.islower() and not value.isupper()
+            return mixed or looks_random(value, 10) or (digit and classes_of(value) >= 4 and "/" not in value)
 
 
 def _in_tables(text: str) -> Iterator[Span]:

@@ -4,10 +4,9 @@ nobody changed, answers put into its mouth, the end of the quotation announced f
 Nearly all of these are weak: one alone is found in honest notes.
 """
 
-from reverie.guard.sign import AI, LOOT, Sign
+from reverie.guard.sign import ABOVE, AI, LOOT, Sign
 
 _RULES = r"(?:guidelines|instructions|directives|system prompt|rules|safety rules)"
-_ABOVE = r"(?:user|operator|owner|developer|admin(?:istrator)?|system|maintainer|security team)"
 
 PRESSURE: tuple[Sign, ...] = (
     Sign(
@@ -16,16 +15,16 @@ PRESSURE: tuple[Sign, ...] = (
         rf"|replaced|revoked|superseded|suspended|lifted|void|obsolete|amended|cancelled|overridden)\b"
         rf"|\b(?:overrides?|supersedes?|replaces?|cancels?|takes? precedence over|outranks?|trumps?)\s+"
         rf"(?:(?:all|any|both|of)\s+)*your\s+(?:\w+\s+){{0,2}}?{_RULES}"
-        rf"|\bnew (?:instructions|orders|directives) from (?:the |your )?(?:{_ABOVE}|anthropic|openai)\b",
+        rf"|\bnew (?:instructions|orders|directives) from (?:the |your )?(?:{ABOVE}|anthropic|openai)\b",
         needs="guidelines instructions directives prompt rules orders & your new",
     ),
     Sign(
         "asks for the assistant's instructions",
-        r"\b(?:repeat|print|output|copy|recite|quote)\s+(?:\w+\s+){0,3}?(?:words|text|everything|content|message|prompt"
-        r"|instructions)\s+(?:\w+\s+){0,2}?(?:above|before this|preceding)\b[^.\n]{0,60}"
+        r"\b(?:repeat|print|output|copy|recite|quote)\s+(?:\w+\s+){0,3}?(?:words|text|everything|content|message"
+        r"|prompt|instructions)\s+(?:\w+\s+){0,2}?(?:above|before this|preceding)\b[^.\n]{0,60}"
         r"(?:starting|beginning|verbatim|word for word|you are)"
-        r"|\b(?:print|dump|reveal|output|show|repeat|leak|disclose)\s+(?:\w+\s+){0,4}?your (?:context|conversation"
-        r"|chat history|hidden|memory)\b",
+        r"|\b(?:print|dump|reveal|output|show|repeat|leak|disclose)\s+(?:\w+\s+){0,4}?your (?:context window"
+        r"|conversation|chat history|hidden|memory)\b",
         needs="above before preceding your & repeat print output copy recite quote dump reveal show leak disclose",
     ),
     Sign(
@@ -61,11 +60,11 @@ PRESSURE: tuple[Sign, ...] = (
     Sign(
         "claims authority over the assistant",
         rf"\bthe following (?:is|comes|was|text is|message is)\s+(?:\w+\s+)?(?:from|by)\s+"
-        rf"(?:the\s+|your\s+)?{_ABOVE}\b"
+        rf"(?:the\s+|your\s+)?{ABOVE}\b"
         rf"|\byou (?:have been|are|were|are now)\s+(?:hereby\s+|fully\s+|now\s+)*(?:granted|given|authori[sz]ed"
         rf"|cleared|permitted|allowed)\s+(?:\w+\s+){{0,2}}?(?:admin|root|full|unrestricted|elevated|sudo|access"
         rf"|to (?:skip|bypass|ignore|disable|run|execute|delete))"
-        rf"|\b{_ABOVE}s? (?:has|have)\s+(?:already\s+|fully\s+)*(?:approved|authori[sz]ed|consented|agreed|confirmed"
+        rf"|\b{ABOVE}s? (?:has|have)\s+(?:already\s+|fully\s+)*(?:approved|authori[sz]ed|consented|agreed|confirmed"
         rf"|granted|given)\b[^.\n]{{0,40}}?\b(?:all|any|every|future|full|following|you)\b",
         strong=False,
         needs="following granted given authori cleared permitted allowed approved consented agreed confirmed",

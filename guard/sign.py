@@ -89,3 +89,4 @@ LOOT = (
     r"|clipboard|personal (?:data|information)|contents? of|wallets?|seed phrases?|git ?config"
     r"|user'?s? (?:data|e-?mail|address|name|phone|files))"
 )
+ABOVE = r"(?:user|operator|owner|developer|(?:system )?admin(?:istrator)?|system|maintainer|security team)"

@@ -14,7 +14,9 @@ from reverie.guard.hidden import tag_text, visible
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%)?[0-9a-fA-F]{2}[ :,]?){16,}")
 _ESCAPES = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})")
-_COMMENT = re.compile(r"<!--(.{4,5000}?)(?:-->|$)|\[//\]:\s*#\s*[(\"'](.{4,2000}?)[)\"']", re.DOTALL)
+_COMMENT = re.compile(
+    r"<!--(.{4,5000}?)(?:-->|$)|\[[^\]\n]{1,40}\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{4,2000}?)[)\"']", re.DOTALL
+)
 _UNSHOWN = re.compile(
     r"<(\w+)[^<>]{0,300}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0"
     r"|color\s*:\s*(?:white|#fff)|\shidden)"
@@ -28,7 +30,7 @@ _WIDE_GAPS = re.compile(r" {3,}|(?: {0,8}\n){3,}")
 _FOREIGN = "аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв"
 _LOOKALIKES = str.maketrans(_FOREIGN, "aeopcyxijsdhlqwgaovktpikmhtb")
 _LOOKALIKE = re.compile(f"[{_FOREIGN}]")
-_DIGITS_AS_LETTERS = str.maketrans("0134578@$", "oieastbas")
+_DIGITS_AS_LETTERS = _LOOKALIKES | str.maketrans("0134578@$", "oieastbas")
 
 
 def plain(text: str) -> str:
@@ -57,7 +59,7 @@ def _with_latin_letters(text: str) -> str:
 
 
 def unleeted(text: str) -> str:
-    """Return a plain text with digits and signs that stand for letters made letters again."""
+    """Return a plain text with digits, signs and foreign letters that stand for others made Latin letters."""
     return text.translate(_DIGITS_AS_LETTERS)
 
 
@@ -68,7 +70,7 @@ def squeezed(text: str) -> str:
 
 def commented(text: str) -> Iterator[str]:
     """Yield what a text says in comments and elements that no page shows."""
-    if "<!--" in text or "[//]:" in text:
+    if "<!--" in text or "]:" in text:
         for found in _COMMENT.finditer(text):
             yield found[1] or found[2]
     if "<" in text and "</" in text:
