@@ -237,7 +237,7 @@ def _value(text: str, named: _Named) -> Span | None:
 
 
 def _is_among_settings(text: str, start: int) -> bool:
-    """Say whether a name stands in an address or a connection string, where values are literal: `user=app password=…`."""
+    """Say whether a name stands in an address or a connection string, where values are literal."""
     return text[start - 1 : start] in ("?", "&") or bool(_SETTING_BEFORE.search(text[max(0, start - 80) : start]))
 
 
