@@ -175,7 +175,7 @@ def _from_word(word: str) -> Iterator[Mention]:
 
 
 def _unmarked(word: str) -> str:
-    """Take off punctuation and emphasis; an underscore at the start alone belongs to the name, as in `_pytest/x.py`."""
+    """Take off punctuation and emphasis; an underscore at the start alone belongs to the name: `_x/y.py`."""
     bare = word.strip("*~!?…").rstrip(".:")
     return bare.strip("_") if bare.startswith("_") and bare.endswith("_") else bare
 

@@ -266,6 +266,8 @@ def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = Fals
         value = value.rstrip(",;)]}.:") if how != "environment" else value.rstrip(",;")
     if is_placeholder(value) or is_digest(value) or _ELSEWHERE.match(value):
         return None
+    if how == "environment" and not named.environment and "(" in value:
+        return None  # username='x' password=SecretStr(…)
     if how in ("bare", "told") and _is_code(value):
         return None
     if not _says_secret(named, value, how, told=told):

@@ -25,8 +25,10 @@ _COMMONEST = {
 }
 _TURNED = tuple(bare[::-1] for bare in _COMMONEST)
 _LONGEST = max(map(len, _COMMONEST))
-_VERBS = (("ignore", False), ("disregard", False), ("forget", False), ("erongi", True), ("dragersid", True))
-_VERBS += (("tegrof", True),)
+_VERBS = (
+    *(("ignore", False), ("disregard", False), ("forget", False)),
+    *(("erongi", True), ("dragersid", True), ("tegrof", True)),
+)
 _TOLD_OF_OTHERS = re.compile(
     r"\b(?:will|would|do(?:es)?(?: not|n't)|can|could|may|might|not|never|they|it|users|people|which|that|who)\s+$"
 )

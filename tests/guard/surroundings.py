@@ -425,6 +425,7 @@ CASES: list[tuple[str, str, str]] = [
 ]
 
 HONEST = [
+    "#> username='scolvin' password=SecretStr('**********')",
     "The commit 3f786850e387550fdab836ed7e6dc881de23001b fixed the token refresh bug.",
     "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 is the image digest.",
     '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="',
