@@ -32,7 +32,7 @@ def corpus(name: str) -> ModuleType:
 
 def on_the_guard() -> list[tuple[str, int, int]]:
     """Return (attack, tried, stopped) for the lists, and for honest texts (kind, given, passed)."""
-    tokens, hostile = corpus("tokens"), corpus("hostile")
+    tokens, hostile, around, wordings = map(corpus, ("tokens", "hostile", "surroundings", "wordings"))
     shaped, beside = tokens.shaped(), tokens.beside_words()
     return [
         (
@@ -45,11 +45,22 @@ def on_the_guard() -> list[tuple[str, int, int]]:
             len(beside),
             sum(s not in redact(t).text for t, s in beside.values()),
         ),
+        (
+            "secrets in further surroundings",
+            len(around.CASES),
+            sum(secret not in redact(text.replace("@@", secret)).text for _, text, secret in around.CASES),
+        ),
         ("orders to the assistant", len(hostile.HOSTILE), sum(bool(orders_in(t)) for t in hostile.HOSTILE.values())),
         (
             "(honest: hashes, placeholders, code)",
             len(tokens.NO_SECRETS),
             sum(not redact(text).found for text in tokens.NO_SECRETS.values()),
+        ),
+        ("orders in further wordings", len(wordings.HOSTILE), sum(bool(orders_in(t)) for t in wordings.HOSTILE)),
+        (
+            "(honest: what resembles those)",
+            len(around.HONEST) + len(wordings.HONEST),
+            sum(not redact(t).found for t in around.HONEST) + sum(not orders_in(t) for t in wordings.HONEST),
         ),
         ("(honest: ordinary notes)", len(hostile.HONEST), sum(not orders_in(text) for text in hostile.HONEST)),
     ]

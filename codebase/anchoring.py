@@ -78,6 +78,8 @@ class _Resolver:
         anchors += [
             anchor for mention in mentions if mention.kind == "dependency" for anchor in self._dependency(mention)
         ]
+        plain = [m.name for m in mentions if m.kind == "symbol" and m.quoted and self._is_path(m.name)]
+        anchors += [made for name in plain if (made := self._exact(name))]  # `Changelog`, a file without an ending
         taken = {anchor.symbol for anchor in anchors if anchor.kind in ("target", "script")}
         symbols = [m for m in mentions if m.kind == "symbol" and m.name not in taken and not self._is_path(m.name)]
         return anchors + self._symbols(symbols, named, folders)

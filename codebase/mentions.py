@@ -161,7 +161,7 @@ def _from_quoted_word(word: str, role: str) -> Iterator[Mention]:
 
 def _from_word(word: str) -> Iterator[Mention]:
     """Read a word of plain prose; almost all of them name nothing."""
-    word = word.strip("*_~!?…").rstrip(".:") if not _SNAKE.fullmatch(word) else word
+    word = _unmarked(word) if not _SNAKE.fullmatch(word) else word
     if len(word) < 3 or "://" in word:
         return
     name = re.sub(r"\(\)$", "", word)
@@ -172,6 +172,12 @@ def _from_word(word: str) -> Iterator[Mention]:
         yield Mention("symbol", _dotted(name), called=called)
     elif "." in name and _DOTTED.fullmatch(name) and not name.isupper():
         yield Mention("symbol", _dotted(name))
+
+
+def _unmarked(word: str) -> str:
+    """Take off punctuation and emphasis; an underscore at the start alone belongs to the name: `_x/y.py`."""
+    bare = word.strip("*~!?…").rstrip(".:")
+    return bare.strip("_") if bare.startswith("_") and bare.endswith("_") else bare
 
 
 def _looks_like_path(word: str, *, quoted: bool) -> bool:

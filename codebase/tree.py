@@ -16,6 +16,7 @@ from threading import Lock
 
 from reverie.codebase.git import Git, GitUnavailable, find_git
 from reverie.codebase.grammars import PARSED_SUFFIXES
+from reverie.codebase.names import KEYWORDS, Names
 from reverie.codebase.symbols import Symbol, symbols_of
 
 LARGEST_READ = 8_000_000
@@ -42,14 +43,10 @@ SKIPPED_FOLDERS = frozenset(
 """Folders of tools, of other people's code and of what is generated."""
 
 _LONGEST_LINE = 400
-_KEYWORDS = (
-    *("def", "class", "func", "function", "fn", "struct", "enum", "union", "trait", "interface", "type", "const"),
-    *("let", "var", "static", "module", "namespace", "record", "define", "macro_rules!", "concept", "using", "mod"),
-)
 _NOT_BEFORE, _NOT_AFTER = r"(?<![\w$.])", r"(?![\w$])"
 # How a definition reads: what git looks for, and the pattern that the line must fit.
 _DEFINING = (
-    *((f"{word} NAME", rf"(?<![\w$]){re.escape(word)} NAME{_NOT_AFTER}") for word in _KEYWORDS),
+    *((f"{word} NAME", rf"(?<![\w$]){re.escape(word)} NAME{_NOT_AFTER}") for word in KEYWORDS),
     (") NAME(", r"^func \([^)]*\) NAME\("),  # a method in Go
     ("self.NAME", rf"^\s*def self\.NAME{_NOT_AFTER}"),  # one in Ruby
     ("NAME =", r"^\s*NAME =(?!=)"),
@@ -80,6 +77,8 @@ class SourceTree:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._guard = Lock()
         self._by_git: bool | None = None
+        self._names = Names(self.root, self._sources)
+        self._declared: tuple[int, dict[str, list[str]]] = (0, {})
 
     # -- single files ----------------------------------------------------------------------------------
 
@@ -202,11 +201,30 @@ class SourceTree:
         """Return the source files that seem to define each word, by how a definition reads in most languages."""
         if not self.has_git:
             return self._holding_by_walk(words)
-        holding = self._matching(words, _DEFINING, PARSED_SUFFIXES)
+        known = self._names.holding(words)
+        holding = self._matching(words, _DEFINING, PARSED_SUFFIXES) if known is None else known
         unseen = [word for word in words if not holding[word]]
         if unseen:  # in these languages nothing but its place says that a line defines something
-            holding |= self._matching(unseen, _DECLARING, _DECLARING_SUFFIXES)
-        return holding
+            holding |= self._declaring(unseen, known=known is not None)
+        return {word: paths[:_MOST_SEARCHED] for word, paths in holding.items()}
+
+    def _declaring(self, words: Sequence[str], *, known: bool) -> dict[str, list[str]]:
+        """Ask git for declarations; where the table of names is there, once for each word until something changes."""
+        if not known:
+            return self._matching(words, _DECLARING, _DECLARING_SUFFIXES)
+        if _DECLARING_SUFFIXES.isdisjoint(self._names.suffixes()):
+            return {}
+        version = self._names.version
+        if self._declared[0] != version:
+            self._declared = (version, {})
+        asked = self._declared[1]
+        new = [word for word in words if word not in asked]
+        if new:
+            asked |= self._matching(new, _DECLARING, _DECLARING_SUFFIXES)
+        return {word: asked[word] for word in words}
+
+    def _sources(self) -> list[str]:
+        return [path for path in self.paths() if is_parsed(path) and not is_foreign(path)]
 
     def _matching(
         self, words: Sequence[str], shapes: Sequence[tuple[str, str]], suffixes: Iterable[str]
@@ -228,7 +246,7 @@ class SourceTree:
             if found and not is_foreign(path):
                 word = next(group for group in found.groups() if group)
                 holding[word].setdefault(path)
-        return {word: [*paths][:_MOST_SEARCHED] for word, paths in holding.items()}
+        return {word: [*paths] for word, paths in holding.items()}
 
     def _holding_by_walk(self, words: Sequence[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {word: [] for word in words}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from reverie.guard.passphrases import four_groups, is_grouped, is_passphrase
 from reverie.guard.randomness import classes_of, is_digest, is_hex, is_placeholder, is_uuid, looks_random
 from reverie.guard.span import Span
 
@@ -26,13 +27,15 @@ _PASSWORD_STEMS = _words(
     """
     password passwd passphrase passcode passwort kennwort passord adgangskode wachtwoord lösenord losenord salasana
     contraseña contrasena senha parola hasło haslo jelszó heslo şifre sifre pwd mdp motdepasse пароль 密码 密碼 口令
-    パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός mot_de_passe mật_khẩu كلمة_المرور pass pw
+    パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός mot_de_passe mật_khẩu كلمة_المرور pass pw psk
     """
 ) | {"mot de passe", "mật khẩu", "كلمة المرور"}
 _TWO_WORDS = _words(
     """
     api_key access_key private_key secret_key signing_key encryption_key auth_key master_key license_key account_key
-    session_key session_id connection_string client_secret shared_access_key
+    session_key session_id connection_string client_secret shared_access_key shared_key subscription_key admin_key
+    write_key deploy_key integration_key instrumentation_key app_key application_key consumer_key function_key
+    service_key ingest_key server_key
     """
 )
 _TOKEN_STEMS = _words(
@@ -42,7 +45,8 @@ _TOKEN_STEMS = _words(
     """
 ) | {"clé api", "chave de api", "chiave api", "ключ api", "api 키", "api-schlüssel", "api schlüssel"}
 _TOKEN_STEMS |= {stem.replace("_", joint) for stem in _TWO_WORDS for joint in ("_", "-", " ", "")}
-_KEY_STEMS = ["key", "auth", "schlüssel", "ключ", "akia", "asia"]
+_KEY_STEMS = ["key", "auth", "schlüssel", "ключ", "akia", "asia", "login"]
+_JOINED_STEMS = ("pass", "pw", "psk")  # parts of too many words: `bypass`, `upskill`
 
 _NO_SECRET_NAME = re.compile(
     r"(?:hash|hashed|digest|checksum|fingerprint|ids?|names?|files?|filename|path|dir|folder|ur[li]s?|types?"
@@ -63,12 +67,26 @@ _HASH_BEFORE = re.compile(
 )
 _ASSIGNED = re.compile(
     r"(?:\\?[\"'`\])]){0,3}[ \t]{0,8}"
-    r"(?:\?{0,2}(?:=>|:=|={1,3}|->|→)|[:：](?:[ \t]{0,4}[\w\[\]|., ]{1,40}?=(?!=))?"
+    r"(?:\?{0,2}(?:=>|:=|={1,3}|->|→)|[:：](?:[ \t]{0,4}[\w\[\]|., ]{1,40}?=(?!=)(?=[ \t]*\S))?"
+    r"(?:\s{0,8}\{\s{0,20}[\"'][^\"'\n]{1,60}[\"']\s{0,4}:)?"
     r"|[\"'],?\s{0,40}[\"']?value[\"']?[ \t]*[:=]"
-    r"|\n[ \t]*value:|\[\]=)"
+    r"|\n[ \t]*value:|\[\]=|[ \t]{0,4}\{[^{}=]{0,200}(?:=[^{}=]{0,100})?\bdefault[ \t]{0,20}=)"
     r"\s{0,8}(?:[bfruBFRU@]{0,2}(?P<quote>\\?[\"'`]{1,3}))?"
 )
-_MARKUP = re.compile(r">[ \t]{0,4}(?=[^<>\s]{4,200}[ \t]{0,4}</)")
+_MARKUP = re.compile(r"(?:</t[dh]>\s{0,20}<td[^<>]{0,100})?>[ \t]{0,4}(?=[^<>\s]{4,200}[ \t]{0,4}</)")
+# `the password for the staging box is`, `пароль от базы:`
+_OF_WHAT = re.compile(
+    r"[ \t]{1,3}(?:for|of|on|to|für|von|vom|zum|der|des|de|du|del|della|di|da|do|para|per|pour|voor|van|от|для|к|на)"
+    r"[ \t]{1,3}(?:[\w.@/-]{1,40}[ \t]{1,3}){0,4}?[\w.@/-]{1,40}?"
+    r"(?=[ \t]{0,2}(?:[:：=]|[ \t](?:is|was|ist|lautet|est|es|è|é)\b))"
+)
+_SETTING_BEFORE = re.compile(
+    r"\b(?:user(?:name)?|uid|user id|host|server|dbname|database)=[^\s;,()]{1,60}[ ;]+$", re.I
+)
+_NAMES_A_SETTING = re.compile(r"(?:password|passwd|pass|pwd|secret|token|api[_-]?key)$")
+_GIVEN_AS_SECOND = re.compile(  # define('DB_PASSWORD', '…')
+    r"[\"'](?:[ \t]{0,4},[ \t]{0,4}|[ \t]{1,4})(?P<quote>[\"'])"
+)
 _TOLD = re.compile(
     r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|currently|still"
     r"|to)[ \t]{1,3}){0,2}"
@@ -79,14 +97,17 @@ _OPTION = re.compile(r"[ =](?P<quote>[\"']?)")
 _QUOTED = re.compile(r"[^\"'`\n\\’”»」<>]{1,512}")
 _BARE = re.compile(r"[^\s\"'`<>]{1,256}")
 _IN_A_QUERY = re.compile(r"&\w+=")
-_BEFORE_A_VALUE = frozenset("\"'`])\\ \t=:：>-→?[\n(は是为為은는")
+_BEFORE_A_VALUE = frozenset("\"'`])\\ \t=:：><-→?[\n(,は是为為은는")
 _TOO_SHORT = 2  # `pw` stands in too many words to be a neighbour of anything
 _JOINT = re.compile(r"[^A-Za-z0-9+/]")  # within a blob of base64 a word is chance
 _LONG_WORD = 20
+_LONG_HEX = 32
+_SHORT_RANDOM = 10
 _LONGEST_NAME = 60
 _NAME_AFTER = re.compile(r"[\w-]{0,40}")
 _ENVIRONMENT_NAME = re.compile(r"(?:^|[\s;&'\"])(?:export |set |ENV |ARG |-e ?|--env[ =])?[A-Z][A-Z0-9_]{2,60}$")
 _REFERENCE = re.compile(r"[&*!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]?")
+_CMDLET = re.compile(r"[A-Z][a-z]+(?:To|From)?-[A-Z][A-Za-z]+")
 _ELSEWHERE = re.compile(
     r"(?:https?|file|op|vault|ssm|arn|ref|env|keyring|secretsmanager|projects|gcp-sm|aws-sm|doppler)(?::|/)"
     r"|[~.]{0,2}/"
@@ -95,8 +116,9 @@ _ELSEWHERE = re.compile(
 )
 _LONG_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/=_.~-]{19,511}")
 _STRONG_PHRASE = re.compile(
-    r"(?:api|access|auth|secret|private|client|signing|bearer|session)[ _-]?(?:key|token|secret)", re.I
+    r"(?:api|access|auth|secret|private|client|signing|bearer|session|master|admin)[ _.-]?(?:key|token|secret)", re.I
 )
+_HELD = re.compile(r"(?:\bis|\bholds|\bcontains|[:=→])\s{0,3}[\"'`]?$")
 _CALLED_SO = re.compile(
     r"[\"'`]?\s{1,3}(?:is|was|as)\s(?:the|our|my|an?)\s(?:\w+\s){0,2}?"
     r"(?:private key|api key|secret|(?:\w+ )?token)\b",
@@ -107,6 +129,9 @@ _PUBLIC_KEYS = (
     "AAAAC3NzaC1",
     "AAAAE2Vj",
 )  # what `ssh-rsa`, `ssh-ed25519` and `ecdsa-…` are followed by
+_PUBLIC_BLOCK = re.compile(
+    r"-----(?:BEGIN|END) (?:[A-Z0-9]+ )*(?:PUBLIC KEY|CERTIFICATE|CERTIFICATE REQUEST|SIGNATURE)"
+)
 _NEAR_BEFORE, _NEAR_AFTER = 60, 40
 
 
@@ -172,7 +197,7 @@ def _named(text: str, lower: str, start: int, end: int, stem: str) -> _Named | N
     word: Word = "password" if stem in _PASSWORD_STEMS else "token" if stem in _TOKEN_STEMS else "key"
     if word == "key" and any(other in stripped for other in ("token", "secret", "password", "passwd")):
         word = "token" if "pass" not in stripped else "password"  # `auth_token` is more than an auth
-    if stem in ("pass", "pw") and not re.search(r"(?:^|[_.-])(?:pass|pw)$", stripped):
+    if stem in _JOINED_STEMS and not re.search(r"(?:^|[_.-])(?:pass|pw|psk)$", stripped):
         return None
     if word == "key" and not stripped.endswith(("key", "auth", "schlüssel", "ключ")):
         return None
@@ -184,11 +209,18 @@ def _named(text: str, lower: str, start: int, end: int, stem: str) -> _Named | N
 
 
 def _value(text: str, named: _Named) -> Span | None:
-    assigned = _ASSIGNED.match(text, named.end)
+    of_what = _OF_WHAT.match(text, named.end)
+    end = of_what.end() if of_what and named.word != "key" else named.end
+    assigned = _ASSIGNED.match(text, end)
     if assigned:
         quoted = bool(assigned["quote"])
-        how: How = "quoted" if quoted else "environment" if named.environment and assigned[0] == "=" else "bare"
+        literal = assigned[0] == "=" and (named.environment or _is_among_settings(text, named.start))
+        how: How = "quoted" if quoted else "environment" if literal else "bare"
         return _judged(text, named, assigned.end(), how)
+    second = _GIVEN_AS_SECOND.match(text, named.end)
+    if second and _NAMES_A_SETTING.search(named.name):
+        given = _judged(text, named, second.end(), "quoted", told=True)
+        return given if given and classes_of(text[given.start : given.end]) >= 3 else None
     markup = _MARKUP.match(text, named.end)
     if markup:
         return _judged(text, named, markup.end(), "quoted")
@@ -197,11 +229,16 @@ def _value(text: str, named: _Named) -> Span | None:
     beside = _BESIDE.match(text, named.end)
     if beside and _is_secret_beside(named, beside["value"]):
         return Span(*beside.span("value"), "password" if named.word == "password" else "secret")
-    told = _TOLD.match(text, named.end)
+    told = _TOLD.match(text, end)
     if told and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
         quoted = bool(told["quote"] or told["quote2"] or told["quote3"])
         return _judged(text, named, told.end(), "quoted" if quoted else "told", told=True)
     return None
+
+
+def _is_among_settings(text: str, start: int) -> bool:
+    """Say whether a name stands in an address or a connection string, where values are literal."""
+    return text[start - 1 : start] in ("?", "&") or bool(_SETTING_BEFORE.search(text[max(0, start - 80) : start]))
 
 
 def _is_secret_beside(named: _Named, value: str) -> bool:
@@ -209,13 +246,18 @@ def _is_secret_beside(named: _Named, value: str) -> bool:
     if named.word == "key" or named.name == "pass" or is_placeholder(value):
         return False
     if named.word == "password":
+        if is_hex(value):
+            return len(value) >= _LONG_HEX
         digit, letter = any(c.isdigit() for c in value), any(c.isalpha() for c in value)
-        return len(value) >= 8 and digit and letter and any(sign in value for sign in "!@#$%^&*?~")
-    return (is_hex(value) and len(value) >= 32) or (not is_hex(value) and looks_random(value))
+        signed = digit and letter and any(sign in value for sign in "!@#$%^&*?~")
+        return signed or (classes_of(value) >= 3 and looks_random(value, _SHORT_RANDOM))
+    return (is_hex(value) and len(value) >= _LONG_HEX) or (not is_hex(value) and looks_random(value))
 
 
 def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = False) -> Span | None:
     found = (_QUOTED if how == "quoted" else _BARE).match(text, start)
+    if named.word == "password" and how == "bare" and (spaced := four_groups(text, start)):
+        return Span(start, start + len(spaced), "password")
     if found is None:
         return None
     value = found[0]
@@ -224,6 +266,8 @@ def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = Fals
         value = value.rstrip(",;)]}.:") if how != "environment" else value.rstrip(",;")
     if is_placeholder(value) or is_digest(value) or _ELSEWHERE.match(value):
         return None
+    if how == "environment" and not named.environment and "(" in value:
+        return None  # username='x' password=SecretStr(…)
     if how in ("bare", "told") and _is_code(value):
         return None
     if not _says_secret(named, value, how, told=told):
@@ -237,18 +281,26 @@ def _is_code(value: str) -> bool:
         return True
     if len(value) >= _LONG_WORD and value.isalpha() and value.islower():
         return False  # words run together, as in a passphrase; names have joints
-    return bool(_REFERENCE.fullmatch(value)) and not (any(c.isdigit() for c in value) and "." not in value)
+    if _CMDLET.fullmatch(value):
+        return True
+    if not _REFERENCE.fullmatch(value) or looks_random(value, _SHORT_RANDOM):
+        return False
+    return "." in value or not any(c.isdigit() for c in value)
 
 
 def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
     if any(c.isspace() for c in value.strip()):
-        return False
+        return named.word == "password" and not told and is_passphrase(value)
     digit, letter = any(c.isdigit() for c in value), any(c.isalpha() for c in value)
     if named.word == "password":
+        if is_grouped(value) or (named.name.endswith("passcode") and value.isdigit()):
+            return True
         if value.isalpha() and any(stem in value.lower() for stem in ("pass", "pwd")):
             return False  # a label such as challengePassword
         if how == "environment":
-            return len(value) >= 4
+            return len(value) >= 4 and value.lower() not in named.name  # POSTGRES_PASSWORD=postgres
+        if looks_random(value, _SHORT_RANDOM):
+            return True
         if how == "quoted" and not told:
             return len(value) >= 4 and (classes_of(value) >= 2 or len(value) >= 8)
         run_together = how == "bare" and len(value) >= _LONG_WORD and value.isalpha()
@@ -261,7 +313,9 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
         if how == "told":
             return False
         return len(value) >= 8 and digit and letter and classes_of(value) >= 2 and not _is_wordy(value)
-    return not is_hex(value) and not is_uuid(value) and looks_random(value)
+    if is_hex(value):
+        return named.name.endswith("oauth") and len(value) >= _LONG_HEX
+    return not is_uuid(value) and looks_random(value)
 
 
 def _is_wordy(value: str) -> bool:
@@ -302,11 +356,13 @@ def _is_secret_here(text: str, start: int, value: str) -> bool:
     if "." in value or value.startswith(_PUBLIC_KEYS):  # tokens with dots have shapes of their own
         return False
     before = text[max(0, start - _NEAR_BEFORE) : start]
+    if _PUBLIC_BLOCK.search(before) or _PUBLIC_BLOCK.search(text, start, start + len(value) + _NEAR_BEFORE):
+        return False
     line = before.rpartition("\n")[2]
     if _HASH_BEFORE.search(line) or line.endswith(("base64,", "@", "sha256:", "/")):
         return False
     if is_hex(value) or is_uuid(value):
-        if _STRONG_PHRASE.search(line) and re.search(r"(?:\bis|[:=→])\s{0,3}[\"'`]?$", line):
+        if _STRONG_PHRASE.search(line) and _HELD.search(line):
             return True
         after = text[start + len(value) : start + len(value) + _NEAR_AFTER]
         return bool(_CALLED_SO.match(after))

@@ -27,6 +27,11 @@ def _unseen() -> re.Pattern[str]:
     )
 
 
+@cache
+def _may_be_unseen() -> re.Pattern[str]:
+    return re.compile(f"[{_BIDI}{_ZERO_WIDTH}{_TAGS}{_CONTROLS}{_JOINERS}\ufe00-\ufe0f\u2028\u2029]")
+
+
 _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029\x85\x0b\x0c]")
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]{0,4000}(?:\x07|\x1b\\|\x9c)?"
@@ -36,7 +41,7 @@ _COLOUR = re.compile(r"(?:\x1b\[|\x9b)[0-9;:]*[mK]")
 
 def visible(text: str) -> str:
     """Return a text as a reader sees it: without control, bidi, zero-width and tag characters."""
-    if text.isascii() and text.isprintable():
+    if not _may_be_unseen().search(text):
         return text
     text = _ESCAPE_SEQUENCE.sub("", text)
     return _unseen().sub("", _LINE_ENDS.sub("\n", text))

@@ -1,35 +1,34 @@
 """Text that addresses the assistant: what in it does so."""
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from reverie.guard.hidden import hidden_in
-from reverie.guard.orders import SIGNS, Sign
+from reverie.guard.orders import SIGNS
+from reverie.guard.sign import Sign
 from reverie.guard.views import commented, decoded, plain, squeezed, unleeted
 
 _NEARBY = 250
 """Two weak signs count together only within so many characters of one paragraph: a long text has room for two that
 mean nothing."""
 
-_COMMONEST = tuple(
-    f"{verb} {which} {what}"
-    for verb in ("ignore", "disregard", "forget")
-    for which in (
-        *(
-            "previous",
-            "all previous",
-            "the previous",
-            "all prior",
-            "prior",
-            "any prior",
-            "your previous",
-            "the above",
-        ),
-        *("all above", "your system", "all your"),
-    )
-    for what in ("instruction", "prompt", "direction", "rules")
+_WHICH = (
+    *("previous", "all previous", "the previous", "all prior", "prior", "any prior", "your previous", "the above"),
+    *("all above", "your system", "all your"),
 )
-_VERBS = ("ignore", "disregard", "forget", "erongi", "dragersid", "tegrof")
+_COMMONEST = {
+    f"{verb}{which.replace(' ', '')}{what}": f"{verb} {which} {what}"
+    for verb in ("ignore", "disregard", "forget")
+    for which in _WHICH
+    for what in ("instruction", "prompt", "direction", "rules")
+}
+_TURNED = tuple(bare[::-1] for bare in _COMMONEST)
+_LONGEST = max(map(len, _COMMONEST))
+_VERBS = (
+    *(("ignore", False), ("disregard", False), ("forget", False)),
+    *(("erongi", True), ("dragersid", True), ("tegrof", True)),
+)
 _TOLD_OF_OTHERS = re.compile(
     r"\b(?:will|would|do(?:es)?(?: not|n't)|can|could|may|might|not|never|they|it|users|people|which|that|who)\s+$"
 )
@@ -64,10 +63,9 @@ def orders_in(text: str) -> tuple[str, ...]:
 def _signs_in(text: str) -> list[str]:
     strong: list[str] = []
     weak: list[tuple[int, str]] = []
+    places: dict[str, list[int]] = {}
     for sign in SIGNS:
-        if not sign.may_occur_in(text):
-            continue
-        for found in sign.compiled.finditer(text):
+        for found in sign.found_in(text, places):
             if sign.reason.startswith("tells") and _is_told_of_others(text, found.start()):
                 continue
             if sign.strong and not _is_quoted(text, found.start(), found.end(), sign):
@@ -104,15 +102,25 @@ def _together(text: str, weak: list[tuple[int, str]]) -> list[str]:
 
 def _spelled_out(seen: str) -> list[str]:
     """Find the commonest order however its letters are set apart, replaced or turned around."""
-    spaced = " ".join(seen.split())
     letters = squeezed(seen) + " " + squeezed(unleeted(seen))
-    if not any(verb in letters for verb in _VERBS):
-        return []
-    for words in _COMMONEST:
-        bare = words.replace(" ", "")
-        if (bare in letters and words not in spaced) or bare[::-1] in letters:
-            return ["tells the assistant to drop its instructions"]
+    found = {
+        bare[::-1] if turned else bare for verb, turned in _VERBS for bare in _after(letters, verb, turned=turned)
+    }
+    spaced = " ".join(seen.split()) if found else ""
+    if any(_COMMONEST[bare] not in spaced for bare in found):
+        return ["tells the assistant to drop its instructions"]
     return []
+
+
+def _after(letters: str, verb: str, *, turned: bool) -> Iterator[str]:
+    """Yield the orders that begin with a verb, or end with it if they are turned around."""
+    at = letters.find(verb)
+    while at >= 0:
+        orders = _TURNED if turned else _COMMONEST
+        end = at + len(verb)
+        near = letters[max(0, at - _LONGEST) : end] if turned else letters[at : at + _LONGEST]
+        yield from (order for order in orders if (near.endswith(order) if turned else near.startswith(order)))
+        at = letters.find(verb, end)
 
 
 def _aside(text: str) -> list[str]:
@@ -120,8 +128,10 @@ def _aside(text: str) -> list[str]:
     reasons: list[str] = []
     for part in commented(text):
         seen = plain(part)
-        signs = [sign for sign in SIGNS if sign.may_occur_in(seen) and sign.compiled.search(seen)]
-        if signs and any(word in f" {seen}" for word in _ASIDE):
+        places: dict[str, list[int]] = {}
+        if any(next(sign.found_in(seen, places), None) for sign in SIGNS) and any(
+            word in f" {seen}" for word in _ASIDE
+        ):
             reasons.append("orders in a comment or hidden element")
     return reasons
 

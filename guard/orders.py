@@ -5,41 +5,13 @@ different kind: `do not show the user` is advice, `send it to https://… and do
 as such are no sign at all: "Always run make lint before pushing" is what assistants are meant to remember.
 """
 
-import re
-from dataclasses import dataclass
-from functools import cache
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """One way of giving orders, under the reason it is told by."""
-
-    reason: str
-    pattern: str
-    strong: bool = True
-    needs: str = ""  # words, one of which must occur; without any the pattern is always tried
-
-    def may_occur_in(self, text: str) -> bool:
-        """Say quickly whether a search is worth its time."""
-        return not self.needs or any(word in text for word in self.needs.split())
-
-    @property
-    def compiled(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed."""
-        return _compiled(self.pattern)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
+from reverie.guard.indirection import INDIRECTION
+from reverie.guard.pressure import PRESSURE
+from reverie.guard.sign import AI as _AI
+from reverie.guard.sign import LOOT as _LOOT
+from reverie.guard.sign import Sign
 
 _GAP = r"(?:[\w'’,-]+\s+){0,4}?"
-_AI = (
-    r"(?:ai|a\.i\.|llms?|ais|chatbots?|large language models?|language models?|ai models?"
-    r"|ai (?:coding )?(?:assistants?|agents?)"
-    r"|coding (?:assistants?|agents?)|assistants?|chatgpt|gpt-?\d?|claude(?: code)?|copilot|codex|gemini|cursor)"
-)
 _EARLIER = (
     r"(?:previous|prior|earlier|above|preceding|foregoing|former|past|existing|initial|original|old|other|current)"
 )
@@ -56,12 +28,9 @@ _DROP = (
     r"|circumvent"
     r"|set aside|pay no attention to|do not follow|don'?t follow|stop following|never mind|skip over|erase|drop)"
 )
-_LOOT = (
-    r"(?:\.env\b|env(?:ironment)? (?:vars?|variables?)|api[- _]?keys?|access (?:keys?|tokens?)|tokens?|secrets?"
-    r"|credentials?|passwords?|private keys?|ssh keys?|id_rsa|id_ed25519|~/\.ssh|~/\.aws|\.aws/credentials|cookies"
-    r"|session (?:ids?|data)|conversations?|chat (?:history|logs?)|memor(?:y|ies)|system prompt|source code"
-    r"|code ?base"
-    r"|clipboard|personal (?:data|information)|contents? of|wallets?|seed phrases?|git ?config|user'?s? data)"
+_DROPPED = (
+    "ignore disregard forget override bypass discard neglect dismiss abandon overrule supersede violate circumvent "
+    "aside attention follow mind skip erase drop"
 )
 _TAKE = (
     r"(?:send|post|upload|forward|e-?mail|exfiltrate|transmit|leak|report|submit|deliver|ship|beacon|sync|copy|paste"
@@ -79,14 +48,14 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         "tells the assistant to drop its instructions",
         rf"\b{_DROP}\s+{_GAP}(?:{_EARLIER}|{_OWNED})\s+{_GAP}{_INSTRUCTIONS}\b",
-        needs="instruct prompt directive guideline direction programming training guardrail safeguard",
+        needs=f"instruct prompt directive guideline direction programming training guardrail safeguard & {_DROPPED}",
     ),
     Sign(
         "tells the assistant to drop its instructions",
         rf"\b{_DROP}\s+(?:all\s+|any\s+|every\s+)?(?:of\s+)?(?:the\s+|your\s+|my\s+)?"
         rf"(?:{_EARLIER}|your|system|safety|security)\s+{_GAP}{_RULES}\b(?! of (?:the )?(?:file|table|page))",
         strong=False,
-        needs="rule constraint command order message polic context restriction limitation task request",
+        needs=f"{_DROPPED} & rule constraint command order message polic context restriction limitation task request",
     ),
     Sign(
         "tells the assistant to drop its instructions",
@@ -105,13 +74,16 @@ SIGNS: tuple[Sign, ...] = (
         r"|(?:real|true|actual|secret|hidden|only)\s+(?:task|goal|objective|mission|purpose|role|job)\b)"
         r"|\b(?:new|updated|revised) (?:system )?(?:instructions?|directives?|prompt)\s*"
         r"(?:for (?:the )?(?:assistant|ai|model|agent)\s*)?:",
-        needs="instruct task goal objective mission purpose directive role persona prompt rules job",
+        needs=(
+            "instruct task goal objective mission purpose directive role persona prompt rules job"
+            " & your these here following new updated revised"
+        ),
     ),
     Sign(
         "gives the assistant another role",
         r"\b(?:you are|you're|you will be|you shall be|consider yourself|imagine you are"
         r"|pretend (?:that )?you(?: are|'re)"
-        r"|act as if you (?:are|were)|pretend to be|roleplay as|role-play as|behave as(?: if you (?:are"
+        r"|act as(?: if you (?:are|were))?|pretend to be|roleplay as|role-play as|behave as(?: if you (?:are"
         r"|were))?)\s+(?:now\s+|no "
         r"longer\s+|hereby\s+|currently\s+|in\s+)*(?:an?\s+|the\s+)?(?:\w+\s+){0,3}?(?:dan\b|stan\b|jailbr\w+"
         r"|unrestricted"
@@ -119,7 +91,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|rules|filters?)"
         r"|developer mode|debug mode|god mode|admin(?:istrator)? mode|root|bound by|an? ai that|not an ai|hacker"
         r"|superuser)",
-        needs="you yourself pretend roleplay role-play behave",
+        needs="you yourself pretend roleplay role-play behave act",
     ),
     Sign(
         "gives the assistant another role",
@@ -135,7 +107,8 @@ SIGNS: tuple[Sign, ...] = (
         r"|strictly\s+"
         r"|blindly\s+|immediately\s+|unconditionally\s+)*(?:obey|comply (?:with (?:my|these|this)|immediately"
         r"|fully)|follow (?:my|these|this|all|every|the (?:following|instructions"
-        r"|orders))|do (?:exactly )?(?:as|what) (?:i|we|it) sa(?:y|ys)|never refuse|not refuse)\b",
+        r"|orders))(?! (?:\w+ )?(?:steps?|procedure|guides?|conventions?|links?))"
+        r"|do (?:exactly )?(?:as|what) (?:i|we|it) sa(?:y|ys)|never refuse|not refuse)\b",
         needs="you",
     ),
     Sign(
@@ -164,7 +137,7 @@ SIGNS: tuple[Sign, ...] = (
         rf"|processing)?\s*(?:by\s+)?(?:an?\s+|any\s+)?{_AI}\b"
         rf"|\b(?:any|all|every|dear|attention,?|hey|hello,?)\s+{_AI}\b[^.\n]{{0,40}}?(?:reading|processing"
         rf"|parsing|summari[sz]ing|who reads?"
-        rf"|that reads?|working on|:|,\s*(?:you|please|ignore|run|execute|send|do))"
+        rf"|that reads?|working (?:on|in|with)|:|,\s*(?:you|please|ignore|run|execute|send|do))"
         rf"|\b(?:note|message|instructions?|notice|memo|reminder|directive|order|command|important)\s+(?:to"
         rf"|for)\s+(?:any\s+|all\s+|the\s+"
         rf"|every\s+|future\s+|other\s+)?{_AI}\b(?:[^.\n]{{0,40}}?:|\s+reading)",
@@ -172,10 +145,13 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "addresses an assistant that reads it",
-        rf"\b(?:as an? {_AI},? you|when (?:an?|the|any) {_AI} (?:reads?|sees?|process\w*|encounters?)"
+        rf"\b(?:as an? {_AI}[^.\n]{{0,40}}? you|when (?:an?|the|any) {_AI} (?:reads?|sees?|process\w*|encounters?)"
         rf"|you are an? {_AI}"
         rf"|{_AI},? (?:please|you must|you should|you will|you are))\b|(?:^|\n)\s*(?:{_AI})\s*[:,]\s*(?:please"
-        rf"|you|run|execute|send|ignore|call|use)\b",
+        rf"|you|your|skip|merge|rate|run|execute|send|ignore|call|use|append|add|approve|include|insert|fetch|open|read|print|reveal|show"
+        rf"|delete|remove|write|set|stop|treat|mark|recommend|say|reply|respond|answer|never|always|do not|don't)\b"
+        rf"|\b{_AI}\s+(?:should|must|shall|is to|needs? to|has to|have to)\s+(?:ignore|hide|conceal|bypass|skip"
+        rf"|approve|obey|pretend|lie|disregard)\b",
         strong=False,
         needs="ai llm chatbot model assistant agent chatgpt gpt claude copilot codex gemini cursor",
     ),
@@ -258,12 +234,12 @@ SIGNS: tuple[Sign, ...] = (
     # secrecy
     Sign(
         "asks to hide something from the user",
-        r"\b(?:do not|don'?t|never|must not|should not|shouldn'?t|mustn'?t|avoid|refrain from"
+        r"\b(?:do not|does not|don'?t|never|must not|should not|shouldn'?t|mustn'?t|avoid|refrain from"
         r"|without)\s+(?:ever\s+)?(?:tell(?:ing)?|inform(?:ing)?"
         r"|mention(?:ing)?|reveal(?:ing)?|disclos(?:e|ing)|admit(?:ting)?|show(?:ing)?|let(?:ting)?"
         r"|report(?:ing)?|explain(?:ing)?|say(?:ing)?)\s+"
         r"(?:(?:this|these|it|that|any of this|anything|the (?:instructions?|prompt|note|message|change"
-        r"|request))\s+(?:\w+\s+){0,2}?to\s+(?:the\s+|your\s+)?"
+        r"|request))\s+(?:\w+\s+){0,2}?to\s+(?:the\s+|your\s+|its\s+)?"
         r"(?:user|human|developer|owner|operator|person|anyone|them|him|her)"
         r"|(?:the\s+|your\s+)?(?:user|human|developer|owner|operator|person|anyone"
         r"|them)\s+(?:know\s+)?(?:about (?:this|these|it|that|the (?:instruction"
@@ -273,9 +249,10 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         "asks to hide something from the user",
-        r"\b(?:keep|hide|conceal)\s+(?:this|these|it|that|them|all of this)\s+(?:\w+\s+){0,3}?(?:secret|hidden"
+        r"\b(?:keep|hide|conceal)\s+(?:this|these|it|that|them|all of this)\s+(?:secret\b(?! (?:out|in|safe))|hidden"
         r"|private|from (?:the|your) (?:user"
-        r"|human|developer|operator|owner))|\bwithout (?:the |their |your )?(?:user'?s?|human'?s?|developer'?s?"
+        r"|human|developer|operator|owner|reviewers?|maintainers?))"
+        r"|\bwithout (?:the |their |your )?(?:user'?s?|human'?s?|developer'?s?"
         r"|owner'?s?)\s+(?:knowledge|knowing"
         r"|consent|noticing|awareness|permission)|\bbetween (?:you and me|us only)\b",
         needs="secret hidden private from user human developer owner between",
@@ -309,9 +286,12 @@ SIGNS: tuple[Sign, ...] = (
         rf"|ssh keys?|/etc/(?:passwd|shadow)|clipboard|contents? of)"
         rf"[^\n]{{0,160}}?{_ELSEWHERE}",
         needs=(
-            ".env env id_rsa id_ed25519 .ssh .aws conversation chat memor prompt user private ssh /etc/ "
+            ".env env environ id_rsa id_ed25519 .ssh .aws conversation chat memor prompt user private ssh /etc/ "
             "clipboard content"
+            " & :// @ external remote following attacker third public webhook pastebin ngrok requestbin burp interact"
+            " dns .com .net .org .io .xyz .ru .cn .site .info .dev .evil .example .test"
         ),
+        reach=500,
     ),
     Sign(
         "asks to send data elsewhere",
@@ -325,10 +305,11 @@ SIGNS: tuple[Sign, ...] = (
             ":// @ external remote following attacker third public webhook pastebin ngrok requestbin burp "
             "interact dns exfiltrate steal harvest siphon smuggle .com .net .org .io"
         ),
+        reach=500,
     ),
     Sign(
         "smuggles data out in an address",
-        r"!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&/=](?:\{|\[|<|%7b|\$|data|secret|token|key|q="
+        r"!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&/=](?!token=\w{4,40}\))(?:\{|\[|<|%7b|\$|data|secret|token|key|q="
         r"|conversation|history|\.\.\.)",
         needs="![",
     ),
@@ -359,7 +340,10 @@ SIGNS: tuple[Sign, ...] = (
         r"|--dangerously-\w+|\bwithout (?:asking for |requesting |any )?(?:permission|confirmation|approval)\b"
         r"|\byolo mode\b",
         strong=False,
-        needs="disable turn bypass circumvent skip approve always dangerously without yolo",
+        needs=(
+            "safety guardrail permission tool confirmation approval dangerously yolo"
+            " & disable turn bypass circumvent skip approve always dangerously without yolo"
+        ),
     ),
     Sign(
         "asks for a back door",
@@ -377,7 +361,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|tc)?sh\b"
         r"|\b(?:curl|wget|iwr|irm|invoke-webrequest"
         r"|invoke-restmethod)\b[^\n|]{1,400}\|\s*(?:sudo\s+)?(?:python\d?|perl|ruby|node|php|deno|iex"
-        r"|invoke-expression|source|tee\b[^\n|]*\|\s*\w*sh)\b"
+        r"|invoke-expression|powershell|pwsh|source|tee\b[^\n|]*\|\s*\w*sh)\b"
         r"|\b(?:ba|z|da|k)?sh\s+(?:-\w+\s+)*<\(\s*(?:curl|wget)|(?:\bsh|\bbash|\bzsh|\beval|\bpython\d?|\bsource"
         r"|\.)\s+(?:-\w+\s+)?[\"'`]?(?:\$\(|`|<\()\s*(?:curl|wget)"
         r"|\b(?:iex|invoke-expression)\b[^\n]{0,80}(?:iwr|irm|invoke-webrequest|downloadstring|net\.webclient"
@@ -386,10 +370,11 @@ SIGNS: tuple[Sign, ...] = (
         r"|;)\s*)?(?:sudo\s+)?(?:\./|ba?sh\s|sh\s|python\d?\s|source\s)"
         r"|\bbase64\s+(?:-d|-D|--decode)\b[^\n|]{0,80}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|/dev/tcp/\d"
         r"|\bnc\b[^\n]{0,40}\s-e\s*/bin/|\bpowershell(?:\.exe)?\s+[^\n]{0,60}-e(?:nc\w*)?\s+[a-z0-9+/=]{20,}"
-        r"|\b(?:exec|eval)\s*\(\s*(?:requests\.get|urllib\.request\.urlopen|urlopen|fetch|__import__|base64|atob)",
+        r"|\b(?:exec|eval)\s*\([^)\n]{0,60}?(?:requests\.get|urlopen|fetch\(|__import__|b64decode|atob)",
         needs=(
             "curl wget aria2c lynx iwr irm invoke- iex base64 /dev/tcp /bin/ powershell downloadstring exec( eval("
         ),
+        reach=700,
     ),
     # in other languages
     Sign(
@@ -399,7 +384,13 @@ SIGNS: tuple[Sign, ...] = (
         r"(?:\w+\s+){0,2}?(?:anweisung\w*|instruktion\w*|befehle?|regeln|vorgaben)"
         r"|\b(?:ignore[zr]?|oublie[zr]?|ne (?:tiens|tenez) (?:pas )?compte)\s+(?:\w+\s+){0,4}?(?:instructions?"
         r"|consignes?|directives?)(?:\s+\w+){0,2}?\s*(?:précédent\w*|antérieur\w*|ci-dessus)"
-        r"|\b(?:ignor[ae]|olvid[ae]|esquec[ae]|desconsidere|dimentica|scarta)\s+(?:\w+\s+){0,4}?(?:instrucciones"
+        r"|\boublie[zr]?\s+(?:tes|vos|toutes)\s+(?:\w+\s+){0,2}?(?:instructions|consignes|règles)"
+        # in many languages the words are nearly the same
+        r"|\bignor\w{0,8}\s+(?:\w+\s+){0,4}?(?!instructions?\b)(?:instruc|instruk|instrucţ|instrucț|polecen|pokyn)\w*"
+        r"|\babaikan\s+(?:\w+\s+){0,3}?(?:instruksi|perintah|arahan)|bỏ qua[^.\n]{0,30}(?:hướng dẫn|chỉ dẫn|lệnh)"
+        r"|αγνό\w+\s+(?:\w+\s+){0,4}?(?:οδηγί|εντολ)\w*|(?:unohda|ohita)\s+(?:\w+\s+){0,3}?ohje\w*"
+        r"|hagyd figyelmen kívül[^.\n]{0,30}utasítás|(?:เพิกเฉย|ละเว้น|ลืม)[^\n]{0,30}คำสั่ง|نادیده[^.\n]{0,30}دستور"
+        r"|\b(?:ignor[ae]|olvid[ae]|esque[cç][ae]|desconsidere|dimentica|scarta)\s+(?:\w+\s+){0,4}?(?:instrucciones"
         r"|instruções|istruzioni|indicaciones|órdenes|ordens)\b"
         r"|\b(?:negeer|vergeet)\s+(?:\w+\s+){0,3}?(?:instructies|opdrachten)\b|\b(?:zignoruj"
         r"|zapomnij)\s+(?:\w+\s+){0,3}?(?:instrukcj\w+|polece\w+)"
@@ -414,10 +405,16 @@ SIGNS: tuple[Sign, ...] = (
         r"|تجاهل[^.\n]{0,20}(?:التعليمات|الأوامر)|התעלם[^.\n]{0,20}(?:ההוראות|הנחיות)|(?:पिछले"
         r"|सभी)[^।\n]{0,20}निर्देश[^।\n]{0,12}(?:अनदेखा|भूल)",
         needs=(
-            "ignor vergiss vergessen missachte oublie compte olvid esquec desconsidere dimentica scarta "
+            "ignor vergiss vergessen missachte oublie compte olvid esque desconsidere dimentica scarta "
             "negeer vergeet zignoruj zapomnij talimat игнор забудь отбрось ігнор 忽 无视 無視 忘 "
             "不要理会 무시 잊 تجاهل "
-            "התעלם अनदेखा भूल"
+            "התעלם अनदेखा भूल abaikan qua αγνό unohda ohita figyelmen เพิกเฉย ละเว้น ลืม نادیده دستور"
+            " & instruks instruc règles polecen pokyn perintah arahan hướng chỉ lệnh οδηγί εντολ ohje utasítás"
+            " คำสั่ง دستور"
+            " anweisung instruktion befehl regeln vorgaben instruct consigne directive instrucc instruç istruzion"
+            " indicac órdenes ordens opdracht instrukc polece talimat инструкц указани команд правила приказ"
+            " інструкц вказівк 指令 指示 提示 规则 規則 命令 说明 設定 设定 プロンプト ルール"
+            " 지시 명령 지침 프롬프트 규칙 التعليمات الأوامر ההוראות הנחיות निर्देश"
         ),
     ),
     Sign(
@@ -432,4 +429,6 @@ SIGNS: tuple[Sign, ...] = (
         r"|ユーザー?に[^。\n]{0,10}(?:言わない|知らせない|伝えない)|사용자에게[^.\n]{0,12}(?:말하지|알리지)",
         needs="benutzer nutzer anwender usuari utilisateur usuári пользовател 用户 使用者 用戶 ユーザ 사용자",
     ),
+    *PRESSURE,
+    *INDIRECTION,
 )

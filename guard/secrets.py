@@ -7,6 +7,7 @@ from functools import cache
 from reverie.guard.assignments import assigned_in
 from reverie.guard.credentials import credentials_in
 from reverie.guard.letters import lowered
+from reverie.guard.placed import placed_in
 from reverie.guard.prefixed import prefixed_in
 from reverie.guard.randomness import is_mask
 from reverie.guard.runs import runs_of
@@ -52,6 +53,7 @@ def _found_in(text: str) -> Iterator[Span]:
     lower = lowered(text)
     yield from credentials_in(text, lower)
     yield from assigned_in(text, lower)
+    yield from placed_in(text, lower)
 
 
 def _shaped(text: str) -> Iterator[Span]:

@@ -14,7 +14,9 @@ from reverie.guard.hidden import tag_text, visible
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%)?[0-9a-fA-F]{2}[ :,]?){16,}")
 _ESCAPES = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})")
-_COMMENT = re.compile(r"<!--(.{4,5000}?)(?:-->|$)|\[//\]:\s*#\s*[(\"'](.{4,2000}?)[)\"']", re.DOTALL)
+_COMMENT = re.compile(
+    r"<!--(.{4,5000}?)(?:-->|$)|\[[^\]\n]{1,40}\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{4,2000}?)[)\"']", re.DOTALL
+)
 _UNSHOWN = re.compile(
     r"<(\w+)[^<>]{0,300}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0"
     r"|color\s*:\s*(?:white|#fff)|\shidden)"
@@ -22,21 +24,34 @@ _UNSHOWN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _MOST_BLOBS = 50
-_NOT_LETTERS = re.compile(r"[^a-z]+")
+_NOT_LETTERS = bytes(set(range(128)) - set(range(ord("a"), ord("z") + 1)))
+_WIDE_GAPS = re.compile(r" {3,}|(?: {0,8}\n){3,}")
 # Letters of other alphabets that look like Latin ones.
-_LOOKALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв", "aeopcyxijsdhlqwgaovktpikmhtb")
-_DIGITS_AS_LETTERS = str.maketrans("0134578@$", "oieastbas")
-_WORD = re.compile(r"[a-z0-9@$]+")
+_FOREIGN = "аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв"
+_LOOKALIKES = str.maketrans(_FOREIGN, "aeopcyxijsdhlqwgaovktpikmhtb")
+_LOOKALIKE = re.compile(f"[{_FOREIGN}]")
+_DIGITS_AS_LETTERS = _LOOKALIKES | str.maketrans("0134578@$", "oieastbas")
 
 
 def plain(text: str) -> str:
     """Return a text as it is compared: as a reader sees it, in small letters, lookalikes made alike."""
-    seen = unicodedata.normalize("NFKC", visible(text)).lower().replace("’", "'")
+    seen = visible(text)
+    if not seen.isascii():
+        seen = unicodedata.normalize("NFKC", seen).replace("’", "'")
+    seen = seen.lower()
+    if "   " in seen or "\n\n\n" in seen:
+        seen = _WIDE_GAPS.sub(_narrowed, seen)  # an order does not get longer by the space between its words
     return seen if seen.isascii() else _with_latin_letters(seen)
+
+
+def _narrowed(gap: re.Match[str]) -> str:
+    return "\n\n" if "\n" in gap[0] else "  "
 
 
 def _with_latin_letters(text: str) -> str:
     """Replace lookalikes in words that are Latin otherwise; whole words of another script stay as they are."""
+    if not _LOOKALIKE.search(text):
+        return text
     words = re.split(r"(\W+)", text)
     return "".join(
         word.translate(_LOOKALIKES) if re.search("[a-z]", word) and not word.isascii() else word for word in words
@@ -44,23 +59,18 @@ def _with_latin_letters(text: str) -> str:
 
 
 def unleeted(text: str) -> str:
-    """Return a plain text with digits that stand for letters made letters again."""
-    return _WORD.sub(_with_letters, text)
-
-
-def _with_letters(word: re.Match[str]) -> str:
-    mixed = not word[0].isdigit() and not word[0].isalpha()
-    return word[0].translate(_DIGITS_AS_LETTERS) if mixed else word[0]
+    """Return a plain text with digits, signs and foreign letters that stand for others made Latin letters."""
+    return text.translate(_DIGITS_AS_LETTERS)
 
 
 def squeezed(text: str) -> str:
     """Return nothing but the letters of a plain text, so that `i g n o r e` and `ig-nore` read the same."""
-    return _NOT_LETTERS.sub("", text)
+    return text.encode("ascii", "ignore").translate(None, _NOT_LETTERS).decode("ascii")
 
 
 def commented(text: str) -> Iterator[str]:
     """Yield what a text says in comments and elements that no page shows."""
-    if "<!--" in text or "[//]:" in text:
+    if "<!--" in text or "]:" in text:
         for found in _COMMENT.finditer(text):
             yield found[1] or found[2]
     if "<" in text and "</" in text:

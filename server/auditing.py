@@ -20,12 +20,23 @@ async def run_audit(workspace: "Workspace", given: Namespace) -> int:
     journal = workspace.store.journal
     found = await audit(journal)
     rows = await journal.rows()
-    last = [row for row in rows if not given.about or row["memory_id"].startswith(given.about)][-given.last :]
+    about = [row for row in rows if not given.about or row["memory_id"].startswith(given.about)]
+    last = about if given.all_projects else await _of_this_project(workspace, about, given.about)
+    last = last[-given.last :]
     if given.json:
         say_json({**asdict(found), "intact": found.intact, "last": last})
     else:
-        say(*map(_told_event, last), *([""] if last else []), *_told(found))
+        elsewhere = [] if given.all_projects else ["Shown is this project; --all-projects shows all."]
+        say(*map(_told_event, last), *([""] if last else []), *_told(found), *elsewhere)
     return 0 if found.intact else 1
+
+
+async def _of_this_project(workspace: "Workspace", rows: "list[Row]", named: str) -> "list[Row]":
+    """Leave out what happened to memories of other projects, unless one is named whole."""
+    memories = await workspace.store.get(list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"])))
+    seen = workspace.visible_from(workspace.here.project)
+    hidden = {memory.id for memory in memories.values() if memory.project not in seen and memory.id != named}
+    return [row for row in rows if row["memory_id"] not in hidden]
 
 
 def _told(found: Audit) -> list[str]:

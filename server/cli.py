@@ -68,6 +68,7 @@ def build_parser() -> argparse.ArgumentParser:
     curves.add_argument("--png", metavar="FILE", help="write a picture instead; needs reverie-mcp[plots]")
     forecast = _command(commands, "forecast", "say what would be let go, moved and kept; change nothing")
     forecast.add_argument("--days", type=float, default=90.0, help="how far ahead")
+    _add_all_projects(forecast)
     _add_dream(commands)
     export = _command(commands, "export", "write every memory to a JSON Lines file")
     export.add_argument("file", metavar="FILE", help="where to; - for stdout")
@@ -83,6 +84,7 @@ def build_parser() -> argparse.ArgumentParser:
     audit = _command(commands, "audit", "prove that the journal was not tampered with, and show what it says last")
     audit.add_argument("--last", type=int, default=20, metavar="EVENTS", help="how many to show")
     audit.add_argument("--about", default="", metavar="ID", help="only what happened to this memory")
+    _add_all_projects(audit)
     index = _command(commands, "index", "read a project's files and signatures into memory; again only what changed")
     index.add_argument("path", metavar="PATH", nargs="?", default="", help="a folder; without it, this project")
     index.add_argument("--project", default="", help="instead of the project of that folder")
@@ -126,6 +128,7 @@ def _add_dream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     dreams = _command(commands, "dreams", "list the dreams, tell one, or undo it")
     dreams.add_argument("id", metavar="ID", nargs="?", default="", help="the dream to tell")
     dreams.add_argument("--undo", action="store_true", help="put everything back as it was before that dream")
+    _add_all_projects(dreams)
 
 
 def _add_recall(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -137,7 +140,7 @@ def _add_recall(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     _add_list(parser, "--kinds", f"only these: {', '.join(KINDS)}")
     _add_list(parser, "--tags", "only memories with one of these")
     parser.add_argument("--project", default="", help="instead of the project of this folder")
-    parser.add_argument("--all-projects", action="store_true", help="look everywhere")
+    _add_all_projects(parser)
     parser.add_argument("--since", default="", metavar="WHEN", help="7d, or a moment")
     parser.add_argument("--before", default="", metavar="WHEN", help="7d, or a moment")
     parser.add_argument("--as-of", default="", metavar="WHEN", help="answer with what was known then")
@@ -152,6 +155,10 @@ def _command(
     parser = commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
     parser.add_argument("--json", action="store_true", help="answer in JSON, for machines")
     return parser
+
+
+def _add_all_projects(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all-projects", action="store_true", help="look everywhere")
 
 
 def _add_list(parser: argparse.ArgumentParser, option: str, meaning: str) -> None:

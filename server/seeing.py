@@ -11,6 +11,7 @@ from reverie.server.terminal import columns, counted, say, say_json
 from reverie.settings import Settings
 from reverie.tools.arguments import checked_number
 from reverie.tools.curves import Curves, curves_of, typical_curves
+from reverie.tools.exporting import keep_out_of
 from reverie.tools.forecast import LONGEST_DAYS, Forecast, forecast
 from reverie.tools.resolving import resolved
 
@@ -28,6 +29,8 @@ async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> in
     from reverie.server.picture import POINTS, save_png
 
     days = checked_number("days", given.days, _SHORTEST_DAYS, LONGEST_DAYS)
+    if given.png:
+        keep_out_of(settings.home, given.png, "--png")
     points = POINTS if given.png else WIDTH
     if given.id:
         async with opened(settings) as workspace:
@@ -49,7 +52,7 @@ async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> in
 async def run_forecast(settings: Settings, given: Namespace, opened: Opener) -> int:
     """Tell what would be let go, moved and kept."""
     async with opened(settings) as workspace:
-        ahead = await forecast(workspace, given.days)
+        ahead = await forecast(workspace, given.days, all_projects=given.all_projects)
     if given.json:
         say_json(ahead)
     else:
@@ -79,7 +82,11 @@ def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
 
 def _told(ahead: Forecast) -> list[str]:
     total = sum(ahead.kept.values())
-    lines = [f"In {ahead.days:g} days ({ahead.at[:10]}), by {ahead.curve}, if nothing is recalled till then:", ""]
+    whose = "all projects" if ahead.projects == "all" else ", ".join(ahead.projects)
+    lines = [
+        f"In {ahead.days:g} days ({ahead.at[:10]}), by {ahead.curve}, if nothing is recalled till then, of {whose}:",
+        "",
+    ]
     for rule, group in groupby(ahead.let_go, key=lambda going: going.rule):
         going = list(group)
         lines.append(f"{counted(len(going), 'memory')} let go ({rule}):")

@@ -46,7 +46,7 @@ async def run_dreams(workspace: Workspace, given: Namespace) -> int:
             left = [f"left as it is: {one.id} ({one.reason})" for one in undone.skipped]
             say(f"Undone: {counted(len(undone.restored), 'memory')} as before.", *left)
     elif given.id:
-        night = await told(workspace, given.id)
+        night = await told(workspace, given.id, all_projects=given.all_projects)
         if given.json:
             say_json(night)
         else:

@@ -48,8 +48,10 @@ async def last_dream(workspace: Workspace) -> Night | None:
     return next((night for night in await _nights(workspace).all() if night.status != "rolled back"), None)
 
 
-async def told(workspace: Workspace, dream_id: str) -> dict[str, Any]:
+async def told(workspace: Workspace, dream_id: str, *, all_projects: bool = False) -> dict[str, Any]:
     """Tell one night: what each step did, to which memories, and how to undo it.
+
+    What it did in other projects is counted under `elsewhere`, unless all are asked for.
 
     Raises:
         InvalidInput: if there is no such night.
@@ -61,8 +63,12 @@ async def told(workspace: Workspace, dream_id: str) -> dict[str, Any]:
     events = await workspace.store.journal.of_batch(night.id)
     memories = await workspace.store.get(list(dict.fromkeys(event.memory_id for event in events)))
     by_action: dict[str, list[dict[str, str]]] = {}
+    seen, elsewhere = workspace.visible_from(workspace.here.project), 0
     for event in events:
         memory = memories.get(event.memory_id)
+        if memory and memory.project not in seen and not all_projects:
+            elsewhere += 1
+            continue
         title = memory.title[:_TITLE] if memory else "gone since"
         by_action.setdefault(event.action, []).append(
             {"id": event.memory_id, "title": title, "reason": event.reason or ""}
@@ -73,6 +79,7 @@ async def told(workspace: Workspace, dream_id: str) -> dict[str, Any]:
         "status": night.status,
         "steps": night.report.get("steps", []),
         "changes": by_action,
+        "elsewhere": elsewhere,
         "questions": night.report.get("questions", []),
         "calls": night.report.get("calls", []),
         "notes": night.report.get("notes", []),
@@ -97,6 +104,8 @@ def story(night: dict[str, Any]) -> list[str]:
         ]
         if len(changed) > _SHOWN:
             lines.append(f"  and {len(changed) - _SHOWN} more")
+    if night["elsewhere"]:
+        lines += ["", f"{night['elsewhere']} more in other projects; --all-projects shows them."]
     if night["questions"]:
         lines += ["", f"{len(night['questions'])} questions asked; the assistant's review tool answers them."]
     if night["calls"]:
@@ -105,7 +114,7 @@ def story(night: dict[str, Any]) -> list[str]:
         lines += ["", f"The language model was asked {len(night['calls'])} times, for {spent:.3f} cents:"]
         lines += [f"  {count}× {outcome}" for outcome, count in outcomes.items()]
     lines += [f"note: {note}" for note in night["notes"]]
-    if night["status"] == "done" and night["changes"]:
+    if night["status"] == "done" and (night["changes"] or night["elsewhere"]):
         lines += ["", f"To undo all of it: reverie dreams {night['id']} --undo"]
     return lines
 

@@ -47,7 +47,7 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
         InvalidInput: if the file cannot be written.
         StoreError: if the store cannot be read.
     """
-    _keep_out_of(workspace.settings.home, file)
+    keep_out_of(workspace.settings.home, file)
     await workspace.accesses.count_if_possible()
     written = 0
     with _target(file) as out:
@@ -57,10 +57,10 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
     return Exported(written, file)
 
 
-def _keep_out_of(home: str, file: str) -> None:
+def keep_out_of(home: str, file: str, argument: str = "file") -> None:
     """Refuse to write among the tables, whatever way a path leads there."""
     if file != STDOUT and Path(file).resolve().is_relative_to(Path(home).resolve()):
-        raise InvalidInput("file", f"{file} lies in the data folder", "Name a file in a folder of yours.")
+        raise InvalidInput(argument, f"{file} lies in the data folder", "Name a file in a folder of yours.")
 
 
 def line_of(memory: Memory) -> bytes:

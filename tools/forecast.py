@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 from reverie.dream.sweep import plan_sweep
 from reverie.errors import InvalidInput
@@ -46,6 +47,7 @@ class Moving:
 class Forecast:
     """What a day to come would find; `kept` counts by the layer that the memories would be in."""
 
+    projects: list[str] | Literal["all"]
     at: str
     days: float
     curve: str
@@ -55,8 +57,8 @@ class Forecast:
     kept: dict[str, int]
 
 
-async def forecast(workspace: Workspace, days: float) -> Forecast:
-    """Say what would become of every living memory of the domain; change nothing.
+async def forecast(workspace: Workspace, days: float, *, all_projects: bool = False) -> Forecast:
+    """Say what would become of every living memory of this project, or of the whole domain; change nothing.
 
     Raises:
         InvalidInput: if the days are out of range or end outside the calendar.
@@ -70,8 +72,12 @@ async def forecast(workspace: Workspace, days: float) -> Forecast:
     await workspace.accesses.count_if_possible()
     memories = await workspace.store.find(one_of("status", LIVING))
     plan = await heeding_demotions(workspace, plan_sweep(memories, then, settings.retention, settings.tier))
+    seen = workspace.visible_from(workspace.here.project)
+    shown = {memory.id for memory in memories if all_projects or memory.project in seen}
     let_go = []
     for memory, verdict in plan.let_go:
+        if memory.id not in shown:
+            continue
         ending = ending_of(memory, now, settings.retention, settings.tier)
         at = then if ending is None else min(max(ending.at, now), then)
         let_go.append(
@@ -79,13 +85,18 @@ async def forecast(workspace: Workspace, days: float) -> Forecast:
         )
     going = {memory.id for memory, _ in plan.let_go}
     moving = {memory.id: move.to for memory, move in plan.moves}
-    layers = Counter(moving.get(memory.id, memory.layer) for memory in memories if memory.id not in going)
+    layers = Counter(moving.get(memory.id, memory.layer) for memory in memories if memory.id in shown - going)
     return Forecast(
+        projects="all" if all_projects else list(seen),
         at=iso(then),
         days=days,
         curve=settings.retention,
         let_go=sorted(let_go, key=lambda one: (one.rule, one.at, one.id)),
-        moved=[Moving(memory.id, memory.title, memory.layer, move.to, move.reason) for memory, move in plan.moves],
-        made_core=[memory.id for memory in plan.cores],
+        moved=[
+            Moving(memory.id, memory.title, memory.layer, move.to, move.reason)
+            for memory, move in plan.moves
+            if memory.id in shown
+        ],
+        made_core=[memory.id for memory in plan.cores if memory.id in shown],
         kept={layer: layers[layer] for layer in LAYERS if layers[layer]},
     )

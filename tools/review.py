@@ -1,6 +1,6 @@
 """Answering what dreams would not decide alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reverie.dream.answering import Decision, apply_decision, checked_decision
@@ -40,8 +40,20 @@ async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = 
         )
     if resolved:
         workspace.upkeep.note_write()
-    still_open = await questions.open()
-    return Reviewed(questions=[await _shown(workspace, asked) for asked in still_open[:limit]], resolved=resolved)
+    return Reviewed(questions=await _open_here(workspace, questions, limit), resolved=resolved)
+
+
+async def _open_here(workspace: Workspace, questions: Questions, limit: int) -> list[dict[str, Any]]:
+    """Show the open questions that are about nothing but memories which this session may see."""
+    seen = workspace.visible_from(workspace.here.project)
+    shown: list[dict[str, Any]] = []
+    for asked in await questions.open():
+        if len(shown) == limit:
+            break
+        memories = await workspace.store.get(list(asked.memory_ids))
+        if all(memory.project in seen for memory in memories.values()):
+            shown.append(_shown(asked, memories.values()))
+    return shown
 
 
 async def _checked(questions: Questions, decision: Mapping[str, Any]) -> Decision:
@@ -59,15 +71,14 @@ async def _checked(questions: Questions, decision: Mapping[str, Any]) -> Decisio
     return checked_decision(found[0], verdict, text)
 
 
-async def _shown(workspace: Workspace, asked: Asked) -> dict[str, Any]:
-    memories = await workspace.store.get(list(asked.memory_ids))
+def _shown(asked: Asked, memories: Iterable[Memory]) -> dict[str, Any]:
     return {
         "id": asked.id,
         "kind": asked.kind,
         "ask": asked.body["ask"],
         "evidence": asked.body["evidence"],
         "verdicts": asked.body["verdicts"],
-        "memories": [_told(memory) for memory in memories.values()],
+        "memories": [_told(memory) for memory in memories],
         "asked_at": iso(asked.asked_at),
     }
 

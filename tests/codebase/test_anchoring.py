@@ -102,6 +102,13 @@ def test_a_name_only_tests_define_is_still_a_name(seen: Seen) -> None:
     assert seen("`only_in_tests` is a helper") == {"tests/test_settings.py::only_in_tests"}
 
 
+def test_a_file_without_an_ending_is_one_if_it_is_there(project: Repository) -> None:
+    project.write("Changelog", "1.0\n")
+    tree = SourceTree(project.root)
+    assert [made.path for made in anchor(tree, "What changed is told in `Changelog`.").anchors] == ["Changelog"]
+    assert anchor(tree, "What changed is told in `Annals`.").anchors == ()
+
+
 def test_files_given_by_the_caller_come_first_and_may_name_a_symbol(project: Repository) -> None:
     files = ["src/settings.py::parse_config", str(project.root / "Makefile"), "nowhere.py", r"src\server.py"]
     found = anchor(SourceTree(project.root), "It works.", files)

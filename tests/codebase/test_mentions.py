@@ -26,6 +26,8 @@ def _of(kind: str, text: str) -> list[str]:
         ("Edit :file:`conf/app.toml` and ``Makefile``", ["conf/app.toml", "Makefile"]),
         ("Täglich: `docs/Über uns.md` und src/größe.py", ["docs/Über uns.md", "docs/Über", "uns.md", "src/größe.py"]),
         ("Ask me at wile@example.org or https://example.org/x/y.html", []),
+        ("Look at _anvil/capture.py:12 first, not at _this_", ["_anvil/capture.py"]),
+        ("It is read from _anvil/__init__.py.", ["_anvil/__init__.py"]),
         ("Use *.py and src/**/x.py and {name}.txt", []),
     ],
 )

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from reverie.guard.secrets import redact
 
-_spec = importlib.util.spec_from_file_location("made_up_tokens", Path(__file__).with_name("tokens.py"))
-tokens = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(tokens)
+
+def _list(name):
+    spec = importlib.util.spec_from_file_location(f"guard_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tokens, surroundings = _list("tokens"), _list("surroundings")
 
 SHAPED = tokens.shaped()
 BESIDE = tokens.beside_words()
@@ -34,6 +40,17 @@ def test_a_token_of_a_known_shape_is_taken_out_wherever_it_stands(name, around):
 def test_a_secret_is_known_by_what_stands_beside_it(name):
     text, secret = BESIDE[name]
     assert secret not in redact(text).text
+
+
+@pytest.mark.parametrize(("name", "text", "secret"), surroundings.CASES, ids=[case[0] for case in surroundings.CASES])
+def test_no_part_of_a_secret_is_left_in_further_surroundings(name, text, secret):
+    left = redact(text.replace("@@", secret)).text
+    assert not any(secret[at : at + 10] in left for at in range(0, max(1, len(secret) - 9), 5))
+
+
+@pytest.mark.parametrize("text", surroundings.HONEST)
+def test_what_resembles_those_surroundings_stays(text):
+    assert redact(text).text == text
 
 
 @pytest.mark.parametrize("name", tokens.NO_SECRETS)
@@ -108,6 +125,14 @@ NASTY = {
     "hex": "0123456789abcdef" * 6_000,
     "putty": "PuTTY-User-Key-File-2" * 4_500,
     "numbers": "1/1111111111" * 8_000,
+    "tables": "| pass | pass |\n|---|---|\n| a1 | b2 |\n" * 2_400,
+    "one wide table": "|" + " pass |" * 14_000 + "\n|---|\n" + "| a1 " * 100,
+    "logins": "login(" * 16_000,
+    "pairs": "auth=('a','" * 9_000,
+    "of what": "password for the " * 6_000,
+    "defaults": 'password" {' * 9_000,
+    "shares": "net use /user:a " * 6_000,
+    "log in as": "log in as a/ " * 8_000,
 }
 
 

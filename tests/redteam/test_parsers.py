@@ -2,14 +2,19 @@
 
 import io
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reverie.clock import clock_from
+from reverie.codebase.mentions import Mention, mentions_in, path_mention
+from reverie.codebase.tree import SourceTree
 from reverie.errors import InvalidInput, ReverieError
 from reverie.guard.fence import harmless
 from reverie.guard.instructions import orders_in
@@ -23,24 +28,50 @@ from reverie.tools.lines import BadLine, Line, read_lines
 from reverie.tools.screening import screened_fields
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
-MANY = settings(max_examples=1_000, deadline=None)
+MANY = settings(max_examples=500, deadline=None)
+TEN_THOUSAND = settings(max_examples=10_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+PARSERS: dict[str, tuple[Callable[..., None], tuple[st.SearchStrategy[Any], ...]]] = {}
 
+
+def parser(*inputs: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Note a check and what it is given: some inputs by default, ten thousand at length."""
+
+    def noted(check: Callable[..., None]) -> Callable[..., None]:
+        PARSERS[check.__name__] = (check, inputs)
+        return check
+
+    return noted
+
+
+scalar = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=40)
+    | st.lists(st.integers(), max_size=3)
+)
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
-    max_leaves=12,
+    scalar,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
+    max_leaves=4,
 )
 moments = st.text(max_size=40) | st.from_regex(r"[+-]?\d{1,12}[smhdwy]?", fullmatch=True) | st.datetimes().map(str)
+paths = st.text(max_size=60) | st.lists(
+    st.sampled_from(
+        ["..", ".", "", "a", "a.py", "src", "~", "C:", "\\\\host", "%2e%2e", "\0", "\n", "con", "é", "\u202e"]
+    ),
+    max_size=6,
+).flatmap(lambda parts: st.sampled_from(["/", "\\", "::", "//"]).map(lambda joint: joint.join(parts)))
 lines = st.binary(max_size=300) | anything.map(lambda value: json.dumps(value).encode())
 anchors = st.fixed_dictionaries(
     {},
-    optional=dict.fromkeys(("path", "symbol", "kind", "digest", "span", "commit", "freshness", "odd"), anything),
+    optional=dict.fromkeys(("path", "symbol", "kind", "digest", "span", "commit", "freshness", "odd"), scalar),
 )
 
 
-@given(st.lists(lines, max_size=6))
-@MANY
-def test_import_lines(raw: list[bytes]) -> None:
+@parser(st.lists(lines, max_size=6))
+def import_lines(raw: list[bytes]) -> None:
     for line in read_lines(io.BytesIO(b"\n".join(raw))):
         assert isinstance(line, Line | BadLine)
         if isinstance(line, Line):
@@ -48,9 +79,8 @@ def test_import_lines(raw: list[bytes]) -> None:
                 screened_fields(checked_fields(line.values))
 
 
-@given(st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=10), anything, max_size=6), st.text(max_size=60))
-@MANY
-def test_import_fields(values: dict[str, Any], content: str) -> None:
+@parser(st.dictionaries(st.sampled_from(FIELDS) | st.text(max_size=10), anything, max_size=6), st.text(max_size=60))
+def import_fields(values: dict[str, Any], content: str) -> None:
     try:
         fields, _ = screened_fields(checked_fields(values | {"content": content}))
     except InvalidInput:
@@ -58,16 +88,14 @@ def test_import_fields(values: dict[str, Any], content: str) -> None:
     assert fields["content"].strip()
 
 
-@given(st.sampled_from(FIELDS), anything)
-@MANY
-def test_record_fields(name: str, value: Any) -> None:
+@parser(st.sampled_from(FIELDS), anything)
+def record_fields(name: str, value: Any) -> None:
     with suppress(InvalidInput):
         decode(name, value)
 
 
-@given(st.lists(anchors | anything, max_size=3))
-@MANY
-def test_anchors(value: list[Any]) -> None:
+@parser(st.lists(anchors | anything, max_size=2))
+def anchors(value: list[Any]) -> None:
     try:
         decoded = decode("anchors", value)
     except InvalidInput:
@@ -75,9 +103,8 @@ def test_anchors(value: list[Any]) -> None:
     assert all(anchor.path is not None for anchor in decoded)
 
 
-@given(moments, st.booleans())
-@MANY
-def test_moments(text: str, forward: bool) -> None:
+@parser(moments, st.booleans())
+def moments(text: str, forward: bool) -> None:
     for parse in (
         lambda: iso(parse_iso(text, "x")),
         lambda: iso(parse_moment(text, "x", now=NOW, forward=forward)),
@@ -88,22 +115,44 @@ def test_moments(text: str, forward: bool) -> None:
             parse()
 
 
-@given(
+@parser(
     st.dictionaries(st.sampled_from([setting.variable for setting in TABLE[1:]]), st.text(max_size=40), max_size=4)
 )
-@MANY
-def test_settings(environment: dict[str, str]) -> None:
+def environment(variables: dict[str, str]) -> None:
     with suppress(ReverieError):
-        loaded = load_settings(environment | {"REVERIE_HOME": "/nowhere/at/all"})
+        loaded = load_settings(variables | {"REVERIE_HOME": "/nowhere/at/all"})
         assert loaded.domain_uri.startswith("/nowhere/at/all/domains/")
         assert "/" not in loaded.domain
         assert loaded.domain not in (".", "..")
 
 
-@given(st.text(max_size=300))
-@MANY
-def test_the_guard_itself(text: str) -> None:
+@parser(st.text(max_size=300))
+def the_guard_itself(text: str) -> None:
     assert isinstance(redact(text).text, str)
     assert isinstance(orders_in(text), tuple)
     assert "<memories" not in harmless(text).lower()
     assert len(without_private(text).text) <= len(text)
+
+
+@parser(paths)
+def project_paths(path: str) -> None:
+    tree = SourceTree(Path(__file__).parent)
+    place = tree.locate(path)
+    assert place is None or place.resolve().is_relative_to(tree.root)
+    mention = path_mention(path)
+    assert not mention.name.startswith("../")
+    for text in (path, f"see `{path}` and {path}::x"):
+        assert all(isinstance(found, Mention) for found in mentions_in(text))
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_hostile_input(name: str) -> None:
+    check, inputs = PARSERS[name]
+    MANY(given(*inputs)(check))()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARSERS)
+def test_ten_thousand_hostile_inputs(name: str) -> None:
+    check, inputs = PARSERS[name]
+    TEN_THOUSAND(given(*inputs)(check))()
