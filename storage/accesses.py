@@ -54,7 +54,9 @@ class AccessRecorder:
         self._wrote = wrote  # told after each count, so that upkeep comes to know of it
         self._served: dict[str, datetime] = {}
         self._noted: list[Access] = []
-        self._task: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._counting: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def note(self, memories: Iterable[Memory], at: datetime) -> None:
         """Remember that these were served; the writing happens later."""
@@ -66,8 +68,8 @@ class AccessRecorder:
         if len(self._noted) > MOST_NOTED:
             log.warning("The oldest recalls are not counted: more than %d could not be written.", MOST_NOTED)
             del self._noted[:-MOST_NOTED]
-        if self._noted and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._count_later())
+        if self._noted and (self._keeping is None or self._keeping.done()):
+            self._keeping = asyncio.create_task(self._keep_behind_the_answer())
 
     async def keep(self) -> None:
         """Write what was noted to the file; from there any session counts it. Enough at exit.
@@ -101,17 +103,25 @@ class AccessRecorder:
         except StoreError as error:
             log.warning("Recalls are not counted yet: %s", error)
 
-    async def _count_later(self) -> None:
-        await asyncio.sleep(0)  # the answer goes first
-        await self._keep_if_possible()
-        await asyncio.sleep(_SECONDS_TO_GATHER)
-        await self.count_if_possible()
+    async def stop(self) -> None:
+        """Write what was noted to the file and leave the counting to others; one under way is waited for."""
+        await asyncio.gather(*(task for task in (self._keeping, self._counting) if task is not None))
+        if self._timer is not None:
+            self._timer.cancel()
+        await self.keep()
 
-    async def _keep_if_possible(self) -> None:
+    async def _keep_behind_the_answer(self) -> None:
+        await asyncio.sleep(0)  # the answer goes first
         try:
             await self.keep()
         except StoreError as error:
             log.warning("Recalls are not noted yet: %s", error)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_SECONDS_TO_GATHER, self._count_soon)
+
+    def _count_soon(self) -> None:
+        self._timer = None
+        self._counting = asyncio.create_task(self.count_if_possible())
 
     async def _count_now(self) -> None:
         earlier, now = await self._spool.set_aside()

@@ -73,7 +73,7 @@ class Workspace:
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""
-        await self.accesses.keep()
+        await self.accesses.stop()
         await self.store.database.additions.stop()
         await self.upkeep.stop()
 
