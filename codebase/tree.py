@@ -18,6 +18,7 @@ from reverie.codebase.git import Git, GitUnavailable, find_git
 from reverie.codebase.grammars import PARSED_SUFFIXES
 from reverie.codebase.names import KEYWORDS, Names
 from reverie.codebase.symbols import Symbol, symbols_of
+from reverie.codebase.walk import SKIPPED_FOLDERS, Walk
 
 LARGEST_READ = 8_000_000
 """Bytes of a file that are read; of a larger one only the size is compared."""
@@ -27,20 +28,8 @@ PATIENCE = 3.0
 
 _LARGEST_PARSED = 1_500_000
 _MOST_KEPT = 2_000  # parsed files in memory
-_MOST_WALKED = 20_000
 _MOST_SEARCHED = 60  # files that are parsed to find where a name is defined
 _MOST_SUBMODULES = 50
-
-SKIPPED_FOLDERS = frozenset(
-    {
-        *(".git", ".hg", ".svn", ".tox", ".nox", ".venv", "venv", "env", "virtualenv", "__pycache__"),
-        *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".idea", ".vscode", ".gradle", ".terraform", ".next"),
-        *("node_modules", "bower_components", "site-packages", "vendor", "vendored", "_vendor", "third_party"),
-        *("thirdparty", "third-party", "extern", "external", "dist", "build", "target", "out", "coverage"),
-        *("Pods", "DerivedData", ".cargo", ".eggs"),
-    }
-)
-"""Folders of tools, of other people's code and of what is generated."""
 
 _LONGEST_LINE = 400
 _NOT_BEFORE, _NOT_AFTER = r"(?<![\w$.])", r"(?![\w$])"
@@ -77,6 +66,7 @@ class SourceTree:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._guard = Lock()
         self._by_git: bool | None = None
+        self._walk = Walk(self.root)
         self._names = Names(self.root, self._sources)
         self._declared: tuple[int, dict[str, list[str]]] = (0, {})
 
@@ -175,7 +165,7 @@ class SourceTree:
             GitUnavailable: if git took too long.
         """
         if not self.has_git:
-            return _fitting(self._walked(), ending)
+            return _fitting(self._walk.files(), ending)
         patterns = [pattern for tail in ending for pattern in _patterns(tail)]
         return sorted(set(self._listed(self.git(patience), "", patterns, _MOST_SUBMODULES)))
 
@@ -251,7 +241,7 @@ class SourceTree:
     def _holding_by_walk(self, words: Sequence[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {word: [] for word in words}
         patterns = {word: re.compile(rb"\b" + re.escape(word.encode()) + rb"\b") for word in words}
-        for path in self._walked():
+        for path in self._walk.files():
             if is_parsed(path) and not is_foreign(path):
                 source = self.read(path) or b""
                 for word, pattern in patterns.items():
@@ -290,17 +280,6 @@ class SourceTree:
             return []
         answer = git.ask(self.root, "config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
         return [entry.partition("\n")[2] for entry in answer.out.split("\0") if entry]
-
-    def _walked(self) -> list[str]:
-        """List a folder that has no git; a huge one, such as a home folder, is not taken for a project."""
-        found: list[str] = []
-        for parent, folders, names in os.walk(self.root):
-            folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith("."))
-            inside = Path(parent).relative_to(self.root)
-            found += [str(PurePosixPath(*inside.parts, name)) for name in names]
-            if len(found) > _MOST_WALKED:
-                return []
-        return sorted(found)
 
     def _recalled(self, path: str, stamp: tuple[int, int, int, int]) -> _Kept | None:
         with self._guard:

@@ -1,0 +1,82 @@
+"""A listing that is partly remembered must be the listing that is there."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from reverie.codebase import walk
+from reverie.codebase.walk import Walk
+
+LONG_AGO = 1_600_000_000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """An empty folder."""
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+def write(root: Path, *paths: str) -> None:
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(path)
+
+
+def age(root: Path) -> None:
+    """Let every folder look untouched for years, so that it need not be read again."""
+    for folder, _, _ in os.walk(root):
+        os.utime(folder, (LONG_AGO, LONG_AGO))
+
+
+def test_files_that_come_and_go_deep_down_are_seen(root: Path) -> None:
+    write(root, "a.py", "src/b.py", "src/deep/c.py")
+    listed = Walk(root)
+    age(root)
+    assert listed.files() == ["a.py", "src/b.py", "src/deep/c.py"]
+    write(root, "src/deep/d.py", "new/e.py")
+    (root / "src" / "b.py").unlink()
+    assert listed.files() == ["a.py", "new/e.py", "src/deep/c.py", "src/deep/d.py"]
+    (root / "src" / "deep").rename(root / "elsewhere")
+    assert listed.files() == ["a.py", "elsewhere/c.py", "elsewhere/d.py", "new/e.py"]
+
+
+def test_a_folder_that_did_not_change_is_not_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, "a.py", "src/b.py", "docs/c.md")
+    listed = Walk(root)
+    age(root)
+    listed.files()
+    read: list[str] = []
+    scandir = os.scandir
+    monkeypatch.setattr(walk.os, "scandir", lambda path: read.append(str(path)) or scandir(path))
+    write(root, "src/d.py")
+    assert listed.files() == ["a.py", "docs/c.md", "src/b.py", "src/d.py"]
+    assert [Path(path).name for path in read] == ["src"]
+
+
+def test_two_changes_within_one_tick_of_the_clock_are_both_seen(root: Path) -> None:
+    write(root, "src/a.py")
+    listed = Walk(root)
+    before = (root / "src").stat()
+    assert listed.files() == ["src/a.py"]
+    write(root, "src/b.py")
+    os.utime(root / "src", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert listed.files() == ["src/a.py", "src/b.py"]
+
+
+def test_links_to_folders_hidden_and_foreign_folders_are_not_entered(tmp_path: Path, root: Path) -> None:
+    outside = tmp_path / "outside"
+    write(outside, "secret.py")
+    write(root, "a.py", ".git/config", "node_modules/x/index.js")
+    (root / "link").symlink_to(outside, target_is_directory=True)
+    assert Walk(root).files() == ["a.py"]
+
+
+def test_a_folder_with_too_many_files_is_no_project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walk, "MOST_FILES", 2)
+    write(root, "a.py", "src/b.py")
+    listed = Walk(root)
+    assert listed.files() == ["a.py", "src/b.py"]
+    write(root, "src/c.py")
+    assert listed.files() == []
