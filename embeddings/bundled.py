@@ -28,6 +28,7 @@ DIMENSIONS = 384
 WINDOW = 256
 OVERLAP = 32
 _START, _END = 101, 102  # the ids of [CLS] and [SEP], which frame every window
+_FIRST_BEYOND_LATIN = "\u0250"
 _ROOM = WINDOW - 2
 _MOST_WORKERS = 4
 _GROUP = 256  # texts whose token ids are held at a time
@@ -156,6 +157,7 @@ class BundledEmbedder:
             np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32),
             _words_of(model, question, len(ids)),
             tuple(map(model.rarity, ids)),
+            _share_in_latin(question),
         )
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
@@ -202,6 +204,12 @@ def _run(task: "tuple[_Model, list[int], bool]") -> "tuple[NDArray[np.float32], 
     model, ids, keep_rows = task
     window = model.window(ids)
     return window.vector, window if keep_rows else None
+
+
+def _share_in_latin(text: str) -> float:
+    """Return how many of the letters are Latin: of other scripts the model knows single letters, not words."""
+    letters = [character for character in text if character.isalpha()]
+    return sum(letter < _FIRST_BEYOND_LATIN for letter in letters) / len(letters) if letters else 1.0
 
 
 def _words_of(model: _Model, text: str, count: int) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ class Reading:
     pieces: "NDArray[np.float32] | None" = None
     words: tuple[str, ...] = ()  # the word that each piece is part of
     rarity: tuple[float, ...] = ()  # how rare each piece is in the language, from 0 to 1
+    understood: float = 1.0  # the share of the question that is in a script which the model was taught
 
 
 class Embedder(Protocol):

@@ -30,6 +30,9 @@ TEXT_WEIGHT = 0.25
 WORDS_THAT_SATISFY = 1 / 3
 """The share of what a question's words could score that the best match needs for words to have their full say."""
 
+LEAST_UNDERSTOOD = 0.2
+"""What is left of meaning and pieces for a question in a script that the model was not taught: words decide."""
+
 STRENGTH_WEIGHT = 0.3
 """How much of a score the strength decides: enough to order near-equals, too little to bury a right answer."""
 
@@ -77,17 +80,19 @@ class Ranked:
         return self.glimpse.memory
 
 
-def parts_of(candidates: Iterable[Candidate], most_text: float = 0.0) -> dict[str, Parts]:
+def parts_of(candidates: Iterable[Candidate], most_text: float = 0.0, understood: float = 1.0) -> dict[str, Parts]:
     """Return for each candidate its vector and text score, both within [0, 1].
 
     Cosines are spread from the least to the best, because even strangers have one; BM25 starts at zero. Where even
     the best shares little with the question, of the `most_text` that its words could score, words say little.
+    Where the model cannot read the question's script, meaning says little.
     """
     known = list(candidates)
+    heard = max(understood, LEAST_UNDERSTOOD)
     vectors = _spread({c.id: c.meaning for c in known if c.meaning is not None})
     most = max((c.text for c in known), default=0.0)
     full = max(most, WORDS_THAT_SATISFY * most_text) or 1.0
-    return {c.id: Parts(vectors.get(c.id, 0.0), c.text / full) for c in known}
+    return {c.id: Parts(heard * vectors.get(c.id, 0.0), c.text / full) for c in known}
 
 
 def piece_weights(words: Sequence[str], in_language: Sequence[float], here: Mapping[str, float]) -> list[float]:
@@ -104,7 +109,7 @@ def piece_weights(words: Sequence[str], in_language: Sequence[float], here: Mapp
 
 
 def with_pieces(
-    parts: Mapping[str, Parts], agreements: Mapping[str, float], looked_at: Iterable[str]
+    parts: Mapping[str, Parts], agreements: Mapping[str, float], looked_at: Iterable[str], understood: float = 1.0
 ) -> dict[str, Parts]:
     """Add how far the pieces agree with the question.
 
@@ -112,7 +117,8 @@ def with_pieces(
     """
     if not agreements:
         return dict(parts)
-    spread = _spread(agreements)
+    heard = max(understood, LEAST_UNDERSTOOD)
+    spread = {memory_id: heard * value for memory_id, value in _spread(agreements).items()}
     unknown = {memory_id: parts[memory_id].relevance for memory_id in looked_at if memory_id not in agreements}
     known = unknown | spread
     return {memory_id: Parts(p.vector, p.text, known.get(memory_id, 0.0)) for memory_id, p in parts.items()}

@@ -111,12 +111,13 @@ async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *
     findings = await workspace.store.search.find(question, scope, max(CANDIDATES, wanted or 0))
     least = _least_cosine(workspace.settings.max_distance)
     near = [c for c in findings.candidates if c.text > 0.0 or (c.cosine is not None and c.cosine >= least)]
-    parts = parts_of(near, findings.most_text)
+    understood = 1.0 if reading is None else reading.understood
+    parts = parts_of(near, findings.most_text, understood)
     best = set(parts if wanted is None else best_of(parts, max(LOOKED_AT_CLOSELY, wanted)))
     close = [candidate for candidate in near if candidate.id in best]
     glimpses = await workspace.store.glimpses(close, scope)
     if reading is not None:
-        parts = with_pieces(parts, _agreements(reading, findings, close, glimpses.pieces()), best)
+        parts = with_pieces(parts, _agreements(reading, findings, close, glimpses.pieces()), best, understood)
     parts = {memory_id: parts[memory_id] for memory_id in best}
     chosen = glimpses.of(best if wanted is None else contenders(parts, wanted))
     as_asked = [replace(glimpse, memory=scope.as_asked(glimpse.memory)) for glimpse in chosen]

@@ -37,6 +37,15 @@ def test_words_say_little_where_even_the_best_shares_little_with_the_question() 
     assert [parts.text for parts in parts_of(found, 24.0).values()] == [0.25, 0.125]
 
 
+def test_meaning_and_pieces_keep_a_fifth_of_their_say_in_a_script_the_model_was_not_taught() -> None:
+    candidates = [_candidate("near", 0.9, 0.0), _candidate("far", 0.1, 2.0)]
+    parts = parts_of(candidates, understood=0.0)
+    assert parts == {"near": Parts(0.2, 0.0), "far": Parts(0.0, 1.0)}
+    closer = with_pieces(parts, {"near": 0.8, "far": 0.4}, ["near", "far"], understood=0.0)
+    assert closer["near"] == Parts(0.2, 0.0, 0.2)
+    assert parts_of(candidates, understood=0.5)["near"] == Parts(0.5, 0.0)
+
+
 def test_relevance_is_two_fifths_pieces_seven_twentieths_vector_a_quarter_text() -> None:
     assert Parts(0.5, 0.25, 1.0).relevance == pytest.approx(0.4 + 0.175 + 0.0625)
     assert Parts(0.5, 0.25).relevance == pytest.approx((0.35 * 0.5 + 0.25 * 0.25) / 0.6)

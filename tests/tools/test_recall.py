@@ -233,6 +233,9 @@ async def test_an_empty_store_says_what_to_try(workspace: Workspace) -> None:
         ("Gespräche über die Öfen", "öfen"),
         ("Сервер слушает порт", "сервер"),
         ("le café ferme à neuf heures", "cafe"),
+        ("認証サーバーはポートで待ち受ける", "認証"),
+        ("배포하기 전에 데이터베이스를 백업해야 한다", "데이터베이스"),
+        ("Ο διακομιστής ακούει στη θύρα", "διακομιστης"),
     ],
 )
 async def test_other_languages_are_found_by_their_own_words(
@@ -243,6 +246,24 @@ async def test_other_languages_are_found_by_their_own_words(
     by_words_only = await open_workspace(embedder=WarmingEmbedder())
     answer, _ = await recall.recall(by_words_only, recall.Request(query=asked))
     assert _ids(answer) == [kept.id]
+
+
+async def test_the_model_does_not_outvote_the_words_of_a_script_it_was_not_taught(
+    open_workspace: OpenWorkspace,
+) -> None:
+    workspace = await open_workspace(embedder=BundledEmbedder())
+    texts = {
+        "备份": "部署之前必须备份数据库。",
+        "認証": "認証サーバーはポート八千で待ち受ける。",
+        "バックアップ": "デプロイの前に必ずデータベースのバックアップを取ること。",
+        "서버": "인증 서버는 포트 팔천에서 대기한다.",
+        "авторизация": "Сервер авторизации слушает порт восемь тысяч.",
+    }
+    kept = {word: (await remember.remember(workspace, remember.Request(content=t))).id for word, t in texts.items()}
+    for word, memory_id in kept.items():
+        answer, _ = await recall.recall(workspace, recall.Request(query=word))
+        assert answer.index_state == "ready"
+        assert _ids(answer)[0] == memory_id, word
 
 
 async def test_what_is_passed_over_is_counted_by_reason(workspace: Workspace, keep: Keep, ask: Ask) -> None:
