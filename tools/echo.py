@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from reverie.lifecycle.likeness import substantive_differences
+from reverie.lifecycle.likeness import Difference, differences
 from reverie.memory import Memory
 from reverie.storage.scope import RECALLED
 
@@ -23,6 +23,7 @@ _LIKELY = 0.6
 """The share of words in common from which two texts are compared token by token; contractions cost some."""
 
 _MOST_COMPARED = 3
+_JOINING: Final = frozenset({"and", "which", "too", "there", "here"})
 _WORD: Final = re.compile(r"\w+")
 _LABEL: Final = re.compile(r"\s*[-*•>]?\s*(?P<id>[\w.:-]{1,64}) \([^()\n]*\):\s*")
 _ID_AT_THE_END: Final = re.compile(r"\s*\[(?:…cut: inspect )?(?P<id>[\w.:-]{1,64})\]\s*$")
@@ -58,7 +59,7 @@ class Served:
             ((_shared(words, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
         )
         for share, text in likely[:_MOST_COMPARED]:
-            if share >= _LIKELY and not substantive_differences(self._bare(text), bare):
+            if share >= _LIKELY and all(map(_joins_only, differences(self._bare(text), bare))):
                 return self._texts[text][0]
         return None
 
@@ -72,6 +73,12 @@ class Served:
             text = text[label.end() :]
         frame = _FRAME.match(text)
         return text[frame.end() :] if frame else text
+
+
+def _joins_only(difference: Difference) -> bool:
+    """Say whether a difference lies in words that join sentences, where one text has a comma or a semicolon."""
+    words = (*difference.left, *difference.right)
+    return bool(words) and all(word.casefold() in _JOINING for word in words)
 
 
 async def echoed(workspace: "Workspace", draft: Memory) -> Memory | None:
