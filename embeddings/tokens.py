@@ -26,6 +26,7 @@ _PIECE = "|".join(
         r"\s+",
     ]
 )
+_COUNTED_ONCE = 20_000
 _REMEMBERED_PIECES = 4096
 _REMEMBERED_LENGTH = 32
 
@@ -33,7 +34,14 @@ _REMEMBERED_LENGTH = 32
 def count_tokens(text: str) -> int:
     """Count the tokens of a text."""
     counter = _counter(BUNDLED)
-    return estimate(text) if counter is None else counter.count(text)
+    if counter is None:
+        return estimate(text)
+    return _counted(counter, text) if len(text) <= _COUNTED_ONCE else counter.count(text)
+
+
+@lru_cache(64)  # an answer is counted row by row, then as a whole, then once more to say how long it is
+def _counted(counter: "Counter", text: str) -> int:
+    return counter.count(text)
 
 
 def cut_to_tokens(text: str, limit: int) -> str:
