@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -112,11 +113,10 @@ async def _behind_the_answers(workspace: "Workspace", idle_seconds: Callable[[],
 
 async def _sweep_while_serving(workspace: "Workspace") -> None:
     """Let go, move and promote what is due, at start and every few minutes (003-start)."""
-    from reverie.tools.sweep import sweep
-
+    tools = await asyncio.to_thread(import_module, "reverie.tools.sweep")  # a tenth of a second, off the loop
     while True:
         try:
-            await sweep(workspace)
+            await tools.sweep(workspace)
         except ReverieError as error:
             log.warning("The sweep was put off: %s", error)
         await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)

@@ -29,7 +29,7 @@ ONE_ACCESS_PER = timedelta(minutes=10)
 MOST_NOTED = 10_000
 """So many wait in memory while the file cannot be written, as on a full disk."""
 
-_SECONDS_TO_GATHER = 2.0
+_SECONDS_TO_GATHER = 10.0
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from reverie.storage.table import Table
 MOST_AT_ONCE = 50
 """More memories than this are written to the tables directly: that is no slower, and the file stays small."""
 
-_SECONDS_TO_GATHER = 0.5
+_SECONDS_TO_GATHER = 2.0
 
 Settled = Callable[[str, int, pa.Table], None]
 

@@ -61,8 +61,7 @@ class Spool:
 
     async def lines(self, containing: bytes = b"") -> list[bytes]:
         """Return the lines that wait and contain a text. Read the table after this, not before."""
-        lines = await self._do(lambda: waiting_lines(self._folder))
-        return [line for line in lines if containing in line]
+        return [line for line in waiting_lines(self._folder) if containing in line]
 
     def waiting_bytes(self) -> int:
         """Return how much waits, without asking for the lock; nothing if the store was re-embedded meanwhile."""
@@ -162,8 +161,13 @@ class Spool:
 
 
 def waiting_lines(folder: Path) -> list[bytes]:
-    """Return every line of a spool's folder, the oldest first."""
-    return [line for path in (*sorted(folder.glob(f"{_SET_ASIDE}*")), folder / _WAITING) for line in lines_of(path)]
+    """Return every line of a spool's folder, the oldest first, whatever others do to it meanwhile.
+
+    The newest are read first: should they be set aside now, they are met again, which does no harm, and not missed.
+    """
+    newest = lines_of(folder / _WAITING)
+    older = [line for path in sorted(folder.glob(f"{_SET_ASIDE}*")) for line in lines_of(path)]
+    return list(dict.fromkeys((*older, *newest)))
 
 
 def lines_of(path: Path) -> list[bytes]:
