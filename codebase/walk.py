@@ -20,14 +20,16 @@ SKIPPED_FOLDERS = frozenset(
 MOST_FILES = 20_000
 """A larger folder, such as a home folder, is not taken for a project."""
 
-_TOO_RECENT_NS = 2_000_000_000
-"""Within this time of a change another one may leave the folder's time as it is."""
+_SECONDS_OF_DOUBT = 2.0
+"""Within this time of a change another one may leave the folder's time as it is: so long it is read again."""
 
 
 class _Seen(NamedTuple):
     """A folder as it was at a time of its own."""
 
     changed_ns: int
+    since: float  # when it was first seen with that time, on a clock that only counts seconds
+    certain: bool  # whether it was read long enough after that
     files: tuple[str, ...]
     folders: tuple[str, ...]
 
@@ -62,15 +64,21 @@ class Walk:
         try:
             changed = os.stat(path).st_mtime_ns
             known = self._seen.get(folder)
-            if known is not None and known.changed_ns == changed and time.time_ns() - changed > _TOO_RECENT_NS:
+            if known is not None and known.changed_ns != changed:
+                known = None
+            if known is not None and known.certain:
                 return known
+            since = time.monotonic() if known is None else known.since
+            certain = time.monotonic() - since >= _SECONDS_OF_DOUBT
             with os.scandir(path) as entries:
                 inside = [(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries]
         except OSError:
-            return _Seen(0, (), ())  # gone meanwhile, or not ours to read
+            return _Seen(0, 0.0, False, (), ())  # gone meanwhile, or not ours to read
         start = f"{folder}/" if folder else ""
         return _Seen(
             changed,
+            since,
+            certain,
             tuple(f"{start}{name}" for name, is_folder, _ in inside if not is_folder),
             tuple(
                 f"{start}{name}"

@@ -8,8 +8,6 @@ import pytest
 from reverie.codebase import walk
 from reverie.codebase.walk import Walk
 
-LONG_AGO = 1_600_000_000
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -24,19 +22,21 @@ def write(root: Path, *paths: str) -> None:
         (root / path).write_text(path)
 
 
-def age(root: Path) -> None:
-    """Let every folder look untouched for years, so that it need not be read again."""
+def age(root: Path, seconds: int) -> None:
+    """Let every folder look changed long ago, at a moment of its own, whatever the clock's tick is."""
     for folder, _, _ in os.walk(root):
-        os.utime(folder, (LONG_AGO, LONG_AGO))
+        os.utime(folder, (seconds, seconds))
 
 
-def test_files_that_come_and_go_deep_down_are_seen(root: Path) -> None:
+def test_files_that_come_and_go_deep_down_are_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, "a.py", "src/b.py", "src/deep/c.py")
+    monkeypatch.setattr(walk, "_SECONDS_OF_DOUBT", 0.0)
     listed = Walk(root)
-    age(root)
+    age(root, 1_600_000_000)
     assert listed.files() == ["a.py", "src/b.py", "src/deep/c.py"]
     write(root, "src/deep/d.py", "new/e.py")
     (root / "src" / "b.py").unlink()
+    age(root, 1_600_000_001)
     assert listed.files() == ["a.py", "new/e.py", "src/deep/c.py", "src/deep/d.py"]
     (root / "src" / "deep").rename(root / "elsewhere")
     assert listed.files() == ["a.py", "elsewhere/c.py", "elsewhere/d.py", "new/e.py"]
@@ -44,8 +44,9 @@ def test_files_that_come_and_go_deep_down_are_seen(root: Path) -> None:
 
 def test_a_folder_that_did_not_change_is_not_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, "a.py", "src/b.py", "docs/c.md")
+    monkeypatch.setattr(walk, "_SECONDS_OF_DOUBT", 0.0)
     listed = Walk(root)
-    age(root)
+    age(root, 1_600_000_000)
     listed.files()
     read: list[str] = []
     scandir = os.scandir
