@@ -77,6 +77,7 @@ def test_a_cancelled_dream_changes_nothing_and_leaves_the_next_one_free(server):
     assert not answer.is_error
 
 
+@pytest.mark.slow
 @pytest.mark.rule("003-http")
 def test_cron_can_dream_and_a_person_can_read_and_undo_it(tmp_path):
     home = tmp_path / "home"

@@ -76,6 +76,7 @@ def _recall(server: Any, query: str, wanted: str, **arguments: Any) -> None:
     assert row["id"] == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.rule("002-archive")
 @pytest.mark.rule("003-start")
 @pytest.mark.rule("003-audit")
