@@ -3,6 +3,7 @@
 ReverieError
 ├── InvalidInput            an argument is not what the tool takes
 ├── SettingError            an environment variable or reverie.toml is wrong
+├── KeyUnavailable          the key of this installation cannot be read or made
 ├── MemoryNotFound          no memory has this id
 ├── AmbiguousId             an id prefix fits several memories
 ├── MoveRefused             a memory cannot go to that layer
@@ -43,6 +44,17 @@ class SettingError(ReverieError):
         super().__init__(f"The setting {name} is {value!r}. It takes {takes}.")
         self.name = name
         self.value = value
+
+
+class KeyUnavailable(ReverieError):
+    """The key of this installation can be neither read nor made."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"The key of this installation, {path}, cannot be used: {problem}. Make the folder writable, or set "
+            "REVERIE_CONFIG to one that is."
+        )
+        self.path = path
 
 
 class MemoryNotFound(ReverieError):

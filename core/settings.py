@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from reverie.errors import SettingError
+from reverie.installation import Installation, default_config_folder
 from reverie.memory import TIERS, Tier
 
 DreamMode = Literal["auto", "manual"]
@@ -45,6 +46,12 @@ HOME = Setting(
     "an absolute path",
     "the platform's user data folder",
     "Where memories are kept.",
+)
+CONFIG = Setting(
+    "REVERIE_CONFIG",
+    "an absolute path",
+    "the platform's user configuration folder",
+    "Where the key of this installation is kept, which seals the journal and exports; never inside the data folder.",
 )
 DOMAIN = Setting(
     "REVERIE_DOMAIN",
@@ -109,6 +116,7 @@ CLOCK = Setting(
 
 TABLE: tuple[Setting, ...] = (
     HOME,
+    CONFIG,
     DOMAIN,
     PROJECT,
     EMBEDDER,
@@ -132,6 +140,7 @@ class Settings:
     """Everything a user can set, checked."""
 
     home: str
+    config: str | None = None
     domain: str = DOMAIN.default
     project: str | None = None
     embedder: str = BUNDLED_EMBEDDER
@@ -142,6 +151,11 @@ class Settings:
     llm_price: tuple[float, float] | None = None
     dream: DreamMode = "auto"
     clock: str | None = None
+
+    @property
+    def installation(self) -> Installation:
+        """The key of this installation, in the configuration folder."""
+        return Installation(Path(self.config) if self.config else default_config_folder(os.environ, sys.platform))
 
     @property
     def is_local(self) -> bool:
@@ -174,6 +188,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     values = file.values | file.domains.get(domain, {}) | given
     return Settings(
         home=home,
+        config=_config(values, home),
         domain=domain,
         project=values.get(PROJECT),
         embedder=_embedder(values),
@@ -239,7 +254,7 @@ def _file(home: str) -> _File:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingError(str(path), str(error), "a readable TOML file") from error
     domains = written.pop(_DOMAINS, {})
-    anywhere = [setting for setting in TABLE if setting is not HOME]
+    anywhere = [setting for setting in TABLE if setting not in (HOME, CONFIG)]
     return _File(_written_values(written, anywhere, str(path), sections=True), _written_domains(domains, path))
 
 
@@ -275,6 +290,16 @@ def _written_values(
         if str(value).strip():
             values[known[key]] = str(value).strip()
     return values
+
+
+def _config(values: Mapping[Setting, str], home: str) -> str | None:
+    value = values.get(CONFIG)
+    if value is None:
+        return None
+    path = Path(value)
+    if not path.is_absolute() or path.is_relative_to(home):
+        raise SettingError(CONFIG.variable, value, "an absolute path outside the data folder")
+    return value
 
 
 def _matching(values: Mapping[Setting, str], setting: Setting) -> str:

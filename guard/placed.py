@@ -2,80 +2,60 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
 
 from reverie.guard.randomness import classes_of, is_placeholder, is_uuid, looks_random
 from reverie.guard.span import Span
+from reverie.guard.vendors import Shape
 
 _UNDER_HEADINGS = re.compile(r"\n[ \t]{0,8}\|[ :|-]{3,400}\|[ \t]*(?=\n)")
 _SECRET_COLUMN = re.compile(r"\b(?:passwor[dt]|passwd|pwd|pass|secret|token|api[ _-]?key)$", re.I)
 _MOST_ROWS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """One place where a secret stands, and the words without which it does not occur."""
-
-    kind: str
-    needles: tuple[str, ...]
-    pattern: str
-
-    @property
-    def compiled(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed."""
-        return _compiled(self.pattern)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
-
-
 _LOGINS = ("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection")
 _CLIENTS = ("client", "api", "sdk", "init", "configure")
 _PLACES = (
     # auth=("user", "…"), NetworkCredential("user", "…"), smtp.login("user", "…"), getConnection(url, "user", "…")
-    _Place(
+    Shape(
         "pair",
         tuple(f"{word}(" for word in _LOGINS),
         r"\((?:" + "|".join(rf"(?<={word}\()" for word in _LOGINS) + r")(?:[^()\"'\n]{0,80},)?\s{0,4}"
         r"[\"'][^\"'\n]{1,80}[\"']\s{0,2},\s{0,4}[\"'](?P<value>[^\"'\n]{5,200})[\"']\s{0,2}[,)]",
     ),
     # SDK clients that take nothing but the key: Client("…")
-    _Place(
+    Shape(
         "sole",
         tuple(f"{word}(" for word in _CLIENTS),
         r"\((?:" + "|".join(rf"(?<={word}\()" for word in _CLIENTS) + r")\s{0,2}"
         r"[\"'](?P<value>[a-z0-9_-]{24,200})[\"']\s{0,2}[,)]",
     ),
-    _Place(
+    Shape(
         "set",
         ("identified",),
         r"\b(?:user|role)\b[^\n]{0,160}?\bidentified\s+(?:with\s+\S{1,60}\s+)?by\s+[\"'](?P<value>[^\"'\n]{3,200})[\"']",
     ),
-    _Place(
+    Shape(
         "set",
         ("convertto-securestring",),
         r"convertto-securestring\s+(?:-string\s+)?[\"'](?P<value>[^\"'\n]{3,200})[\"']",
     ),
-    _Place("set", ("net use",), r"net use\s[^\n]{0,200}?/user:\S{1,80}\s+(?P<value>[^\s/\"'][^\s\"']{3,100})"),
-    _Place("pair", ("net user",), r"net user\s+[\w.-]{1,40}\s+(?P<value>[^\s/\"'*][^\s\"']{3,100})"),
+    Shape("set", ("net use",), r"net use\s[^\n]{0,200}?/user:\S{1,80}\s+(?P<value>[^\s/\"'][^\s\"']{3,100})"),
+    Shape("pair", ("net user",), r"net user\s+[\w.-]{1,40}\s+(?P<value>[^\s/\"'*][^\s\"']{3,100})"),
     # ~/.pgpass
-    _Place(
+    Shape(
         "set",
         (":543", ":6432:", ":*:"),
-        r"^[\w.*-]{1,80}:(?:543\d|6432|\*):[\w*.-]{1,60}:[\w*.@-]{1,60}:(?P<value>[^\s\"']{4,200})$",
+        r"(?m)^[\w.*-]{1,80}:(?:543\d|6432|\*):[\w*.-]{1,60}:[\w*.@-]{1,60}:(?P<value>[^\s\"']{4,200})$",
     ),
     # snyk auth …, codecov -t …
-    _Place(
+    Shape(
         "sole uuid",
         ("auth ", "login ", "authtoken ", "codecov "),
         r"\b(?:auth|login|authtoken|codecov(?: [^\n]{0,100})? -t) +"
         r"(?P<value>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\b",
     ),
     # log in as admin / …
-    _Place(
+    Shape(
         "told",
         ("log in", "login", "logged in", "sign in", "signed in", "logon"),
         r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?\b(?:as|with|using) [\"'`]?"

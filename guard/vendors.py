@@ -19,7 +19,7 @@ _AFTER = r"(?![A-Za-z0-9])"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One kind of token."""
+    """One kind of secret: its pattern, and the words without which it does not occur."""
 
     kind: str
     needles: tuple[str, ...]

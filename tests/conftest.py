@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,15 @@ class HandClock:
 def anyio_backend() -> str:
     """LanceDB's asynchronous interface runs on asyncio."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The key of the installation goes to a temporary folder, also in the processes that tests start."""
+    folder = tmp_path_factory.mktemp("config")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(folder))
+        yield folder
 
 
 @pytest.fixture
