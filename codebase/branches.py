@@ -15,6 +15,7 @@ MAINLINES = ("main", "master", "trunk", "develop")
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _HEADS = "refs/heads/"
+_NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")  # what no branch may be called, and git would interpret
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,9 @@ class Branches:
             lines = answer.split("\n")
             if _COMMIT.fullmatch(lines[0]):
                 name = lines[1] if len(lines) > 1 else ""
-                return Standing(lines[0], name.removeprefix(_HEADS) if name.startswith(_HEADS) else None)
+                return Standing(lines[0], _branch(name))
             unborn = self._ask("symbolic-ref", "--quiet", "HEAD").strip()
-            return Standing(None, unborn.removeprefix(_HEADS) if unborn.startswith(_HEADS) else None)
+            return Standing(None, _branch(unborn))
         except GitUnavailable:
             return Standing()
 
@@ -116,6 +117,8 @@ class Branches:
 
     def _tip(self, branch: str) -> str | None:
         """Return the commit of a branch here or at a remote."""
+        if _NO_BRANCH.search(branch):
+            return None
         for name in (f"refs/heads/{branch}", f"refs/remotes/{branch}", f"refs/remotes/origin/{branch}"):
             found = self._ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").strip()
             if _COMMIT.fullmatch(found):
@@ -123,8 +126,17 @@ class Branches:
         return None
 
     def _blob(self, commit: str, path: str) -> str | None:
+        if not _COMMIT.fullmatch(commit):
+            return None  # what was stored or imported may be anything, also an option
         found = self._ask("rev-parse", "--verify", "--quiet", f"{commit}:{path}").strip()
         return found if _COMMIT.fullmatch(found) else None
 
     def _ask(self, *arguments: str) -> str:
         return self._tree.git(self._patience).ask(self._tree.root, *arguments).out
+
+
+def _branch(reference: str) -> str | None:
+    """Return the name of a branch, as it can be stored; None for anything else."""
+    if not reference.startswith(_HEADS):
+        return None
+    return reference.removeprefix(_HEADS).encode("utf-8", "replace").decode("utf-8")

@@ -1,9 +1,10 @@
 """The evidence of one session: anchors made from its project's folder, and checked against it.
 
-A memory is only ever checked against its own project. One of another project, or seen in a folder that is not
-there, is unverifiable: nothing follows from it.
+A memory is only ever checked against its own project, and only in the folder where the session stands. One of
+another project, or seen in another folder, is unverifiable: nothing follows from it.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,7 +95,9 @@ class Evidence:
 
     def _ground_of(self, project: str, anchor: Anchor) -> _Ground | None:
         if anchor.root is not None:
-            return self._ground(Path(anchor.root))
+            # A folder that a memory names is compared, never looked at: imports can name any.
+            here = self._root is not None and anchor.root == os.path.realpath(self._root)
+            return self._ground(self._root) if here else None
         return self._ground(self._root) if project == self._project else None
 
     def _ground(self, root: Path | None) -> _Ground | None:

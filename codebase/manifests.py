@@ -70,7 +70,8 @@ def _manifests(tree: SourceTree) -> list[str]:
     names = [name for name in _READERS if tree.is_file(name)]
     try:
         entries = sorted(place.name for place in tree.root.iterdir())
-        requirements = sorted(place.name for place in (tree.root / "requirements").glob("*.txt"))
+        listed = tree.root / "requirements" if tree.is_folder("requirements") else None
+        requirements = sorted(place.name for place in listed.glob("*.txt")) if listed else []
     except OSError:
         return names
     names += [name for name in entries if re.fullmatch(r".*requirements.*\.txt|.*\.mk", name)]

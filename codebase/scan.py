@@ -13,7 +13,7 @@ from typing import Literal
 
 from reverie.codebase.outline import outline_of, purpose_of
 from reverie.codebase.symbols import Symbol, symbols_of
-from reverie.codebase.tree import SourceTree, content_digest, is_foreign, is_parsed
+from reverie.codebase.tree import SourceTree, content_digest, is_foreign, is_parsed, is_storable
 
 LARGEST_SCANNED = 400_000
 """Bytes: what is larger is data or generated, whatever its name says."""
@@ -65,10 +65,12 @@ def begin_scan(tree: SourceTree, under: str = "", most: int | None = None) -> Sc
     """
     scan = Scan(tree)
     inside = f"{under}/" if under else ""
-    for path in tree.paths(patience=LISTING_PATIENCE):
+    for path in tree.listing(patience=LISTING_PATIENCE):
         if not path.startswith(inside):
             continue
-        if is_foreign(path):
+        if not is_storable(path):
+            scan.skip("name not printable")
+        elif is_foreign(path):
             scan.skip("vendored or built")
         elif _GENERATED_NAME.search(path):
             scan.skip("generated")

@@ -1,6 +1,7 @@
 """The files of one project on disk: what is there, what it holds, where a name is defined.
 
 Nothing outside the root is ever read: paths with `..`, absolute ones and links that lead out count as absent.
+A file whose name is not UTF-8 or holds control characters can be neither stored nor shown, and counts as absent too.
 Git is asked what belongs to the project where there is git; elsewhere the folder is walked, within limits.
 """
 
@@ -8,6 +9,7 @@ import hashlib
 import os
 import re
 import stat
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,6 +34,8 @@ _MOST_SEARCHED = 60  # files that are parsed to find where a name is defined
 _MOST_SUBMODULES = 50
 
 _LONGEST_LINE = 400
+# Control characters, line separators, and the halves of characters that stand for bytes that are not UTF-8.
+_UNSTORABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NOT_BEFORE, _NOT_AFTER = r"(?<![\w$.])", r"(?![\w$])"
 # How a definition reads: what git looks for, and the pattern that the line must fit.
 _DEFINING = (
@@ -75,8 +79,10 @@ class SourceTree:
     def locate(self, path: str) -> Path | None:
         """Return where a path of the project lies on disk, or None if it is not there or not inside."""
         parts = PurePosixPath(path).parts
-        if not parts or parts[0] == "/" or ".." in parts or "\0" in path:
+        if not parts or parts[0].startswith("/") or ".." in parts or not is_storable(path):
             return None
+        if sys.platform == "win32" and (":" in path or "\\" in path):
+            return None  # another drive, or another machine, which looking at would already tell who we are
         place = self.root.joinpath(*parts)
         try:
             real = os.path.realpath(place, strict=True)
@@ -164,6 +170,14 @@ class SourceTree:
         Raises:
             GitUnavailable: if git took too long.
         """
+        return [path for path in self.listing(ending, patience=patience) if is_storable(path)]
+
+    def listing(self, ending: Sequence[str] = (), *, patience: float | None = None) -> list[str]:
+        """List the project's files like `paths`, with those whose names can only be counted.
+
+        Raises:
+            GitUnavailable: if git took too long.
+        """
         if not self.has_git:
             return _fitting(self._walk.files(), ending)
         patterns = [pattern for tail in ending for pattern in _patterns(tail)]
@@ -175,7 +189,7 @@ class SourceTree:
         Raises:
             GitUnavailable: if git took too long.
         """
-        wanted = {name: name.rpartition(".")[2] for name in names}
+        wanted = {name: name.rpartition(".")[2] for name in names if name.rpartition(".")[2]}
         found: dict[str, list[tuple[str, Symbol]]] = {name: [] for name in wanted}
         if not wanted:
             return found
@@ -225,15 +239,17 @@ class SourceTree:
         """
         fixed = [part for word in words for text, _ in shapes for part in ("-e", text.replace("NAME", word))]
         globs = [f":(glob,icase)**/*{suffix}" for suffix in sorted(suffixes)]
-        arguments = ("grep", "-z", "-I", "-F", "--full-name", "--untracked", *fixed, "--", *globs)
-        lines = self.git().ask(self.root, *arguments).out.split("\n")
+        # What a user likes to see (line numbers, colours, submodules) would change the form of the answer.
+        form = ("-z", "-I", "-F", "--no-color", "--no-line-number", "--no-column", "--no-textconv")
+        where = ("-H", "--full-name", "--untracked", "--no-recurse-submodules")
+        lines = self.git().ask(self.root, "grep", *form, *where, *fixed, "--", *globs).out.split("\n")
         either = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
         pattern = re.compile("|".join(f"(?:{shape})" for _, shape in shapes).replace("NAME", f"({either})"))
         holding: dict[str, dict[str, None]] = {word: {} for word in words}
         for line in lines:
             path, _, text = line.partition("\0")
             found = pattern.search(text[:_LONGEST_LINE])
-            if found and not is_foreign(path):
+            if found and is_storable(path) and not is_foreign(path):
                 word = next(group for group in found.groups() if group)
                 holding[word].setdefault(path)
         return {word: [*paths] for word, paths in holding.items()}
@@ -241,7 +257,7 @@ class SourceTree:
     def _holding_by_walk(self, words: Sequence[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {word: [] for word in words}
         patterns = {word: re.compile(rb"\b" + re.escape(word.encode()) + rb"\b") for word in words}
-        for path in self._walk.files():
+        for path in self.paths():
             if is_parsed(path) and not is_foreign(path):
                 source = self.read(path) or b""
                 for word, pattern in patterns.items():
@@ -251,6 +267,7 @@ class SourceTree:
 
     def _listed(self, git: Git, folder: str, patterns: Sequence[str], submodules: int) -> list[str]:
         specs = [f":(glob){pattern}" for pattern in patterns]
+        inside = _Inside(self.root)
         answer = git.ask(
             self.root / folder if folder else self.root,
             *("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--stage"),
@@ -266,20 +283,25 @@ class SourceTree:
                 continue
             if tab and head.startswith("160000"):
                 inner.append(path)
-            elif os.path.lexists(self.root / path) and not path.endswith("/"):
+            elif not path.endswith("/") and inside.holds(path):
                 paths.append(path)
         if patterns and submodules:  # a pattern names no submodule, so that they are looked up separately
             inner = self._submodules(git, folder)
         for path in inner[:submodules]:
-            if os.path.lexists(self.root / path / ".git"):
+            # A path of a submodule is what a stranger wrote: it may be a link that leads anywhere.
+            if os.path.lexists(self.root / path / ".git") and self.locate(path) == self._real(path):
                 paths += self._listed(git, path, patterns, 0)
         return paths
 
     def _submodules(self, git: Git, folder: str) -> list[str]:
-        if folder or not (self.root / ".gitmodules").is_file():
+        listed = self.locate(".gitmodules")
+        if folder or listed is None or not listed.is_file():
             return []
-        answer = git.ask(self.root, "config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+        answer = git.ask(self.root, "config", "-z", "--file", str(listed), "--get-regexp", r"^submodule\..*\.path$")
         return [entry.partition("\n")[2] for entry in answer.out.split("\0") if entry]
+
+    def _real(self, path: str) -> Path:
+        return Path(os.path.realpath(self.root / path))
 
     def _recalled(self, path: str, stamp: tuple[int, int, int, int]) -> _Kept | None:
         with self._guard:
@@ -294,6 +316,27 @@ class SourceTree:
             self._kept[path] = kept
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
+
+
+class _Inside:
+    """Tells which paths are there and inside; each folder is looked at once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._folders: dict[str, bool] = {}
+
+    def holds(self, path: str) -> bool:
+        folder = os.path.dirname(path)
+        if folder not in self._folders:
+            # A folder that was tracked may have become a link that leads out.
+            real = os.path.realpath(f"{self._root}/{folder}")
+            self._folders[folder] = real == self._root or real.startswith(self._root + os.sep)
+        return self._folders[folder] and os.path.lexists(f"{self._root}/{path}")
+
+
+def is_storable(path: str) -> bool:
+    """Whether a path can be stored and shown: names of files are any bytes, and tables and answers hold text."""
+    return path.isprintable() or not _UNSTORABLE.search(path)
 
 
 def is_parsed(path: str) -> bool:
