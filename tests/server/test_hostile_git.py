@@ -241,7 +241,7 @@ def test_nothing_that_a_repository_configures_is_run_and_nothing_is_written_into
     for done in _operations(server, kept[0]):
         assert canaries.ran == [], done
         assert fingerprint(git_dir) == before, done
-    for arguments in (["drift", "--dry-run"], ["drift"], ["index"], ["status"], ["brief"], ["recall", "the lamp"]):
+    for arguments in (["drift", "--dry-run"], ["drift"], ["index"], ["status"], ["doctor"], ["recall", "the lamp"]):
         command(lighthouse.root, *arguments)
         assert canaries.ran == [], arguments
         assert fingerprint(git_dir) == before, arguments
@@ -262,8 +262,8 @@ def test_a_missing_object_of_a_partial_clone_is_not_fetched(
     lighthouse.write("src/tank.py", "x = 1\n" * 90)
     lighthouse.commit()
     arm(lighthouse.root / ".git", canaries, lighthouse.root / ".gitattributes")
-    blob = lighthouse_blob = hashlib.sha1(f"blob {len(OIL)}\0{OIL}".encode()).hexdigest()  # noqa: S324 - git's own
-    (lighthouse.root / ".git/objects" / blob[:2] / lighthouse_blob[2:]).unlink()
+    blob = hashlib.sha1(f"blob {len(OIL)}\0{OIL}".encode()).hexdigest()  # noqa: S324 - git's own
+    (lighthouse.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
     server = serve(lighthouse.root)
     for done in _operations(server, kept):
         assert canaries.ran == [], done
