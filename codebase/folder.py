@@ -67,11 +67,14 @@ def readable_part(name: str) -> str | None:
 
 
 def is_no_project(folder: Path) -> bool:
-    """Whether clients are merely started there: the root of a disk, a home folder, system and temporary folders."""
+    """Whether clients are merely started there: the root of a disk, a home, folders of the system, of settings."""
     if folder == Path(folder.anchor) or folder.parent == Path(folder.anchor) and folder.name in ("home", "Users"):
         return True
+    home = _home()
+    if home is not None and folder.is_relative_to(home) and folder != home:
+        return folder.relative_to(home).parts[0].startswith(".")  # settings and keys
     temporary = {Path(os.path.realpath(place)) for place in (tempfile.gettempdir(), "/tmp", "/var/tmp")}  # noqa: S108
-    return folder in temporary or folder == _home() or (len(folder.parts) > 1 and folder.parts[1] in _SYSTEM)
+    return folder in temporary or folder == home or (len(folder.parts) > 1 and folder.parts[1] in _SYSTEM)
 
 
 def client_folder(environment: Mapping[str, str]) -> Path | None:

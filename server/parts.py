@@ -72,6 +72,7 @@ class Parts:
         assert opening is not None  # noqa: S101 - start() has just seen to it
         workspace = await asyncio.shield(opening)
         if workspace.store.database.is_current():
+            await workspace.refresh()
             return workspace
         if self._opening is opening:  # or else another call has begun to open the new one
             self._opening = None
