@@ -29,7 +29,7 @@ CLIENT_FOLDERS = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "WORKSPACE_FOLDER_
 
 _FOLDER, _MARKED = "folder:", "marker:"
 _LONGEST_FILE = 1_000_000
-_LONGEST_NAME = 60
+_LONGEST_NAME = 40
 _ODD = re.compile(r"[^\w.@/-]+")
 _MARK = re.compile(r"(?:(?P<name>[^\n]{0,200})-)?(?P<id>[0-9a-f]{16})\s*")
 _MODULE = re.compile(r"^module\s+\"?(?P<name>[^\s\"]+)", re.MULTILINE)
@@ -57,7 +57,7 @@ def named_folder(here: Path) -> tuple[str, Path | None]:
 def path_name(folder: Path) -> str:
     """Return the name of a folder by its path, made readable by its manifest's name or its own."""
     readable = _readable(_manifest_name(folder) or folder.name) or "folder"
-    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:10]
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]
     return f"{_FOLDER}{readable}-{digest}"
 
 
@@ -68,7 +68,7 @@ def readable_part(name: str) -> str | None:
 
 def is_no_project(folder: Path) -> bool:
     """Whether clients are merely started there: the root of a disk, a home, folders of the system, of settings."""
-    if folder == Path(folder.anchor) or folder.parent == Path(folder.anchor) and folder.name in ("home", "Users"):
+    if folder == Path(folder.anchor) or (folder.parent == Path(folder.anchor) and folder.name in ("home", "Users")):
         return True
     home = _home()
     if home is not None and folder.is_relative_to(home) and folder != home:

@@ -139,7 +139,7 @@ def _standing(git: Git, here: Path, answer: Answer) -> ProjectIdentity:
 
 
 def _repository_folder(root: Path) -> str | None:
-    """Return the folder of the repository itself: of a worktree that of the main one, of a submodule its git folder."""
+    """Return the folder of the repository itself: of a worktree the main one's, of a submodule its git folder."""
     common = _common_folder(root / ".git")
     if common is None:
         return None

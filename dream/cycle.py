@@ -28,7 +28,7 @@ from reverie.lifecycle.fate import move_of
 from reverie.lifecycle.lasting import LIVING
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.storage.filters import equals, one_of
+from reverie.storage.filters import one_of
 from reverie.storage.lock import ProcessLock
 from reverie.storage.nights import Night, Nights, NightStatus
 from reverie.storage.prune import fold_old_logs, old_logs

@@ -67,7 +67,9 @@ def _told_remembered(result: Remembered) -> str:
         lines = [f"Already remembered as {result.id}{counted}{_in(result)}: {'; '.join(result.warnings)}."]
     else:
         verb = "Held back" if result.status == "quarantined" else "Remembered"
-        lines = [f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}){_in(result)}."]
+        lines = [
+            f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}){_in(result)}."
+        ]
         if result.duplicate_of:
             lines.append(f"Nearly the same as {result.duplicate_of}.")
         lines += [f"Note: {warning}." for warning in result.warnings]
@@ -79,7 +81,9 @@ def _told_remembered(result: Remembered) -> str:
 
 def _told_revised(result: Revised) -> str:
     done = f"now stands in for {result.superseded}" if result.superseded else "is held back; the old one stands"
-    return "\n".join([f"Revised: {result.id} {done}{_in(result)}.", *(f"Note: {warning}." for warning in result.warnings)])
+    return "\n".join(
+        [f"Revised: {result.id} {done}{_in(result)}.", *(f"Note: {warning}." for warning in result.warnings)]
+    )
 
 
 def _told_indexed(result: Indexed) -> str:
@@ -91,10 +95,11 @@ def _told_indexed(result: Indexed) -> str:
 
 def _told_status(result: Status) -> str:
     layers = ", ".join(f"{layer} {counts.get('active', 0)}" for layer, counts in result.counts.items() if counts)
-    beside = ", ".join(f"{number} in {name}" for name, number in result.elsewhere.items())
+    beside = ", ".join(f"{number} in {name}" for name, number in result.elsewhere.items()) or "none elsewhere"
     lines = [
         f"Reverie {result.version}, domain {result.domain}, project {result.project}",
-        f"active memories: {layers or 'none yet'}; {beside or 'none'} elsewhere; index {result.index_state}; {result.disk_bytes / 1e6:.1f} MB",
+        f"active memories: {layers or 'none yet'}; {beside}; index {result.index_state}; "
+        f"{result.disk_bytes / 1e6:.1f} MB",
     ]
     return "\n".join(lines + [f"note: {note}" for note in result.health])
 

@@ -13,7 +13,7 @@ from typing import Literal
 from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder
 from reverie.errors import ReverieError, StoreDamaged
-from reverie.settings import HOME, Settings
+from reverie.settings import HOME, Settings, meant_by, unknown_variables
 from reverie.storage.checkup import Checkup, holders, is_free
 from reverie.storage.generations import Generations
 from reverie.storage.lock import ProcessLock
@@ -54,7 +54,7 @@ class Doctor:
 
     async def examine(self) -> list[Check]:
         """Do every check, whatever the others found; a broken store is a finding, never an error."""
-        checks = [versions()]
+        checks = [versions(), *_settings()]
         if not self._settings.is_local:
             return [*checks, Check("data folder", "ok", f"{self._settings.home} (an object store; not looked into)")]
         for name, check in (("data folder", self._look_at_folder), ("lock", self._look_at_locks)):
@@ -181,6 +181,19 @@ def versions() -> Check:
     if missing:
         return Check("versions", "fail", f"{', '.join(missing)} not installed", "Run `pip install reverie-mcp`.")
     return Check("versions", "ok", ", ".join(found))
+
+
+def _settings() -> list[Check]:
+    """Name the variables that look like settings of ours and are none."""
+    return [
+        Check(
+            "settings",
+            "warn",
+            f"{name} is set, but there is no such setting",
+            f"Correct or unset it{meant_by(name)}.",
+        )
+        for name in unknown_variables()
+    ]
 
 
 def _writable(folder: Path, *, is_made: bool) -> Check:

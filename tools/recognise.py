@@ -110,7 +110,9 @@ async def _decide(store: MemoryStore, projects: Projects, seen: Seen, root: Path
     absorbed = [one for one in fitting if one is not chosen and not has_memories(one)]
     known = seen.known_as(chosen.name)
     owner = projects.canonical(seen.name)
-    if owner not in (chosen.name, *(one.name for one in absorbed)) and (projects.is_known(seen.name) or counts[owner]):
+    if owner not in (chosen.name, *(one.name for one in absorbed)) and (
+        projects.is_known(seen.name) or counts[owner]
+    ):
         known = replace(known, aliases=())  # that name has memories of its own
     for one in (*absorbed, known):
         chosen = chosen.joined(one)
@@ -135,10 +137,12 @@ async def _fitting(projects: Projects, seen: Seen, root: Path | None) -> list[Kn
 
 async def _rewritten(projects: Projects, seen: Seen, root: Path | None) -> Known | None:
     """Return the project in this folder whose root commits are others now, but still among its objects."""
-    for one in projects.known.values():
-        if seen.place in one.places and root is not None and one.root_commits:
-            if await asyncio.to_thread(has_commit, root, one.root_commits[0]):
-                return one
+    if root is None:
+        return None
+    lay_here = [one for one in projects.known.values() if seen.place in one.places and one.root_commits]
+    for one in lay_here:
+        if await asyncio.to_thread(has_commit, root, one.root_commits[0]):
+            return one
     return None
 
 

@@ -8,7 +8,7 @@ from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.errors import StoreError
 from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES
 from reverie.moments import iso
-from reverie.settings import unknown_variables
+from reverie.settings import meant_by, unknown_variables
 from reverie.storage.filters import Condition, equals, none_of, one_of
 from reverie.tools.dreams import last_dream
 from reverie.tools.recognise import look_alike
@@ -69,7 +69,7 @@ async def _counts(workspace: Workspace, layer: str, own: Condition) -> dict[str,
 
 
 def _health(workspace: Workspace) -> list[str]:
-    notes = [f"{name} is set, but there is no such setting" for name in unknown_variables()]
+    notes = [f"{name} is set, but there is no such setting{meant_by(name)}" for name in unknown_variables()]
     if workspace.embedder_fault:
         notes.append(f"recall works by words only: {workspace.embedder_fault}")
     if workspace.here.note:
