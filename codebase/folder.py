@@ -10,7 +10,6 @@ import json
 import os
 import re
 import secrets
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -73,7 +72,8 @@ def is_no_project(folder: Path) -> bool:
     home = _home()
     if home is not None and folder.is_relative_to(home) and folder != home:
         return folder.relative_to(home).parts[0].startswith(".")  # settings and keys
-    temporary = {Path(os.path.realpath(place)) for place in (tempfile.gettempdir(), "/tmp", "/var/tmp")}  # noqa: S108
+    named = [os.environ.get(variable) for variable in ("TMPDIR", "TEMP", "TMP")]
+    temporary = {Path(os.path.realpath(place)) for place in (*named, "/tmp", "/var/tmp") if place}  # noqa: S108
     return folder in temporary or folder == home or (len(folder.parts) > 1 and folder.parts[1] in _SYSTEM)
 
 

@@ -43,7 +43,7 @@ async def run_projects(workspace: "Workspace", given: Namespace) -> int:
         case "list":
             return await _list(workspace, given)
         case "mark":
-            return _mark(workspace, given, arguments[0] if arguments else "")
+            return await _mark(workspace, given, arguments[0] if arguments else "")
         case "undo":
             return await _undo(workspace, given, arguments[0])
         case _:
@@ -103,16 +103,17 @@ async def _undo(workspace: "Workspace", given: Namespace, change_id: str) -> int
     return 0
 
 
-def _mark(workspace: "Workspace", given: Namespace, name: str) -> int:
+async def _mark(workspace: "Workspace", given: Namespace, name: str) -> int:
     folder = workspace.seen.root or Path.cwd()
     if workspace.seen.commit is not None or workspace.seen.remotes:
         raise InvalidInput("mark", f"{folder} is a git repository, which has an identity", "Rename it if you like.")
     if given.dry_run or not (given.yes or _agrees(f"Write {folder / '.reverie'}?")):
         note(f"Nothing was written. Add --yes to write {folder / '.reverie'}.")
         return 0 if given.dry_run else 1
-    project = mark_folder(folder, name)
+    mark_folder(folder, name)
+    await workspace.stand_in(folder)  # so that the store knows the marker before the folder is moved
     if given.json:
-        say_json({"file": str(folder / ".reverie"), "project": project})
+        say_json({"file": str(folder / ".reverie"), "project": workspace.here.project})
     else:
         say(f"{folder} is known by its marker now, wherever it is moved.")
     return 0

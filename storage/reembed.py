@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from reverie.errors import StoreDamaged
+from reverie.errors import StoreBusy, StoreDamaged, WrongEmbedder
 from reverie.memory import LAYERS, Memory
 from reverie.storage.database import (
     Database,
@@ -91,6 +91,27 @@ async def reembed(folder: Path, stamp: Stamp, embed: Embed, *, now: datetime, pr
             await work.finish(old)
             return None
         return await work.run(old, now)
+
+
+async def take_over_if_empty(folder: Path, stamp: Stamp, now: datetime) -> bool:
+    """Give a store without memories, as a new or an emptied one is, to another embedder; say whether that was done.
+
+    A memory that another session writes meanwhile leaves the store to the embedder it has.
+    """
+    old = await Database.open(folder, await stamp_of(folder) or stamp, now)
+    if sum([await old.table(layer).count() for layer in LAYERS]):
+        return False
+
+    def refuse(_texts: Sequence[str]) -> Sequence[Made]:
+        raise WrongEmbedder(old.stamp.embedder, stamp.embedder)
+
+    try:
+        await reembed(folder, stamp, refuse, now=now, progress=lambda _done, _total: None)
+    except WrongEmbedder:
+        return False
+    except StoreBusy:  # another session is doing the same
+        return await stamp_of(folder) == stamp
+    return True
 
 
 class _Conversion:

@@ -13,6 +13,7 @@ from typing import Literal
 from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder
 from reverie.errors import ReverieError, StoreDamaged
+from reverie.memory import LAYERS
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
 from reverie.storage.checkup import Checkup, holders, is_free
 from reverie.storage.generations import Generations
@@ -100,6 +101,8 @@ class Doctor:
             return [Check("tables", "ok", "none yet; they are made when something is remembered")]
         checkup = await Checkup.of(path)
         found |= await checkup.meta()
+        if not checkup.damaged and not _memories_in(checkup):
+            found.pop("embedder", None)  # a store without memories takes the embedder that is set
         checks = [*_damage(checkup), _schema(found.get("schema"))]
         if self._fix and not checkup.damaged:
             async with ProcessLock(self._folder / "locks" / "write.lock").held():
@@ -218,6 +221,10 @@ def _space(folder: Path) -> Check:
     if free < _LITTLE_SPACE:
         return Check("disk", "warn", found, "Free some space soon: tidying the tables takes room.")
     return Check("disk", "ok", found)
+
+
+def _memories_in(checkup: Checkup) -> int:
+    return checkup.on_the_way + sum(report.rows for report in checkup.reports if report.name in LAYERS)
 
 
 def _damage(checkup: Checkup) -> list[Check]:

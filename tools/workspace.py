@@ -14,7 +14,7 @@ from reverie.codebase.evidence import Evidence
 from reverie.codebase.project import ProjectIdentity, identify_session
 from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder, Embedding
-from reverie.errors import EmbedderError, SettingError
+from reverie.errors import EmbedderError, SettingError, WrongEmbedder
 from reverie.identity import IdMaker
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import HOME, Settings
@@ -66,13 +66,7 @@ class Workspace:
         embedder = embedder or embedder_from(settings)
         seen, folder = await asyncio.to_thread(identify_session, folder, os.environ)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
-        store = await MemoryStore.open(
-            Path(settings.domain_uri),
-            stamp,
-            session=secrets.token_hex(6),
-            new_id=IdMaker(clock),
-            now=clock(),
-        )
+        store = await _opened(Path(settings.domain_uri), stamp, clock)
         upkeep = Upkeep(store.database, store.journal)
         accesses = AccessRecorder(store, upkeep.note_write)
         evidence = Evidence(seen, folder)
@@ -80,6 +74,13 @@ class Workspace:
         workspace = cls(settings, clock, embedder, store, accesses, upkeep, seen, seen, first, evidence, folder)
         await workspace.refresh()
         return workspace
+
+    async def stand_in(self, folder: Path) -> None:
+        """Work in another folder from now on: the one that the client named when it was asked."""
+        self.seen, self.folder = await asyncio.to_thread(identify_session, folder, {})
+        self.evidence = Evidence(self.seen, self.folder)
+        self.meta_version = -1
+        await self.refresh()
 
     async def refresh(self) -> None:
         """Learn what other sessions noted about projects since; all it costs otherwise is a look at a folder."""
@@ -146,3 +147,19 @@ class Workspace:
     def visible_from(self, project: str) -> tuple[str, ...]:
         """Return the projects whose memories are seen from one: itself, by all its names, and `global`."""
         return tuple(dict.fromkeys((*self.names_of(project), GLOBAL_PROJECT)))
+
+
+async def _opened(folder: Path, stamp: Stamp, clock: Clock) -> MemoryStore:
+    """Open the store of a folder; one without memories takes the embedder that is set."""
+
+    async def attempt() -> MemoryStore:
+        return await MemoryStore.open(folder, stamp, session=secrets.token_hex(6), new_id=IdMaker(clock), now=clock())
+
+    try:
+        return await attempt()
+    except WrongEmbedder:
+        from reverie.storage.reembed import take_over_if_empty  # seldom needed, and much to import
+
+        if not await take_over_if_empty(folder, stamp, clock()):
+            raise
+    return await attempt()
