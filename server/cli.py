@@ -137,7 +137,9 @@ def _add_dream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _add_projects(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = _command(commands, "projects", "list projects, rename and merge them, move memories between them")
     actions = ("list", "rename", "merge", "move", "undo", "mark")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="what to do")
+    parser.add_argument(
+        "action", nargs="?", choices=actions, default="list", metavar="ACTION", help=", ".join(actions)
+    )
     parser.add_argument(
         "arguments",
         nargs="*",

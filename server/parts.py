@@ -86,7 +86,7 @@ class Parts:
         return await self.workspace()
 
     async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
-        """Ask the client, once, for its folders if it started us where no project is; the first that is there counts."""
+        """Ask the client, once, for its folders if it started us where no project is; the first that exists is it."""
         if not self._is_lost:
             return
         self._is_lost = False
@@ -94,7 +94,8 @@ class Parts:
             named = await asyncio.wait_for(list_roots(), SECONDS_FOR_THE_CLIENTS_FOLDERS)
         except TimeoutError:
             return
-        folders = [Path(path) for path in map(path_on_disk, named) if path and Path(path).is_dir()]
+        paths = [path for path in map(path_on_disk, named) if path]
+        folders = await asyncio.to_thread(lambda: [Path(path) for path in paths if os.path.isdir(path)])
         if folders:
             self._folder = folders[0]
             await (await self.workspace()).stand_in(folders[0])
