@@ -80,7 +80,8 @@ def is_no_project(folder: Path) -> bool:
 def client_folder(environment: Mapping[str, str]) -> Path | None:
     """Return the folder that the client says it works in, if it says so and there is one."""
     for variable in CLIENT_FOLDERS:
-        for given in re.split(rf"[,{os.pathsep}]", environment.get(variable, "")):
+        whole = environment.get(variable, "").strip()
+        for given in dict.fromkeys((whole, *re.split(rf"[,{os.pathsep}]", whole))):
             folder = Path(given.strip())
             if given.strip() and folder.is_absolute() and folder.is_dir():
                 return folder

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from reverie.errors import StoreDamaged
 from reverie.storage.database import Database
 from reverie.storage.filters import one_of
 
@@ -23,6 +24,7 @@ _ROW = "project:"
 _BEFORE = "projects-before:"
 _MOST_PLACES = 20
 _MOST_NAMES = 50
+_LOCAL = ("git:", "folder:", "marker:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Known:
     remotes: tuple[str, ...] = ()  # remotes that were seen beside the one that names it
     root_commits: tuple[str, ...] = ()
     places: tuple[str, ...] = ()  # folders on this machine
+    commits: tuple[str, ...] = ()  # what a shallow clone had instead of root commits
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,7 +52,13 @@ class Known:
             remotes=tuple(dict.fromkeys((*self.remotes, *other.remotes)))[:_MOST_NAMES],
             root_commits=tuple(dict.fromkeys((*self.root_commits, *other.root_commits)))[:_MOST_NAMES],
             places=tuple(dict.fromkeys((*self.places, *other.places)))[-_MOST_PLACES:],
+            commits=tuple(dict.fromkeys((*self.commits, *other.commits)))[-_MOST_PLACES:],
         )
+
+    @property
+    def has_remotes(self) -> bool:
+        """Whether it ever had a remote: a name that is no root commit's, folder's or marker's is one."""
+        return bool(self.remotes) or any(not name.startswith(_LOCAL) for name in self.names)
 
     @property
     def as_row(self) -> tuple[str, str]:
@@ -66,6 +75,7 @@ class Seen:
     remotes: tuple[str, ...] = ()
     root_commits: tuple[str, ...] = ()
     place: str | None = None
+    commit: str | None = None  # what is checked out
 
     @property
     def is_hosted(self) -> bool:
@@ -76,7 +86,8 @@ class Seen:
         """Return this as an entry under a name."""
         others = tuple(remote for remote in self.remotes if remote != self.name)
         places = (self.place,) if self.place else ()
-        return Known(name, (self.name,) if self.name != name else (), others, self.root_commits, places)
+        commits = (self.commit,) if self.commit and not self.root_commits else ()
+        return Known(name, (self.name,) if self.name != name else (), others, self.root_commits, places, commits)
 
 
 class Projects:
@@ -100,12 +111,9 @@ class Projects:
         own = self.canonical(name)
         return self.known[own].names if own in self.known else (own,)
 
-    def at(self, seen: Seen) -> Known | None:
-        """Return the project that was seen in the same folder, unless another repository lies there now."""
-        for one in self.known.values():
-            if seen.place in one.places and _agree(one.root_commits, seen.root_commits):
-                return one
-        return None
+    def at(self, place: str | None) -> list[Known]:
+        """Return the projects that were seen in a folder: more than one only while another takes its place."""
+        return [one for one in self.known.values() if place in one.places]
 
     def named(self, seen: Seen) -> Known | None:
         """Return the project of this name; a remote seen only beside another needs a root commit in common."""
@@ -119,7 +127,7 @@ class Projects:
 
     def local_root(self, seen: Seen) -> Known | None:
         """Return the only project with this root commit, where one of the two has never had a remote."""
-        sharing = [one for one in self.sharing_roots(seen) if not (seen.remotes and _has_remotes(one))]
+        sharing = [one for one in self.sharing_roots(seen) if not (seen.remotes and one.has_remotes)]
         return sharing[0] if len(sharing) == 1 else None
 
     def sharing_roots(self, seen: Seen) -> Iterator[Known]:
@@ -171,18 +179,12 @@ def _parsed(meta: Mapping[str, str]) -> dict[str, Known]:
     for key, value in sorted(meta.items()):
         if key.startswith(_ROW):
             name = key.removeprefix(_ROW)
-            values: dict[str, Any] = json.loads(value)
-            found[name] = Known(name, **{part: tuple(values.get(part, ())) for part in _PARTS})
+            try:
+                values: dict[str, Any] = json.loads(value)
+                found[name] = Known(name, **{part: tuple(values.get(part, ())) for part in _PARTS})
+            except (ValueError, TypeError, AttributeError) as error:
+                raise StoreDamaged("meta", f"{key}: {error}") from error
     return found
 
 
-def _agree(one: Sequence[str], other: Sequence[str]) -> bool:
-    return not one or not other or not set(one).isdisjoint(other)
-
-
-def _has_remotes(one: Known) -> bool:
-    """Whether a project ever had a remote: a name that is no root commit's, folder's or marker's is one."""
-    return bool(one.remotes) or any(not name.startswith(("git:", "folder:", "marker:")) for name in one.names)
-
-
-_PARTS = ("aliases", "remotes", "root_commits", "places")
+_PARTS = ("aliases", "remotes", "root_commits", "places", "commits")

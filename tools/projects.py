@@ -35,6 +35,7 @@ class Listed:
     remotes: Sequence[str] = ()
     root_commits: Sequence[str] = ()
     places: Sequence[str] = ()
+    commits: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +135,11 @@ async def undo_change(workspace: Workspace, change_id: str) -> int:
 
 async def _regroup(workspace: Workspace, source: str, target: str, *, action: str, dry_run: bool) -> Regrouped:
     """Take everything of one project to another, which is known by all its names from now on."""
-    if source == GLOBAL_PROJECT or target == GLOBAL_PROJECT:
+    if source == GLOBAL_PROJECT or target in _NOT_A_REPOSITORY:
         raise InvalidInput(
-            "projects", "`global` is no project, but what all projects see", "`reverie projects move` moves memories."
+            "projects",
+            f"`{GLOBAL_PROJECT}` and `{NO_PROJECT}` are no projects to be joined",
+            "`reverie projects move` moves single memories.",
         )
     store, batch = workspace.store, workspace.store.new_id()
     async with store.changing():

@@ -24,6 +24,9 @@ _PATIENCE = 0.5
 """Seconds to wait for other writers: what is not noted now is noted by the next session."""
 
 
+_FEW = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Alike:
     """Another project with memories that looks like the session's, and why."""
@@ -65,11 +68,11 @@ class _Decision:
 async def recognise(store: MemoryStore, here: ProjectIdentity) -> Recognised:
     """Return the project that the store knows a folder as, and note what it did not know of it."""
     projects = await read_projects(store.database)
-    seen = Seen(here.project, here.remotes, (), here.place)
+    seen = Seen(here.project, here.remotes, (), here.place, here.commit)
     if here.place is None:
         return Recognised(projects.canonical(seen.name), projects)
-    known = projects.at(seen)
-    if known is not None and _says_nothing_new(known, seen, has_commits=here.commit is not None):
+    known = next((one for one in projects.at(here.place) if _says_nothing_new(one, seen)), None)
+    if known is not None:
         seen = replace(seen, root_commits=known.root_commits)
         return Recognised(known.name, projects, await _alike(store, projects, seen, known))
     if here.root is not None and here.commit is not None:
@@ -87,11 +90,11 @@ async def recognise(store: MemoryStore, here: ProjectIdentity) -> Recognised:
     return Recognised(decision.project, await read_projects(store.database), decision.alike)
 
 
-def _says_nothing_new(known: Known, seen: Seen, *, has_commits: bool) -> bool:
+def _says_nothing_new(known: Known, seen: Seen) -> bool:
     return (
         seen.name in known.names
         and set(seen.remotes) <= {*known.names, *known.remotes}
-        and bool(known.root_commits or not has_commits)
+        and bool(known.root_commits or known.commits or seen.commit is None)
     )
 
 
@@ -128,22 +131,25 @@ async def _decide(store: MemoryStore, projects: Projects, seen: Seen, root: Path
 
 async def _fitting(projects: Projects, seen: Seen, root: Path | None) -> list[Known]:
     """Return the projects that this may be, the surest first."""
-    found = [projects.at(seen) or await _rewritten(projects, seen, root), projects.named(seen)]
+    found = [one for one in projects.at(seen.place) if await _lies_here(one, seen, root)]
+    found += [one for one in [projects.named(seen)] if one is not None]
     local = projects.local_root(seen)
     if local is not None and not (seen.remotes and _lies_elsewhere(local, seen)):
         found.append(local)
-    return list({one.name: one for one in found if one is not None}.values())
+    return list({one.name: one for one in found}.values())
 
 
-async def _rewritten(projects: Projects, seen: Seen, root: Path | None) -> Known | None:
-    """Return the project in this folder whose root commits are others now, but still among its objects."""
-    if root is None:
-        return None
-    lay_here = [one for one in projects.known.values() if seen.place in one.places and one.root_commits]
-    for one in lay_here:
-        if await asyncio.to_thread(has_commit, root, one.root_commits[0]):
-            return one
-    return None
+async def _lies_here(one: Known, seen: Seen, root: Path | None) -> bool:
+    """Whether the repository in a folder is the one seen there before: it has a commit of then, if there were any."""
+    if seen.name in one.names:
+        return True
+    then = (*one.root_commits, *one.commits)
+    if seen.commit is None or not then or root is None:
+        return not (seen.is_hosted and one.has_remotes)
+    if not set(then).isdisjoint(seen.root_commits):
+        return True
+    # Its history may have been rewritten, or be shallow.
+    return any([await asyncio.to_thread(has_commit, root, commit) for commit in then[:_FEW]])
 
 
 def _earlier_names(seen: Seen, root: Path | None) -> list[str]:

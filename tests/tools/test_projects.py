@@ -237,6 +237,28 @@ async def test_another_repository_in_the_same_folder_is_another_project(
     assert not await _sees(await open_workspace(folder=started.root))
 
 
+async def test_another_shallow_clone_in_the_same_folder_is_another_project_and_a_renamed_one_is_not(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path, make_repository: Any
+) -> None:
+    other = make_repository("other")
+    for repository in (started, other):
+        repository.write("more.py", f"{repository.root}")
+        repository.commit()
+    place = Repository(tmp_path / "workspace")
+
+    def clone(source: Repository, url: str) -> None:
+        shutil.rmtree(place.root, ignore_errors=True)
+        source.git("clone", "--quiet", "--depth", "1", f"file://{source.root}", str(place.root))
+        place.git("remote", "set-url", "origin", url)
+
+    clone(started, HTTPS)
+    await _keep(await open_workspace(folder=place.root))
+    place.git("remote", "set-url", "origin", "https://github.com/acme/forge")
+    assert await _sees(await open_workspace(folder=place.root))
+    clone(other, "https://github.com/mallory/other")
+    assert not await _sees(await open_workspace(folder=place.root))
+
+
 # ── folders without git ───────────────────────────────────────────────────────────────────────────────────
 
 
