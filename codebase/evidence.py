@@ -45,7 +45,7 @@ class Evidence:
     """What the session's own project, and folders without git, have to say. Safe to use from several threads."""
 
     def __init__(self, here: ProjectIdentity, folder: Path) -> None:
-        self._project = here.project
+        self.names: tuple[str, ...] = (here.project,)  # all that memories of the project may be kept under
         self._root = here.root or _own_folder(folder)
         self._grounds: dict[str, _Ground] = {}
 
@@ -63,7 +63,7 @@ class Evidence:
     def anchor(self, text: str, files: Sequence[str], project: str) -> Anchored:
         """Anchor a text of a project to what it names; one of another project has nothing to be anchored to."""
         ground = self._ground(self._root)
-        if ground is None or project not in (self._project, GLOBAL_PROJECT):
+        if ground is None or project not in (*self.names, GLOBAL_PROJECT):
             return Anchored((), tuple(files))
         found = anchor(ground.tree, text, files)
         commit = self.standing().commit if found.anchors else None
@@ -85,7 +85,7 @@ class Evidence:
     def _checked(self, project: str, branch: str | None, anchor: Anchor, *, thorough: bool) -> Anchor:
         ground = self._ground_of(project, anchor)
         if ground is None:
-            return unverifiable(anchor, "of another project" if project != self._project else "no project root here")
+            return unverifiable(anchor, "of another project" if project not in self.names else "no project root here")
         checker = ground.thorough if thorough else ground.quick
         return ground.branches.seen_from_here(checker.check(anchor), branch)
 
@@ -98,7 +98,7 @@ class Evidence:
             # A folder that a memory names is compared, never looked at: imports can name any.
             here = self._root is not None and anchor.root == os.path.realpath(self._root)
             return self._ground(self._root) if here else None
-        return self._ground(self._root) if project == self._project else None
+        return self._ground(self._root) if project in self.names else None
 
     def _ground(self, root: Path | None) -> _Ground | None:
         if root is None or not root.is_dir():

@@ -8,22 +8,26 @@ The first of these that there is:
    same project as the first;
 3. `git:` and twelve digits of the oldest root commit of the local branches, following first parents only, so
    that merging another project's history or starting an orphan branch does not change who we are;
-4. `global`: no repository, or one without a commit. Memories made before the first commit therefore stay
-   visible after it, because global ones are seen from every project.
+4. the folder itself (see folder.py): no repository, one without a commit, or no git to ask.
+
+That is how a project is called the first time it is seen. Remotes come, go and change, so a session also tells what
+else there is to know it by: every remote, its root commits, and where the repository lies on this machine. The store
+keeps them (storage/projects.py), and the name stays.
 
 A shallow history ends at a commit that is not its root. Such a clone has a remote, which is asked first; with
 the remote gone, the end of its history is as good a name as any and does not move without a remote to fetch
-from.
+from. It is never taken for a root commit.
 """
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from reverie.codebase.folder import NO_PROJECT, client_folder, named_folder
 from reverie.codebase.git import Answer, Git, GitUnavailable, find_git
 from reverie.codebase.remote import hosted_name, path_on_disk, rewritten
-from reverie.memory import GLOBAL_PROJECT
 
 PATIENCE = 2.0
 """Seconds that git gets in all: a slow disk must not hold up the server's first answer."""
@@ -37,31 +41,84 @@ _BRANCHES = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class ProjectIdentity:
-    """The project a folder belongs to, and where it stands in it."""
+    """The project a folder belongs to, where it stands in it, and what else the project may be known by."""
 
     project: str
-    root: Path | None = None  # the top of this work tree; None outside one
+    root: Path | None = None  # the top of this work tree or folder; None where there is no project
     branch: str | None = None
     commit: str | None = None
     note: str | None = None  # why there is nothing better, if git would not say
+    remotes: tuple[str, ...] = ()  # every remote as `host/owner/name`, the one that names the project first
+    place: str | None = None  # the folder of the repository on this machine, which its worktrees share
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether a remote named the project."""
+        return self.project in self.remotes
+
+
+def identify_session(folder: Path, environment: Mapping[str, str]) -> tuple[ProjectIdentity, Path]:
+    """Find the project of a session: of the folder that the client names, else of the one it was started in.
+
+    A session that was started in another worktree of the client's repository stands in that worktree.
+    """
+    named = client_folder(environment)
+    if named is None or Path(os.path.realpath(named)) == Path(os.path.realpath(folder)):
+        return identify_project(folder), folder
+    theirs, here = identify_project(named), identify_project(folder)
+    return (here, folder) if here.place is not None and here.place == theirs.place else (theirs, named)
 
 
 def identify_project(folder: Path, *, patience: float = PATIENCE) -> ProjectIdentity:
     """Find the project of a folder; what a missing, slow or unwilling git cannot say is left open."""
     here = Path(os.path.realpath(folder))
-    found = ProjectIdentity(GLOBAL_PROJECT)
+    found = None
     try:
         git = find_git(patience)
         answer = _stand(git, here)
         if answer.refused:
             return _from_refused(git, here)
         if not answer.out:
-            return found  # no repository
+            return _from_folder(here)  # no repository
         found = _standing(git, here, answer)
-        name = _name(git, found.root or here, found, ())
+        found = replace(found, place=_repository_folder(found.root) if found.root else None)
+        remotes, name = _names(git, found.root or here, found, ())
     except GitUnavailable as unavailable:
-        return replace(found, note=f"{unavailable}; set REVERIE_PROJECT to name the project")
-    return replace(found, project=name or GLOBAL_PROJECT)
+        note = f"{unavailable}; set REVERIE_PROJECT to name the project"
+        fallback = _from_folder(found.root if found and found.root else here, note)
+        return replace(found, project=fallback.project, note=note) if found else fallback
+    if name is None:  # no remote and no commit yet
+        name = _from_folder(found.root or here).project
+    return replace(found, project=name, remotes=remotes)
+
+
+def root_commits(root: Path, *, patience: float = PATIENCE) -> tuple[str, ...]:
+    """Return the first commits of a repository's branches; none of a shallow one, or if git cannot say in time."""
+    try:
+        git = find_git(patience)
+        if git.ask(root, "rev-parse", "--is-shallow-repository").out.strip() != "false":
+            return ()
+        return tuple(commit for _, commit in sorted(_roots(git, root, ["--branches", "HEAD"], only_here=False)))
+    except GitUnavailable:
+        return ()
+
+
+def has_commit(root: Path, commit: str, *, patience: float = PATIENCE) -> bool:
+    """Whether a repository still has a commit, as one whose history was rewritten has its old ones for a while."""
+    try:
+        return find_git(patience).ask(root, "cat-file", "-e", f"{commit}^{{commit}}").code == 0
+    except GitUnavailable:
+        return False
+
+
+def _from_folder(here: Path, note: str | None = None) -> ProjectIdentity:
+    name, root = named_folder(here)
+    if name == NO_PROJECT and note is None:
+        note = (
+            f"{here} is no project: what is remembered here goes to `{NO_PROJECT}`, and only sessions without a "
+            "project see it; start the client in a project's folder, or set REVERIE_PROJECT"
+        )
+    return ProjectIdentity(_storable(name), root, note=note, place=_storable(str(root)) if root else None)
 
 
 def _stand(git: Git, here: Path) -> Answer:
@@ -71,14 +128,23 @@ def _stand(git: Git, here: Path) -> Answer:
 def _standing(git: Git, here: Path, answer: Answer) -> ProjectIdentity:
     inside, climb, *head = [*answer.out.split("\n"), "", ""]
     if inside != "true":  # a bare repository, or the inside of .git
-        return ProjectIdentity(GLOBAL_PROJECT)
+        return ProjectIdentity("")
     root = here
     for _ in range(climb.count("/")):  # `../../`, which no odd character in a folder's name can disturb
         root = root.parent
     if _COMMIT.fullmatch(head[0]):
-        return ProjectIdentity(GLOBAL_PROJECT, root, _branch(head[1]), head[0])
+        return ProjectIdentity("", root, _branch(head[1]), head[0])
     unborn = git.ask(here, "symbolic-ref", "--quiet", "HEAD")
-    return ProjectIdentity(GLOBAL_PROJECT, root, _branch(unborn.out.strip()))
+    return ProjectIdentity("", root, _branch(unborn.out.strip()))
+
+
+def _repository_folder(root: Path) -> str | None:
+    """Return the folder of the repository itself: of a worktree the main one's, of a submodule its git folder."""
+    common = _common_folder(root / ".git")
+    if common is None:
+        return None
+    folder = Path(os.path.realpath(common))
+    return _storable(str(folder.parent if folder.name == ".git" else folder))
 
 
 def _branch(reference: str) -> str | None:
@@ -87,27 +153,31 @@ def _branch(reference: str) -> str | None:
     return _storable(reference.removeprefix(_BRANCHES))
 
 
-def _name(git: Git, place: Path, here: ProjectIdentity | None, seen: tuple[Path, ...]) -> str | None:
-    url = _remote_url(git, place, here)
-    if url is not None:
-        hosted = hosted_name(url)
-        if hosted is not None:
-            return _storable(hosted)
-        origin = _origin(git, place, url)
+def _names(
+    git: Git, place: Path, here: ProjectIdentity | None, seen: tuple[Path, ...]
+) -> tuple[tuple[str, ...], str | None]:
+    """Return the names of all remotes on servers, and the project's own."""
+    urls = _remote_urls(git, place, here)
+    remotes = tuple(dict.fromkeys(_storable(name) for name in map(hosted_name, urls) if name))
+    if urls:
+        first = hosted_name(urls[0])
+        if first is not None:
+            return remotes, _storable(first)
+        origin = _origin(git, place, urls[0])
         if origin is not None and origin not in (*seen, place) and len(seen) < _HOPS:
-            name = _name(git, origin, None, (*seen, place))
+            theirs, name = _names(git, origin, None, (*seen, place))
             if name is not None:
-                return name
-    return _root_commit(git, place, here)
+                return tuple(dict.fromkeys((*theirs, *remotes))), name
+    return remotes, _root_commit(git, place, here)
 
 
-def _remote_url(git: Git, place: Path, here: ProjectIdentity | None) -> str | None:
+def _remote_urls(git: Git, place: Path, here: ProjectIdentity | None) -> list[str]:
     answer = git.ask(place, "config", "-z", "--get-regexp", _WANTED, only_here=here is None)
-    return _chosen_url(answer.out, here.branch if here else None)
+    return _ordered_urls(answer.out, here.branch if here else None)
 
 
-def _chosen_url(listing: str, branch: str | None) -> str | None:
-    """Pick the remote that names the project from `git config -z` output: the same one on every branch."""
+def _ordered_urls(listing: str, branch: str | None) -> list[str]:
+    """Read the remotes from `git config -z` output; the first names the project, the same one on every branch."""
     urls: dict[str, str] = {}
     follows: dict[str, str] = {}
     rules: list[tuple[str, str]] = []
@@ -121,12 +191,10 @@ def _chosen_url(listing: str, branch: str | None) -> str | None:
             follows[name] = value
         elif section == "url":
             rules.append((value, name))
-    followed = [follows.get(name or "") for name in (*_MAINLINES, branch)]
+    followed = [follows.get(name or "") or "" for name in (*_MAINLINES, branch)]
     only = list(urls) if len(urls) == 1 else []
-    for remote in ("origin", *only, *followed, *sorted(urls)):
-        if remote in urls:
-            return rewritten(urls[remote], rules)
-    return None
+    ordered = dict.fromkeys(("origin", *only, *followed, *sorted(urls)))
+    return [rewritten(urls[remote], rules) for remote in ordered if remote in urls]
 
 
 def _origin(git: Git, place: Path, url: str) -> Path | None:
@@ -156,14 +224,17 @@ def _existing(path: Path) -> Path | None:
 
 def _root_commit(git: Git, place: Path, here: ProjectIdentity | None) -> str | None:
     tips = ["--branches", "HEAD"] if here and here.commit else ["--branches"]
-    answer = git.ask(
-        place, "rev-list", "--first-parent", "--max-parents=0", "--timestamp", *tips, only_here=here is None
-    )
-    if answer.code != 0 or not answer.out.strip():
-        return None
-    roots = [line.split() for line in answer.out.splitlines()]
-    _, oldest = min((int(made), commit) for made, commit in roots)
-    return f"git:{oldest[:12]}"
+    roots = _roots(git, place, tips, only_here=here is None)
+    return f"git:{min(roots)[1][:12]}" if roots else None
+
+
+def _roots(git: Git, place: Path, tips: list[str], *, only_here: bool) -> list[tuple[int, str]]:
+    """Return the commits in which first parents end, each with its moment."""
+    arguments = ("rev-list", "--first-parent", "--max-parents=0", "--timestamp", *tips)
+    answer = git.ask(place, *arguments, only_here=only_here)
+    if answer.code != 0:
+        return []
+    return [(int(made), commit) for made, commit in (line.split() for line in answer.out.splitlines())]
 
 
 def _from_refused(git: Git, here: Path) -> ProjectIdentity:
@@ -176,21 +247,25 @@ def _from_refused(git: Git, here: Path) -> ProjectIdentity:
         config = _config_file(root / ".git")
         if config is not None:
             listing = git.ask(root, "config", "-z", "--file", str(config), "--get-regexp", _WANTED).out
-            url = _chosen_url(listing, None)
-            name = hosted_name(url) if url else None
-            return ProjectIdentity(_storable(name) if name else GLOBAL_PROJECT, root, note=note)
-    return ProjectIdentity(GLOBAL_PROJECT, note=note)
+            names = [_storable(name) for name in map(hosted_name, _ordered_urls(listing, None)) if name]
+            found = _from_folder(root, note)
+            return replace(found, root=root, remotes=tuple(names), project=names[0] if names else found.project)
+    return _from_folder(here, note)
 
 
 def _config_file(dot_git: Path) -> Path | None:
-    """Follow .git to the shared configuration; in worktrees and submodules it is a file that points."""
+    common = _common_folder(dot_git)
+    return common / "config" if common is not None and (common / "config").is_file() else None
+
+
+def _common_folder(dot_git: Path) -> Path | None:
+    """Follow .git to the folder that worktrees share; in worktrees and submodules it is a file that points."""
     try:
         if dot_git.is_file():
             pointed = dot_git.parent / dot_git.read_text("utf-8").removeprefix("gitdir:").strip()
             common = pointed / "commondir"
             dot_git = pointed / common.read_text("utf-8").strip() if common.exists() else pointed
-        config = dot_git / "config"
-        return config if config.is_file() else None
+        return dot_git if dot_git.is_dir() else None
     except (OSError, ValueError):
         return None
 

@@ -62,8 +62,8 @@ DOMAIN = Setting(
 PROJECT = Setting(
     "REVERIE_PROJECT",
     "a project name",
-    "the git identity of the folder the server starts in, else `global`",
-    "The project whose memories this session reads and writes.",
+    "the project of the folder that the client names (`CLAUDE_PROJECT_DIR`), else of the working directory",
+    "The project whose memories this session reads and writes; `global` is seen from every project.",
 )
 EMBEDDER = Setting(
     "REVERIE_EMBEDDER",
@@ -207,6 +207,14 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
     known = {setting.variable for setting in TABLE}
     environment = os.environ if environment is None else environment
     return sorted(name for name in environment if name.startswith("REVERIE_") and name not in known)
+
+
+def meant_by(unknown: str) -> str:
+    """Return the setting that a misspelled variable most likely means, in brackets, or nothing."""
+    import difflib  # needed once in a while; starting a server should not wait for it
+
+    close = difflib.get_close_matches(unknown, [setting.variable for setting in TABLE], n=1, cutoff=0.8)
+    return f" ({close[0]} is one)" if close else ""
 
 
 def default_home(environment: Mapping[str, str]) -> Path:

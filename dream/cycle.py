@@ -28,7 +28,7 @@ from reverie.lifecycle.fate import move_of
 from reverie.lifecycle.lasting import LIVING
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.storage.filters import equals, one_of
+from reverie.storage.filters import one_of
 from reverie.storage.lock import ProcessLock
 from reverie.storage.nights import Night, Nights, NightStatus
 from reverie.storage.prune import fold_old_logs, old_logs
@@ -109,7 +109,7 @@ async def dream(
     now: datetime,
     *,
     steps: Sequence[StepName] = tuple(STEPS),
-    project: str = "",
+    projects: Sequence[str] = (),
     dry_run: bool = False,
     unless_since: datetime | None = None,
     tell: Tell = say_nothing,
@@ -126,7 +126,7 @@ async def dream(
         if unless_since is not None:
             await _refuse_another(dreamer.store, unless_since)
         with _letting_others_through():
-            return await _dreamt(dreamer, now, steps, project, tell, dry_run=dry_run)
+            return await _dreamt(dreamer, now, steps, projects, tell, dry_run=dry_run)
 
 
 async def _refuse_another(store: MemoryStore, since: datetime) -> None:
@@ -159,13 +159,13 @@ def _letting_others_through() -> Iterator[None]:
 
 
 async def _dreamt(
-    dreamer: Dreamer, now: datetime, steps: Sequence[StepName], project: str, tell: Tell, *, dry_run: bool
+    dreamer: Dreamer, now: datetime, steps: Sequence[StepName], projects: Sequence[str], tell: Tell, *, dry_run: bool
 ) -> Told:
     if not dry_run:
         await recover(dreamer.store, now)
     stages = len(steps) + 2
     await tell(0, stages, "reading")
-    snapshot = await read(dreamer, now, project)
+    snapshot = await read(dreamer, now, projects)
     thinking = Thinking(snapshot, dreamer.settings, dreamer.judge, steps)
     thought = 0
     while name := thinking.ahead:
@@ -180,12 +180,12 @@ async def _dreamt(
     return told
 
 
-async def read(dreamer: Dreamer, now: datetime, project: str = "") -> Snapshot:
+async def read(dreamer: Dreamer, now: datetime, projects: Sequence[str] = ()) -> Snapshot:
     """Read everything a night needs, once."""
     store = dreamer.store
     where = one_of("status", LIVING)
-    if project:
-        where &= equals("project", project)
+    if projects:
+        where &= one_of("project", projects)
     memories, vectors = await read_whole(store, where)
     asked = await Questions(store.database.table("questions")).all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)

@@ -40,14 +40,13 @@ class NoEvidence:
 class ProjectEvidence:
     """Looks at the project a session works in."""
 
-    def __init__(self, evidence: codebase.Evidence, project: str) -> None:
+    def __init__(self, evidence: codebase.Evidence) -> None:
         self._evidence = evidence
-        self._project = project
 
     def check(self, memory: Memory) -> Check | None:
         """Check the anchors of a memory of this project, and the claims of its text that manifests can answer."""
         # What a scan of the code wrote is kept in step by the next scan.
-        if memory.source == "code_scan" or memory.project not in (self._project, GLOBAL_PROJECT):
+        if memory.source == "code_scan" or memory.project not in (*self._evidence.names, GLOBAL_PROJECT):
             return None
         checked = self._evidence.check(memory.project, memory.branch, memory.anchors, thorough=True)
         against = self._against(memory)
@@ -58,7 +57,7 @@ class ProjectEvidence:
     def _against(self, memory: Memory) -> str:
         """Return the first finding that speaks against the text, with the place where it was found."""
         tree = self._evidence.tree
-        if tree is None or memory.project != self._project:
+        if tree is None or memory.project not in self._evidence.names:
             return ""
         for claim in claims_about(memory.content, memory.anchors):
             finding = check_claim(tree, claim) if claim.kind in _ANSWERABLE else None

@@ -39,13 +39,13 @@ def told(result: Any) -> str:
             return _told_revised(result)
         case Forgotten():
             verb = "Would forget" if result.dry_run else "Forgot"
-            return f"{verb} {_listed(result.forgotten)}.{_skipped(result.skipped)}"
+            return f"{verb} {_listed(result.forgotten)}{_in(result)}.{_skipped(result.skipped)}"
         case Restored():
-            return f"Restored {_listed(result.restored)}.{_skipped(result.skipped)}"
+            return f"Restored {_listed(result.restored)}{_in(result)}.{_skipped(result.skipped)}"
         case Moved():
-            return f"{result.id}: {result.from_layer} → {result.to_layer}."
+            return f"{result.id}: {result.from_layer} → {result.to_layer}{_in(result)}."
         case Pinned():
-            return f"{result.id} is {'pinned' if result.pinned else 'no longer pinned'}."
+            return f"{result.id} is {'pinned' if result.pinned else 'no longer pinned'}{_in(result)}."
         case Indexed():
             return _told_indexed(result)
         case Status():
@@ -64,10 +64,12 @@ def told(result: Any) -> str:
 def _told_remembered(result: Remembered) -> str:
     if result.duplicate_of == result.id:
         counted = ", confirmed" if result.confirmed else ""
-        lines = [f"Already remembered as {result.id}{counted}: {'; '.join(result.warnings)}."]
+        lines = [f"Already remembered as {result.id}{counted}{_in(result)}: {'; '.join(result.warnings)}."]
     else:
         verb = "Held back" if result.status == "quarantined" else "Remembered"
-        lines = [f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f})."]
+        lines = [
+            f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}){_in(result)}."
+        ]
         if result.duplicate_of:
             lines.append(f"Nearly the same as {result.duplicate_of}.")
         lines += [f"Note: {warning}." for warning in result.warnings]
@@ -79,7 +81,9 @@ def _told_remembered(result: Remembered) -> str:
 
 def _told_revised(result: Revised) -> str:
     done = f"now stands in for {result.superseded}" if result.superseded else "is held back; the old one stands"
-    return "\n".join([f"Revised: {result.id} {done}.", *(f"Note: {warning}." for warning in result.warnings)])
+    return "\n".join(
+        [f"Revised: {result.id} {done}{_in(result)}.", *(f"Note: {warning}." for warning in result.warnings)]
+    )
 
 
 def _told_indexed(result: Indexed) -> str:
@@ -91,15 +95,17 @@ def _told_indexed(result: Indexed) -> str:
 
 def _told_status(result: Status) -> str:
     layers = ", ".join(f"{layer} {counts.get('active', 0)}" for layer, counts in result.counts.items() if counts)
+    beside = ", ".join(f"{number} in {name}" for name, number in result.elsewhere.items()) or "none elsewhere"
     lines = [
         f"Reverie {result.version}, domain {result.domain}, project {result.project}",
-        f"active memories: {layers or 'none yet'}; index {result.index_state}; {result.disk_bytes / 1e6:.1f} MB",
+        f"active memories: {layers or 'none yet'}; {beside}; index {result.index_state}; "
+        f"{result.disk_bytes / 1e6:.1f} MB",
     ]
     return "\n".join(lines + [f"note: {note}" for note in result.health])
 
 
 def _told_dream(result: Consolidated) -> str:
-    head = "A dream would:" if result.dry_run else f"Dream {result.dream_id}:"
+    head = f"A dream{_of(result)} would:" if result.dry_run else f"Dream {result.dream_id}{_of(result)}:"
     lines = [f"{step.name}: {'; '.join(step.notes)}" for step in result.steps if step.notes]
     skipped = sum(len(step.skipped) for step in result.steps)
     tail = [f"{skipped} set aside (pinned, or changed meanwhile)"] if skipped else []
@@ -113,13 +119,22 @@ def _told_dream(result: Consolidated) -> str:
 def _told_review(result: Reviewed) -> str:
     answered = [f"{one['question_id']}: {one['verdict']}" for one in result.resolved]
     if not result.questions:
-        return "\n".join(answered) or "No questions are open."
+        return "\n".join(answered) or f"No questions are open{_in(result)}."
     lines: list[str] = []
     for question in result.questions:
         lines.append(f"[{question['id']}] {question['ask']} ({' | '.join(question['verdicts'])})")
         lines += [f"  evidence: {line}" for line in question["evidence"]]
         lines += [f"  {memory['id']}: {memory['content']}" for memory in question["memories"]]
     return "\n".join([*answered, REFERENCE, fresh_fence().around(harmless("\n".join(lines)))])
+
+
+def _in(result: Any) -> str:
+    """Name the project that an answer is about."""
+    return f" in {harmless_line(result.project)}" if result.project else ""
+
+
+def _of(result: Consolidated) -> str:
+    return f" of {harmless_line(result.project)}" if result.project and result.project != "all" else ""
 
 
 def _listed(ids: list[str]) -> str:

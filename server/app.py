@@ -11,7 +11,16 @@ from mcp.server import MCPServer
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    CallToolResult,
+    ClientCapabilities,
+    InputRequiredResult,
+    ListRootsRequest,
+    ListRootsResult,
+    RootsCapability,
+    ToolAnnotations,
+)
 from pydantic import Field, ValidationError
 
 from reverie.errors import ReverieError, TooMuch
@@ -51,6 +60,7 @@ class ReverieServer(MCPServer[Any]):
     """An MCP server that says in plain words what was wrong with a call, and keeps its sessions to a pace."""
 
     pace: Pace
+    parts: Parts
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -67,6 +77,8 @@ class ReverieServer(MCPServer[Any]):
         writes = tool is not None and tool.annotations is not None and not tool.annotations.read_only_hint
         try:
             async with self.pace.kept(writes=writes):
+                if context is not None:
+                    await self.parts.ask_where(lambda: _client_folders(context))
                 return await super().call_tool(name, arguments, context)
         except TooMuch as error:
             raise ToolError(str(error)) from error
@@ -74,6 +86,18 @@ class ReverieServer(MCPServer[Any]):
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_said(name, error.__cause__)) from error
             raise
+
+
+async def _client_folders(context: Context[Any, Any]) -> list[str]:
+    """Ask a client of an older protocol for its roots; newer ones do without, and none has to answer."""
+    session = context.session
+    if not session.check_client_capability(ClientCapabilities(roots=RootsCapability())):
+        return []
+    try:
+        listed = await session.send_request(ListRootsRequest(), ListRootsResult)
+    except MCPError:
+        return []
+    return [str(root.uri) for root in listed.roots]
 
 
 def _said(tool: str, error: ValidationError) -> str:
@@ -94,6 +118,7 @@ def build_server(parts: Parts, pace: Pace | None = None) -> ReverieServer:
     )
     server.middleware.append(_opening_after_the_first_answer(parts))
     server.pace = pace or Pace()
+    server.parts = parts
     _add_writing_tools(server, parts)
     _add_reading_tools(server, parts)
     _add_upkeep_tools(server, parts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from reverie.errors import ReverieError
 from reverie.memory import KINDS, LAYERS, SOURCES, TIERS
-from reverie.settings import load_settings
+from reverie.settings import load_settings, meant_by, unknown_variables
 from reverie.version import __version__
 
 _INTERRUPTED = 130
@@ -23,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     os.umask(0o077)  # whatever is written belongs to its owner alone
+    for name in unknown_variables():
+        sys.stderr.write(f"reverie: {name} is set, but there is no such setting{meant_by(name)}.\n")
     # A product with one vector is bound by memory: more threads only spin, in each of eight servers.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
@@ -91,6 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
     index.add_argument("--max-files", type=int, default=20_000, metavar="FILES", help="how many at most")
     drift = _command(commands, "drift", "check what memories were seen in, and mark what moved or is gone")
     drift.add_argument("--dry-run", action="store_true", help="only tell")
+    _add_projects(commands)
     _command(commands, "reembed", "convert the store to the embedder that is set now")
     doctor = _command(commands, "doctor", "check the data folder, tables, embedder and lock, and say what to do")
     doctor.add_argument("--fix", action="store_true", help="mend what can be mended without losing anything")
@@ -129,6 +132,22 @@ def _add_dream(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     dreams.add_argument("id", metavar="ID", nargs="?", default="", help="the dream to tell")
     dreams.add_argument("--undo", action="store_true", help="put everything back as it was before that dream")
     _add_all_projects(dreams)
+
+
+def _add_projects(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = _command(commands, "projects", "list projects, rename and merge them, move memories between them")
+    actions = ("list", "rename", "merge", "move", "undo", "mark")
+    parser.add_argument(
+        "action", nargs="?", choices=actions, default="list", metavar="ACTION", help=", ".join(actions)
+    )
+    parser.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="NAME",
+        help="rename [OLD] NEW; merge FROM [INTO]; move ID... PROJECT; undo ID; mark [NAME] writes .reverie here",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+    parser.add_argument("--yes", action="store_true", help="do not ask before changing")
 
 
 def _add_recall(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

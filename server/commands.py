@@ -172,6 +172,7 @@ _COMMANDS: Mapping[str, Command] = {
     "purge": _in_store("guarding", "run_purge"),
     "quarantine": _in_store("guarding", "run_quarantine"),
     "audit": _in_store("auditing", "run_audit"),
+    "projects": _in_store("grouping", "run_projects"),
     "reembed": _reembed,
     "dream": _dream,
     "dreams": _in_store("sleeping", "run_dreams"),

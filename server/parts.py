@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from reverie.codebase.folder import client_folder, is_no_project
+from reverie.codebase.remote import path_on_disk
 from reverie.errors import ReverieError, StoreBusy
 from reverie.server.thrift import give_back_while_serving
 from reverie.settings import Settings
@@ -21,6 +24,9 @@ SECONDS_AT_EXIT = 5.0
 
 SECONDS_FOR_THE_FIRST_ANSWERS = 1.0
 """Somebody waits for them; what is done behind the answers begins after."""
+
+SECONDS_FOR_THE_CLIENTS_FOLDERS = 1.0
+"""A client that has the folders at hand answers at once."""
 
 SECONDS_BETWEEN_SWEEPS = 300.0
 """Working memories move on after half an hour: looking every five minutes is near enough."""
@@ -53,6 +59,7 @@ class Parts:
         self._opening: asyncio.Task[Workspace] | None = None
         self._behind: asyncio.Task[None] | None = None
         self._last_call = time.monotonic()
+        self._is_lost = client_folder(os.environ) is None and is_no_project(Path(os.path.realpath(folder)))
 
     def start(self) -> None:
         """Begin to open in the background."""
@@ -72,10 +79,26 @@ class Parts:
         assert opening is not None  # noqa: S101 - start() has just seen to it
         workspace = await asyncio.shield(opening)
         if workspace.store.database.is_current():
+            await workspace.refresh()
             return workspace
         if self._opening is opening:  # or else another call has begun to open the new one
             self._opening = None
         return await self.workspace()
+
+    async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        """Ask the client, once, for its folders if it started us where no project is; the first that exists is it."""
+        if not self._is_lost:
+            return
+        self._is_lost = False
+        try:
+            named = await asyncio.wait_for(list_roots(), SECONDS_FOR_THE_CLIENTS_FOLDERS)
+        except TimeoutError:
+            return
+        paths = [path for path in map(path_on_disk, named) if path]
+        folders = await asyncio.to_thread(lambda: [Path(path) for path in paths if os.path.isdir(path)])
+        if folders:
+            self._folder = folders[0]
+            await (await self.workspace()).stand_in(folders[0])
 
     def idle_seconds(self) -> float:
         """Return how long nobody has called."""

@@ -19,11 +19,12 @@ def told_remembered(result: Remembered) -> list[str]:
     """Say what became of a text, and what it is at odds with."""
     if result.duplicate_of == result.id:
         counted = ", now confirmed" if result.confirmed else ""
-        lines = [f"Already remembered as {result.id}{counted}: {'; '.join(result.warnings)}."]
+        lines = [f"Already remembered as {result.id}{counted} in {result.project}: {'; '.join(result.warnings)}."]
     else:
         verb = "Held back" if result.status == "quarantined" else "Remembered"
         lines = [
-            f"{verb} {result.id} ({result.layer}, {result.kind}, importance {result.importance:.2f}).",
+            f"{verb} {result.id} in {result.project} "
+            f"({result.layer}, {result.kind}, importance {result.importance:.2f}).",
             *([f"Nearly the same as {result.duplicate_of}."] if result.duplicate_of else []),
             *(f"Note: {warning}." for warning in result.warnings),
         ]
@@ -43,6 +44,10 @@ def told_recalled(result: Recalled) -> list[str]:
     lines.append(
         f"{len(result.results)} of {counted(result.total_matches, 'match')}" + _after("; left out: ", left_out)
     )
+    for name, memories in result.scope.get("same_project_elsewhere", {}).items():
+        lines.append(
+            f"{counted(memories, 'memory')} under {name}, which looks like this project; see `reverie projects`."
+        )
     if result.index_state != "ready":
         lines.append("Found by words only: the embedding model is not available. `reverie doctor` says why.")
     return lines
@@ -64,7 +69,9 @@ def told_status(result: Status) -> list[str]:
         ("embedder", f"{result.embedder} ({result.index_state})"),
         ("on disk", f"{result.disk_bytes / 1e6:.1f} MB"),
     ]
-    remembered = columns(table) if len(table) > 1 else ["  Nothing is remembered yet."]
+    if result.elsewhere:
+        facts.append(("elsewhere", ", ".join(f"{number:,} in {name}" for name, number in result.elsewhere.items())))
+    remembered = columns(table) if len(table) > 1 else ["  Nothing is remembered of this project yet."]
     notes = [f"note: {note}" for note in result.health]
     return [f"Reverie {result.version}", *columns(facts), "", *remembered, *([""] if notes else []), *notes]
 

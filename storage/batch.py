@@ -62,6 +62,13 @@ async def _set(store: MemoryStore, edits: Sequence[Edit]) -> None:
             values = {name: [column_value(name, getattr(m, name)) for m in memories] for name in part.names}
             rows = pa.table([pa.array(values[field.name], field.type) for field in part], schema=part)
             await store.database.table(layer).merge(rows)
+    moved: dict[str, list[str]] = {}
+    for edit in edits:
+        if edit.before.project != edit.after.project:
+            moved.setdefault(edit.after.project, []).append(edit.after.id)
+    for project, ids in moved.items():
+        for start in range(0, len(ids), _AT_ONCE):
+            await store.move_passages(ids[start : start + _AT_ONCE], project)
 
 
 async def _move(store: MemoryStore, moves: Sequence[Edit]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from reverie.errors import StoreDamaged
+from reverie.errors import StoreDamaged, WrongEmbedder
 from reverie.memory import LAYERS, Memory
 from reverie.storage.database import (
     Database,
@@ -81,16 +81,43 @@ async def reembed(folder: Path, stamp: Stamp, embed: Embed, *, now: datetime, pr
         StoreError: if the store cannot be read or written; it is then as it was.
         EmbedderError: if the new embedder fails; what was embedded so far is kept for the next try.
     """
-    generations = Generations(folder)
-    generations.prepare()
+    Generations(folder).prepare()
     async with ProcessLock(folder / "locks" / "reembed.lock").held(patience=1.0):
         # Opened with the stamp it has, whatever that is: an older schema is brought up to date first.
         old = await Database.open(folder, await stamp_of(folder) or stamp, now)
-        work = _Conversion(folder, stamp, embed, progress)
+        return await _converted(old, _Conversion(folder, stamp, embed, progress), now)
+
+
+async def _converted(old: Database, work: "_Conversion", now: datetime) -> int | None:
+    if old.stamp == work.stamp:
+        await work.finish(old)
+        return None
+    return await work.run(old, now)
+
+
+async def take_over_if_empty(folder: Path, stamp: Stamp, now: datetime) -> bool:
+    """Give a store without memories, as a new or an emptied one is, to another embedder; say whether it has it now.
+
+    A memory that another session writes meanwhile leaves the store to the embedder it has.
+
+    Raises:
+        StoreError: if the store cannot be read or written; it is then as it was.
+    """
+
+    def refuse(_texts: Sequence[str]) -> Sequence[Made]:
+        raise WrongEmbedder(old.stamp.embedder, stamp.embedder)
+
+    async with ProcessLock(folder / "locks" / "reembed.lock").held():  # several sessions may find it at once
+        old = await Database.open(folder, await stamp_of(folder) or stamp, now)
         if old.stamp == stamp:
-            await work.finish(old)
-            return None
-        return await work.run(old, now)
+            return True
+        if sum([await old.table(layer).count() for layer in LAYERS]):
+            return False
+        try:
+            await _converted(old, _Conversion(folder, stamp, refuse, lambda _done, _total: None), now)
+        except WrongEmbedder:
+            return False
+    return True
 
 
 class _Conversion:
@@ -99,22 +126,22 @@ class _Conversion:
     def __init__(self, folder: Path, stamp: Stamp, embed: Embed, progress: Progress) -> None:
         self._folder = folder
         self._generations = Generations(folder)
-        self._stamp = stamp
+        self.stamp = stamp
         self._embed = embed
         self._progress = progress
 
     async def run(self, database: Database, now: datetime) -> int:
         """Embed, copy, switch, carry over, tidy away."""
         old = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
-        staging = await _staging(self._folder / _STAGING, self._stamp)
+        staging = await _staging(self._folder / _STAGING, self.stamp)
         await self._stage(old, staging)
         async with database.write_lock.held(), _settled(database):
             await self._stage(old, staging)  # what came in meanwhile
             number = database.generation + 1
             path = self._generations.path(number)
             shutil.rmtree(path, ignore_errors=True)  # the remains of a try that was killed
-            fresh = await create_database(path, self._stamp, now)
-            await _copy(old, fresh, staging, self._stamp)
+            fresh = await create_database(path, self.stamp, now)
+            await _copy(old, fresh, staging, self.stamp)
             self._generations.switch(number)
             await self._carry_over(old, fresh, staging)
         self._tidy_away(number)
@@ -130,7 +157,7 @@ class _Conversion:
                 except StoreDamaged:
                     continue  # a session that opened just as the tables were switched left an empty shell
                 await (await additions_to(path, old)).settle()
-                staging = await _staging(self._folder / _STAGING, self._stamp)
+                staging = await _staging(self._folder / _STAGING, self.stamp)
                 await self._carry_over(old, fresh, staging)
         self._tidy_away(database.generation)
 
@@ -144,7 +171,7 @@ class _Conversion:
             missing = await _ids(old[layer]) - known
             if missing:
                 memories = from_table(await old[layer].rows(FIELDS, one_of("id", missing)))
-                await _write(memories, fresh, layer, staging, self._stamp)
+                await _write(memories, fresh, layer, staging, self.stamp)
         late = await _ids(old["events"]) - await _ids(fresh["events"])
         if late:
             await fresh["events"].add(await _whole_rows(old["events"], late))

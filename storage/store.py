@@ -319,6 +319,8 @@ class MemoryStore:
             by_layer.setdefault(memory.layer, []).append(memory.id)
         for layer, ids in by_layer.items():
             await self.database.table(layer).update(one_of("id", ids), columns)
+        if "project" in values:
+            await self.move_passages([memory.id for memory in memories], values["project"])
         self._check_still_current()
         return [replace(memory, **values, updated_at=at) for memory in memories]
 
@@ -360,6 +362,12 @@ class MemoryStore:
             session=self.session,
             **details,
         )
+
+    async def move_passages(self, memory_ids: Sequence[str], project: str) -> None:
+        """Let the passages of memories follow them to another project: searches ask a passage for its own."""
+        passages = self.database.table("passages")
+        if await passages.count(one_of("memory_id", memory_ids)):
+            await passages.update(one_of("memory_id", memory_ids), {"project": project})
 
     async def _write_passages(self, items: Sequence[Embedded]) -> None:
         if any(item.passages for item in items):

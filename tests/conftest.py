@@ -13,6 +13,7 @@ from reverie.storage.lance import import_lancedb
 
 import_lancedb()  # the quick way in, before any module of ours imports it plainly
 
+from reverie.codebase.folder import CLIENT_FOLDERS  # noqa: E402 - after the import above
 from reverie.embeddings.embedder import Embedder  # noqa: E402 - after the import above
 from reverie.embeddings.tiny import TinyEmbedder  # noqa: E402
 from reverie.settings import Settings  # noqa: E402
@@ -47,6 +48,8 @@ def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("config")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
+        for variable in CLIENT_FOLDERS:  # an assistant may be running the tests
+            patch.delenv(variable, raising=False)
         yield folder
 
 

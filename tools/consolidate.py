@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -45,7 +46,7 @@ async def consolidate(
         StoreError: if the store cannot be read or written.
     """
     chosen = _chosen(steps)
-    project = checked_label("project", project)
+    projects = workspace.names_of(checked_label("project", project)) if project else ()
     model = _model(workspace, checked_number("budget_cents", budget_cents, 0.0, MOST_CENTS))
     judge: Judge = Rules() if model is None else ModelJudge(model)
     began = time.perf_counter()
@@ -63,7 +64,7 @@ async def consolidate(
                 dreamer,
                 workspace.now,
                 steps=chosen,
-                project=project,
+                projects=projects,
                 dry_run=dry_run,
                 unless_since=unless_since,
                 tell=tell,
@@ -74,12 +75,13 @@ async def consolidate(
             model.close()
     if not dry_run:
         workspace.upkeep.note_write()
-    return _answered(told, model, (time.perf_counter() - began) * 1000)
+    answered = _answered(told, model, (time.perf_counter() - began) * 1000)
+    return replace(answered, project=projects[0] if projects else "all")
 
 
 def evidence_for(workspace: Workspace) -> Evidence:
     """Return what looks at the code of this session's project: the one place where the two are connected."""
-    return ProjectEvidence(workspace.evidence, workspace.here.project)
+    return ProjectEvidence(workspace.evidence)
 
 
 def check_arguments(steps: Sequence[str], project: str, budget_cents: float) -> None:

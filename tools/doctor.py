@@ -13,7 +13,8 @@ from typing import Literal
 from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder
 from reverie.errors import ReverieError, StoreDamaged
-from reverie.settings import HOME, Settings
+from reverie.memory import LAYERS
+from reverie.settings import HOME, Settings, meant_by, unknown_variables
 from reverie.storage.checkup import Checkup, holders, is_free
 from reverie.storage.generations import Generations
 from reverie.storage.lock import ProcessLock
@@ -54,7 +55,7 @@ class Doctor:
 
     async def examine(self) -> list[Check]:
         """Do every check, whatever the others found; a broken store is a finding, never an error."""
-        checks = [versions()]
+        checks = [versions(), *_settings()]
         if not self._settings.is_local:
             return [*checks, Check("data folder", "ok", f"{self._settings.home} (an object store; not looked into)")]
         for name, check in (("data folder", self._look_at_folder), ("lock", self._look_at_locks)):
@@ -100,6 +101,8 @@ class Doctor:
             return [Check("tables", "ok", "none yet; they are made when something is remembered")]
         checkup = await Checkup.of(path)
         found |= await checkup.meta()
+        if not checkup.damaged and not _memories_in(checkup):
+            found.pop("embedder", None)  # a store without memories takes the embedder that is set
         checks = [*_damage(checkup), _schema(found.get("schema"))]
         if self._fix and not checkup.damaged:
             async with ProcessLock(self._folder / "locks" / "write.lock").held():
@@ -183,6 +186,19 @@ def versions() -> Check:
     return Check("versions", "ok", ", ".join(found))
 
 
+def _settings() -> list[Check]:
+    """Name the variables that look like settings of ours and are none."""
+    return [
+        Check(
+            "settings",
+            "warn",
+            f"{name} is set, but there is no such setting",
+            f"Correct or unset it{meant_by(name)}.",
+        )
+        for name in unknown_variables()
+    ]
+
+
 def _writable(folder: Path, *, is_made: bool) -> Check:
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -205,6 +221,10 @@ def _space(folder: Path) -> Check:
     if free < _LITTLE_SPACE:
         return Check("disk", "warn", found, "Free some space soon: tidying the tables takes room.")
     return Check("disk", "ok", found)
+
+
+def _memories_in(checkup: Checkup) -> int:
+    return checkup.on_the_way + sum(report.rows for report in checkup.reports if report.name in LAYERS)
 
 
 def _damage(checkup: Checkup) -> list[Check]:

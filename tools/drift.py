@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from reverie.codebase.drift import DriftChange, DriftPlan, check_all, plan_drift
-from reverie.memory import GLOBAL_PROJECT, LADDER, Memory
-from reverie.storage.filters import differs, one_of
+from reverie.memory import LADDER, Memory
+from reverie.storage.filters import differs, none_of, one_of
 from reverie.storage.scope import RECALLED
 from reverie.tools.results import Drifted, DriftedMemory
 from reverie.tools.workspace import Workspace
@@ -34,7 +34,7 @@ async def drift(workspace: Workspace, *, dry_run: bool = False) -> Drifted:
 async def planned_drift(workspace: Workspace, now: datetime) -> DriftPlan:
     """Check every anchored memory of this project and plan what to do; nothing is written."""
     where = differs("anchors", "[]") & one_of("status", RECALLED)
-    where &= one_of("project", [workspace.here.project, GLOBAL_PROJECT])
+    where &= one_of("project", workspace.visible_from(workspace.here.project))
     # What a scan of the code wrote is kept in step by the next scan.
     memories = [memory for memory in await workspace.store.find(where, LADDER) if memory.source != "code_scan"]
     found = await asyncio.to_thread(check_all, workspace.evidence, memories)
@@ -81,8 +81,8 @@ def _is_as_planned(memory: Memory, planned: Memory) -> bool:
 
 async def _others(workspace: Workspace) -> int:
     """Count the anchored memories of projects that are not here to be looked at."""
-    anchored = differs("anchors", "[]") & one_of("status", RECALLED) & differs("project", GLOBAL_PROJECT)
-    return await workspace.store.count(anchored & differs("project", workspace.here.project), LADDER)
+    elsewhere = none_of("project", workspace.visible_from(workspace.here.project))
+    return await workspace.store.count(differs("anchors", "[]") & one_of("status", RECALLED) & elsewhere, LADDER)
 
 
 def _told(plan: DriftPlan, others: int, batch: str, *, dry_run: bool) -> Drifted:

@@ -16,7 +16,6 @@ from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.memory import LAYERS, Memory
 from reverie.record import to_record
-from reverie.storage.filters import equals
 from reverie.tools.arguments import checked_label
 from reverie.tools.screening import screened_fields
 from reverie.tools.workspace import Workspace
@@ -76,7 +75,7 @@ def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
 
 async def _oldest_first(workspace: Workspace, project: str, progress: Progress) -> AsyncIterator[Memory]:
     """Read memories by creation and id, a few hundred at a time: a store may be larger than memory."""
-    where = equals("project", project) if project else None
+    where = workspace.of_project(project) if project else None
     order: dict[str, datetime] = {}
     for layer in LAYERS:
         rows = await workspace.store.database.table(layer).rows(["id", "created_at"], where)

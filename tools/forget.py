@@ -8,7 +8,7 @@ from reverie.errors import InvalidInput
 from reverie.lifecycle.bulk import below_strength, older_than
 from reverie.memory import LAYERS, Memory
 from reverie.moments import parse_span
-from reverie.storage.filters import equals, has_any, one_of
+from reverie.storage.filters import has_any, one_of
 from reverie.storage.purge import purge
 from reverie.storage.scope import RECALLED
 from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
@@ -76,7 +76,8 @@ async def _write(
             values = {"status": "expired", "expired_at": now, "status_reason": reason}
             await workspace.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
         workspace.upkeep.note_write()
-    return Forgotten([memory.id for memory in going], skipped, request.dry_run)
+    project = workspace.project_for(request.project) if request.project else workspace.project_of(going)
+    return Forgotten([memory.id for memory in going], skipped, request.dry_run, project)
 
 
 async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:
@@ -95,7 +96,7 @@ async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> 
         )
     if request.layer:
         checked_choices("layer", [request.layer], LAYERS)
-    where = one_of("status", RECALLED) & equals("project", workspace.project_for(request.project))
+    where = one_of("status", RECALLED) & workspace.of_project(workspace.project_for(request.project))
     if request.tag:
         where &= has_any("tags", [request.tag])
     layers = [layer for layer in LAYERS if request.layer in ("", layer)]

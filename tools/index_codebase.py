@@ -19,6 +19,7 @@ from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.tombstones import purged_among
 from reverie.tools.arguments import checked_label, checked_number
+from reverie.tools.recognise import recognise
 from reverie.tools.results import Indexed
 from reverie.tools.screening import cleaned, held_if_suspect
 from reverie.tools.workspace import Workspace
@@ -66,7 +67,9 @@ async def index_codebase(
     """
     most = int(checked_number("max_files", max_files, 1, 1_000_000))
     here, under = await asyncio.to_thread(_place, workspace, path)
-    owner = checked_label("project", project) or here.project
+    if here is not workspace.here:
+        here = replace(here, project=(await recognise(workspace.store, here)).project)
+    owner = workspace.project_for(checked_label("project", project)) if project else here.project
     root = here.root
     assert root is not None  # noqa: S101 - _place has seen to it
     known = await _known(workspace, owner, root)
@@ -126,7 +129,7 @@ def _is_no_project(folder: Path) -> bool:
 
 async def _known(workspace: Workspace, project: str, root: Path) -> dict[str, Memory]:
     """Return what earlier scans wrote of this project, by what each is about; the dead are kept to be revived."""
-    where = equals("project", project) & equals("source", "code_scan")
+    where = workspace.of_project(project) & equals("source", "code_scan")
     memories = await workspace.store.find(where, ["codebase"])
     if project == GLOBAL_PROJECT:  # several folders without git share it
         memories = [m for m in memories if m.anchors and m.anchors[0].root == str(root)]

@@ -25,4 +25,4 @@ async def move(workspace: Workspace, memory_id: str, to: str, direction: Directi
         actor = "promote" if direction == "up" else "demote"
         await workspace.store.move(memory, target, actor=actor, at=now)
     workspace.upkeep.note_write()
-    return Moved(memory.id, memory.layer, target)
+    return Moved(memory.id, memory.layer, target, memory.project)

@@ -57,8 +57,9 @@ async def _identical(
     workspace: Workspace, memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str
 ) -> Memory | None:
     """Return the memory that has exactly this text, whole and as it is now."""
+    names = workspace.names_of(project)
     for memory, _ in memories:
-        if memory.project == project and content_hash(memory.content) == fingerprint:
+        if memory.project in names and content_hash(memory.content) == fingerprint:
             return (await workspace.store.get([memory.id])).get(memory.id)
     return None
 

@@ -18,4 +18,4 @@ async def pin(workspace: Workspace, memory_id: str, *, pinned: bool = True) -> P
             action = "pinned" if pinned else "unpinned"
             await workspace.store.change([memory], {"pinned": pinned}, action=action, actor="pin", at=now)
             workspace.upkeep.note_write()
-    return Pinned(memory.id, pinned)
+    return Pinned(memory.id, pinned, memory.project)

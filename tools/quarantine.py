@@ -47,7 +47,7 @@ async def hold(workspace: Workspace, draft: Memory, reason: str, now: datetime) 
     same = (
         equals("content_hash", draft.content_hash)
         & equals("status", "quarantined")
-        & equals("project", draft.project)
+        & workspace.of_project(draft.project)
     )
     held = await workspace.store.find(same)
     if held:

@@ -10,6 +10,7 @@ from reverie.codebase.evidence import Checked
 from reverie.embeddings.embedder import Reading
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
+from reverie.guard.fence import harmless_line
 from reverie.memory import KINDS, LAYERS, Kind, Layer, Status
 from reverie.moments import iso, parse_moment
 from reverie.storage.candidates import Candidate, Findings, Question
@@ -19,6 +20,7 @@ from reverie.tools.arrange import arranged
 from reverie.tools.budget import FEWEST_TOKENS, MOST_TOKENS
 from reverie.tools.freshness import demotion, freshness_of
 from reverie.tools.rank import Ranked, best_of, contenders, in_order, parts_of, piece_weights, ranked, with_pieces
+from reverie.tools.recognise import look_alike
 from reverie.tools.results import IndexState, Recalled
 from reverie.tools.serving import served
 from reverie.tools.workspace import Workspace
@@ -80,6 +82,7 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     checked, evidence = await _by_freshness(workspace, kept, limit)
     chosen = arranged(checked, query, limit)
     shown, text = served(chosen.rows, evidence, budget, now, explain=request.explain)
+    text += _told_alike(workspace, budget - count_tokens(text), found_nothing=not shown)
     weak = len(found.ranked) - len(kept)
     filtered = found.filtered | {
         "strength": weak,
@@ -96,7 +99,7 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
         filtered={reason: count for reason, count in filtered.items() if count},
         tokens=count_tokens(text),
         index_state=found.index_state,
-        scope=_described(scope, request),
+        scope=_described(scope, request) | _alike(workspace, request),
     )
     return answer, text
 
@@ -179,6 +182,24 @@ def _scope(workspace: Workspace, request: Request, now: datetime) -> Scope:
         before=_moment("before", request.before, now),
         as_of=_moment("as_of", request.as_of, now),
     )
+
+
+def _alike(workspace: Workspace, request: Request) -> dict[str, Any]:
+    """Name the projects with memories that look like the session's; a call that names its project means that one."""
+    if request.project or request.all_projects or not workspace.recognised.alike:
+        return {}
+    return {"same_project_elsewhere": {one.name: one.memories for one in workspace.recognised.alike}}
+
+
+def _told_alike(workspace: Workspace, room: int, *, found_nothing: bool) -> str:
+    """Tell of look-alikes once in a session, and whenever nothing was found, if there is room."""
+    if not workspace.recognised.alike or (workspace.has_told_alike and not found_nothing):
+        return ""
+    told = "".join(f"\nNote: {harmless_line(look_alike(one))}." for one in workspace.recognised.alike[:3])
+    if count_tokens(told) > room:
+        return ""
+    workspace.has_told_alike = True
+    return told
 
 
 def _moment(argument: str, text: str, now: datetime) -> datetime | None:

@@ -267,4 +267,5 @@ def _remembered(memory: Memory, around: Neighbours, *, confirmed: bool, warnings
         anchors=[encode(anchor) for anchor in memory.anchors],
         redactions=[],
         warnings=warnings,
+        project=memory.project,
     )

@@ -16,6 +16,7 @@ from reverie.lifecycle.reprieve import reprieved
 from reverie.memory import Memory
 from reverie.storage.accesses import record
 from reverie.storage.journal import Event
+from reverie.storage.projects import take_back_projects
 from reverie.tools.arguments import checked_ids
 from reverie.tools.quarantine import is_held
 from reverie.tools.resolving import resolved
@@ -62,6 +63,7 @@ async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime)
     return Restored(
         [memory.id for memory in gone],
         [Skipped(memory.id, _as_it_is(memory)) for memory in memories if memory.status not in _LET_GO],
+        workspace.project_of(memories),
     )
 
 
@@ -96,7 +98,9 @@ async def _undo_dream(workspace: Workspace, dream_id: str, now: datetime) -> Res
     """Take back a night, or what one answer in review did, if the id is a question's."""
     undone = await undo_night(workspace.store, dream_id, actor="restore", at=now)
     workspace.upkeep.note_write()
-    return Restored(list(undone.restored), [Skipped(memory_id, reason) for memory_id, reason in undone.left])
+    await take_back_projects(workspace.store.database, dream_id)
+    left = [Skipped(memory_id, reason) for memory_id, reason in undone.left]
+    return Restored(list(undone.restored), left, workspace.here.project)
 
 
 async def _undo(workspace: Workspace, events: list[Event], now: datetime) -> Restored:
@@ -114,7 +118,7 @@ async def _undo(workspace: Workspace, events: list[Event], now: datetime) -> Res
         else:
             skipped.append(Skipped(memory.id, f"{event.action!r} left nothing to take back"))
     workspace.upkeep.note_write()
-    return Restored(list(dict.fromkeys(restored)), skipped)
+    return Restored(list(dict.fromkeys(restored)), skipped, workspace.here.project)
 
 
 async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: datetime) -> bool:

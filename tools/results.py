@@ -34,6 +34,7 @@ class Remembered:
     anchors: list[dict[str, Any]]
     redactions: list[str]
     warnings: list[str]
+    project: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,7 @@ class Revised:
     status: str
     redactions: list[str]
     warnings: list[str]
+    project: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class Forgotten:
     forgotten: list[str]
     skipped: list[Skipped]
     dry_run: bool
+    project: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ class Restored:
 
     restored: list[str]
     skipped: list[Skipped]
+    project: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ class Moved:
     id: str
     from_layer: str
     to_layer: str
+    project: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,13 +136,15 @@ class Pinned:
 
     id: str
     pinned: bool
+    project: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How the store is doing."""
+    """How the store is doing: `counts` is of this project, `elsewhere` of what is kept beside it."""
 
     counts: dict[str, dict[str, int]]
+    elsewhere: dict[str, int]
     home: str
     domain: str
     project: str
@@ -171,6 +178,7 @@ class Consolidated:
     questions: list[str]
     cost_cents: float
     duration_ms: float
+    project: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +187,7 @@ class Reviewed:
 
     questions: list[dict[str, Any]]
     resolved: list[dict[str, str]]
+    project: str = ""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = 
         )
     if resolved:
         workspace.upkeep.note_write()
-    return Reviewed(questions=await _open_here(workspace, questions, limit), resolved=resolved)
+    still_open = await _open_here(workspace, questions, limit)
+    return Reviewed(questions=still_open, resolved=resolved, project=workspace.here.project)
 
 
 async def _open_here(workspace: Workspace, questions: Questions, limit: int) -> list[dict[str, Any]]:

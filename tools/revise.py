@@ -82,4 +82,5 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
         new.status,
         list(screening.redactions),
         screening.warnings("ai"),
+        new.project,
     )

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.errors import StoreError
-from reverie.memory import LAYERS, STATUSES
+from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES
 from reverie.moments import iso
-from reverie.settings import unknown_variables
-from reverie.storage.filters import equals
+from reverie.settings import meant_by, unknown_variables
+from reverie.storage.filters import Condition, equals, none_of, one_of
 from reverie.tools.dreams import last_dream
+from reverie.tools.recognise import look_alike
 from reverie.tools.results import Status
 from reverie.tools.workspace import Workspace
 from reverie.version import __version__
@@ -18,13 +19,17 @@ from reverie.version import __version__
 
 async def status(workspace: Workspace) -> Status:
     """Count memories by layer and status, and say what needs attention; a damaged table is a note, not the end."""
-    counts = await asyncio.gather(*(_counts(workspace, layer) for layer in LAYERS), return_exceptions=True)
+    own = workspace.names_of(workspace.here.project)
+    counts = await asyncio.gather(
+        *(_counts(workspace, layer, one_of("project", own)) for layer in LAYERS), return_exceptions=True
+    )
     damage = [str(found) for found in counts if isinstance(found, StoreError)]
     for found in counts:
         if isinstance(found, BaseException) and not isinstance(found, StoreError):
             raise found
     return Status(
         counts={layer: {} if isinstance(n, BaseException) else n for layer, n in zip(LAYERS, counts, strict=True)},
+        elsewhere=await _elsewhere(workspace, own),
         home=workspace.settings.home,
         domain=workspace.settings.domain,
         project=workspace.here.project,
@@ -42,20 +47,34 @@ async def _last_dream(workspace: Workspace) -> str | None:
     return None if night is None else f"{night.id} at {iso(night.started_at)} ({night.status})"
 
 
-async def _counts(workspace: Workspace, layer: str) -> dict[str, int]:
+async def _elsewhere(workspace: Workspace, own: tuple[str, ...]) -> dict[str, int]:
+    """Count what other projects keep; `global` is seen from here, the others are not."""
+    shared = one_of("project", [GLOBAL_PROJECT]) & none_of("project", own)
+    kept = {GLOBAL_PROJECT: shared, "other projects": none_of("project", (*own, GLOBAL_PROJECT))}
+    found: dict[str, int] = {}
+    for name, where in kept.items():
+        numbers = await asyncio.gather(
+            *(workspace.store.count(where, [layer]) for layer in LAYERS), return_exceptions=True
+        )
+        found[name] = sum(number for number in numbers if isinstance(number, int))  # a damaged table is told above
+    return {name: number for name, number in found.items() if number}
+
+
+async def _counts(workspace: Workspace, layer: str, own: Condition) -> dict[str, int]:
     table = workspace.store.database.table(layer)
     if not await table.count():
         return {}
-    numbers = await asyncio.gather(*(table.count(equals("status", name)) for name in STATUSES))
+    numbers = await asyncio.gather(*(table.count(equals("status", name) & own) for name in STATUSES))
     return {name: number for name, number in zip(STATUSES, numbers, strict=True) if number}
 
 
 def _health(workspace: Workspace) -> list[str]:
-    notes = [f"{name} is set, but there is no such setting" for name in unknown_variables()]
+    notes = [f"{name} is set, but there is no such setting{meant_by(name)}" for name in unknown_variables()]
     if workspace.embedder_fault:
         notes.append(f"recall works by words only: {workspace.embedder_fault}")
     if workspace.here.note:
         notes.append(workspace.here.note)
+    notes += [look_alike(one) for one in workspace.recognised.alike]
     if tokens_are_estimated():
         notes.append("tokens are estimated: the bundled vocabulary cannot be read")
     return notes

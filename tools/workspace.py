@@ -1,6 +1,7 @@
 """The open parts that every tool works with."""
 
 import asyncio
+import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,18 +11,21 @@ from typing import Self
 
 from reverie.clock import Clock, clock_from
 from reverie.codebase.evidence import Evidence
-from reverie.codebase.project import ProjectIdentity, identify_project
+from reverie.codebase.project import ProjectIdentity, identify_session
 from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder, Embedding
-from reverie.errors import EmbedderError, SettingError
+from reverie.errors import EmbedderError, SettingError, WrongEmbedder
 from reverie.identity import IdMaker
-from reverie.memory import GLOBAL_PROJECT
+from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import HOME, Settings
 from reverie.storage.accesses import AccessRecorder
 from reverie.storage.database import Stamp
+from reverie.storage.filters import Condition, one_of
+from reverie.storage.projects import Projects, read_projects
 from reverie.storage.store import MemoryStore
 from reverie.storage.upkeep import Upkeep
 from reverie.tools.echo import Served
+from reverie.tools.recognise import Recognised, recognise
 from reverie.tools.results import IndexState
 
 
@@ -36,8 +40,12 @@ class Workspace:
     accesses: AccessRecorder
     upkeep: Upkeep
     here: ProjectIdentity
+    seen: ProjectIdentity  # `here` before it was recognised: what the folder itself says
+    recognised: Recognised
     evidence: Evidence
     folder: Path
+    has_told_alike: bool = False  # whether a recall has told of projects that look like this one
+    meta_version: int = 0  # of the table that `recognised` was read from
     embedder_fault: str | None = None  # why the embedder could not be warmed
     served: Served = field(default_factory=Served)  # what this session was shown
 
@@ -56,20 +64,37 @@ class Workspace:
             )
         clock = clock or clock_from(settings.clock)
         embedder = embedder or embedder_from(settings)
-        here = await asyncio.to_thread(identify_project, folder)
-        if settings.project is not None:
-            here = replace(here, project=settings.project)
+        seen, folder = await asyncio.to_thread(identify_session, folder, os.environ)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
-        store = await MemoryStore.open(
-            Path(settings.domain_uri),
-            stamp,
-            session=secrets.token_hex(6),
-            new_id=IdMaker(clock),
-            now=clock(),
-        )
+        store = await _opened(Path(settings.domain_uri), stamp, clock)
         upkeep = Upkeep(store.database, store.journal)
         accesses = AccessRecorder(store, upkeep.note_write)
-        return cls(settings, clock, embedder, store, accesses, upkeep, here, Evidence(here, folder), folder)
+        evidence = Evidence(seen, folder)
+        first = Recognised(seen.project, Projects())
+        workspace = cls(settings, clock, embedder, store, accesses, upkeep, seen, seen, first, evidence, folder)
+        await workspace.refresh()
+        return workspace
+
+    async def stand_in(self, folder: Path) -> None:
+        """Work in another folder from now on: the one that the client named when it was asked."""
+        self.seen, self.folder = await asyncio.to_thread(identify_session, folder, {})
+        self.evidence = Evidence(self.seen, self.folder)
+        self.meta_version = -1
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Learn what other sessions noted about projects since; all it costs otherwise is a look at a folder."""
+        version = await self.store.database.unsettled("meta").version()
+        if version == self.meta_version and self.recognised.is_noted:
+            return
+        if self.settings.project is None:
+            self.recognised = await recognise(self.store, self.seen)
+        else:  # a name that was given is not looked behind
+            projects = await read_projects(self.store.database)
+            self.recognised = Recognised(projects.canonical(self.settings.project), projects)
+        self.meta_version = await self.store.database.unsettled("meta").version()
+        self.here = replace(self.seen, project=self.recognised.project)
+        self.evidence.names = self.names_of(self.here.project)
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""
@@ -100,10 +125,41 @@ class Workspace:
         """Turn texts into vectors without holding up other calls."""
         return await asyncio.to_thread(self.embedder.embed, texts)
 
+    # -- which memories are seen: every rule about projects is one of these ----------------------------
+
     def project_for(self, given: str) -> str:
-        """Return the project that a call means: the one it names, or the session's."""
-        return given or self.here.project
+        """Return the project that a call means: the one it names, by whatever name, or the session's."""
+        return self.recognised.projects.canonical(given) if given else self.here.project
+
+    def names_of(self, project: str) -> tuple[str, ...]:
+        """Return every name that the memories of a project may carry."""
+        return self.recognised.projects.names_of(project)
+
+    def of_project(self, project: str) -> Condition:
+        """Match the memories of one project."""
+        return one_of("project", self.names_of(project))
+
+    def project_of(self, memories: Sequence[Memory]) -> str:
+        """Return the one project that memories belong to; of several, or none, the session's."""
+        found = {self.project_for(memory.project) for memory in memories}
+        return found.pop() if len(found) == 1 else self.here.project
 
     def visible_from(self, project: str) -> tuple[str, ...]:
-        """Return the projects whose memories are seen from one: itself and what belongs to none."""
-        return tuple(dict.fromkeys((project, GLOBAL_PROJECT)))
+        """Return the projects whose memories are seen from one: itself, by all its names, and `global`."""
+        return tuple(dict.fromkeys((*self.names_of(project), GLOBAL_PROJECT)))
+
+
+async def _opened(folder: Path, stamp: Stamp, clock: Clock) -> MemoryStore:
+    """Open the store of a folder; one without memories takes the embedder that is set."""
+
+    async def attempt() -> MemoryStore:
+        return await MemoryStore.open(folder, stamp, session=secrets.token_hex(6), new_id=IdMaker(clock), now=clock())
+
+    try:
+        return await attempt()
+    except WrongEmbedder:
+        from reverie.storage.reembed import take_over_if_empty  # seldom needed, and much to import
+
+        if not await take_over_if_empty(folder, stamp, clock()):
+            raise
+    return await attempt()

@@ -51,11 +51,13 @@ def test_a_file_that_moves_in_a_folder_without_git_is_found_by_its_content(tmp_p
     here = identify_project(plain.root)
     anchors = Evidence(here, plain.root).anchor("see `src/lamp.py`", [], here.project).anchors
     (plain.root / "src/lamp.py").rename(plain.root / "torch.py")
+    found = Evidence(here, plain.root).check(here.project, None, anchors)
+    assert (found.freshness, found.anchors[0].now_at) == ("moved", "torch.py")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    # Asked from another folder: the memory's own root counts, never where the server happens to stand.
+    # A folder is a project of its own, and one project's memories are not looked up from another.
     found = Evidence(identify_project(elsewhere), elsewhere).check(here.project, None, anchors)
-    assert (found.freshness, found.anchors[0].now_at) == ("moved", "torch.py")
+    assert (found.freshness, found.note) == ("unverifiable", "of another project")
 
 
 def test_a_folder_without_git_that_is_gone_makes_its_memories_unverifiable(tmp_path: Path) -> None:
@@ -90,8 +92,10 @@ def test_memories_from_before_the_first_commit_are_still_checked_after_it(repo: 
     repo.commit()
     repo.git("rm", "-q", "src/lamp.py")
     after = identify_project(repo.root)
-    assert before.project != after.project
-    assert Evidence(after, repo.root).check(before.project, None, anchors).freshness == "missing"
+    assert before.place == after.place  # by which a session knows that the two are one
+    evidence = Evidence(after, repo.root)
+    evidence.names = (before.project, after.project)
+    assert evidence.check(before.project, None, anchors).freshness == "missing"
 
 
 def test_a_detached_head(repo: Repository) -> None:

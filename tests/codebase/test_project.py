@@ -80,7 +80,10 @@ def _project(folder: Path) -> str:
 def test_the_remote_names_the_project_and_head_says_where_we_stand(repository: Path, git: Run) -> None:
     git(repository, "remote", "add", "origin", "https://wile:hunter2@GitHub.com/acme/anvil.git")
     head = git(repository, "rev-parse", "HEAD")
-    assert identify_project(repository) == ProjectIdentity(HOSTED, repository.resolve(), "main", head)
+    place = str(repository.resolve())
+    assert identify_project(repository) == ProjectIdentity(
+        HOSTED, repository.resolve(), "main", head, remotes=(HOSTED,), place=place
+    )
 
 
 def test_without_a_remote_the_root_commit_names_the_project(repository: Path, git: Run) -> None:
@@ -116,12 +119,16 @@ def test_a_folder_may_have_any_name(tmp_path: Path, git: Run, name: str) -> None
     assert found.project.startswith("git:")
 
 
-def test_a_folder_outside_any_repository_is_global(tmp_path: Path) -> None:
-    assert identify_project(tmp_path) == ProjectIdentity("global")
+def test_a_folder_outside_any_repository_is_a_project_of_its_own(tmp_path: Path) -> None:
+    found = identify_project(tmp_path)
+    assert found.project.startswith(f"folder:{tmp_path.name}-")
+    assert (found.root, found.place, found.note) == (tmp_path.resolve(), str(tmp_path.resolve()), None)
 
 
-def test_a_folder_that_does_not_exist_is_global(tmp_path: Path) -> None:
-    assert identify_project(tmp_path / "nowhere") == ProjectIdentity("global")
+def test_a_folder_that_does_not_exist_has_a_name_and_no_root(tmp_path: Path) -> None:
+    found = identify_project(tmp_path / "nowhere")
+    assert found.project.startswith("folder:nowhere-")
+    assert found.root is None
 
 
 # ── worktrees and clones share it ─────────────────────────────────────────────────────────────────────────
@@ -273,10 +280,12 @@ def test_a_detached_head_without_any_branch_still_has_a_root(repository: Path, g
     assert _project(repository) == before
 
 
-def test_before_its_first_commit_a_repository_is_global_but_knows_root_and_branch(tmp_path: Path, git: Run) -> None:
-    git(tmp_path, "init", "--quiet", "new")
+def test_before_its_first_commit_a_repository_is_named_as_the_folder_was(tmp_path: Path, git: Run) -> None:
     new = tmp_path / "new"
-    assert identify_project(new) == ProjectIdentity("global", new.resolve(), "main", None)
+    new.mkdir()
+    before = _project(new)
+    git(tmp_path, "init", "--quiet", "new")
+    assert identify_project(new) == ProjectIdentity(before, new.resolve(), "main", None, place=str(new.resolve()))
 
 
 def test_a_remote_names_the_project_even_before_the_first_commit(tmp_path: Path, git: Run) -> None:
@@ -287,9 +296,11 @@ def test_a_remote_names_the_project_even_before_the_first_commit(tmp_path: Path,
     assert _project(tmp_path / "new") == HOSTED
 
 
-def test_an_empty_bare_repository_is_global(tmp_path: Path, git: Run) -> None:
+def test_an_empty_bare_repository_is_a_folder_like_any_other(tmp_path: Path, git: Run) -> None:
     git(tmp_path, "init", "--quiet", "--bare", "hub.git")
-    assert identify_project(tmp_path / "hub.git") == ProjectIdentity("global")
+    found = identify_project(tmp_path / "hub.git")
+    assert found.project.startswith("folder:hub.git-")
+    assert found.root is None
 
 
 def test_merging_an_older_project_does_not_change_who_we_are(tmp_path: Path, git: Run) -> None:
@@ -359,12 +370,13 @@ def test_a_name_that_is_not_utf8_can_still_be_stored(repository: Path, git: Run)
 # ── a git that is missing, slow, misled or unwilling ──────────────────────────────────────────────────────
 
 
-def test_without_git_the_project_is_global_and_the_note_says_why(
+def test_without_git_the_folder_names_the_project_and_the_note_says_why(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     found = identify_project(repository)
-    assert found.project == "global"
+    assert found.project.startswith("folder:anvil-")
+    assert found.place == str(repository.resolve())  # by which the store knows it again
     assert "git is not installed" in (found.note or "")
     assert "REVERIE_PROJECT" in (found.note or "")
 
@@ -385,7 +397,7 @@ def test_a_git_that_hangs_is_given_up_in_time_with_all_its_children(
     started = time.monotonic()
     found = identify_project(repository, patience=0.2)
     assert time.monotonic() - started < 5
-    assert found.project == "global"
+    assert found.project.startswith("folder:anvil-")
     assert "in time" in (found.note or "")
 
 
@@ -398,8 +410,9 @@ def test_a_slow_history_walk_keeps_what_is_already_known(
     script = f'case "$*" in *rev-list*) sleep 30;; *) exec "{real}" "$@";; esac'
     monkeypatch.setenv("PATH", _stand_in(tmp_path / "bin", script))
     found = identify_project(repository, patience=1.0)
-    assert (found.project, found.root, found.branch, found.commit) == (
-        "global",
+    assert found.project.startswith("folder:anvil-")
+    assert (found.place, found.root, found.branch, found.commit) == (
+        str(repository.resolve()),
         repository.resolve(),
         "main",
         head,
@@ -442,11 +455,11 @@ def test_a_repository_of_another_user_is_named_by_its_remote_without_being_trust
 
 
 @posix_only
-def test_a_repository_of_another_user_without_a_remote_is_global(
+def test_a_repository_of_another_user_without_a_remote_is_named_by_its_folder(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert _project(repository) == "global"
+    assert _project(repository).startswith("folder:anvil-")
 
 
 @posix_only

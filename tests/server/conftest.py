@@ -94,7 +94,9 @@ class Server:
 
     def total(self) -> int:
         """Count the memories of the store, whatever became of them."""
-        return sum(number for counts in self.call("status")["counts"].values() for number in counts.values())
+        told = self.call("status")
+        own = sum(number for counts in told["counts"].values() for number in counts.values())
+        return own + sum(told["elsewhere"].values())
 
     def until_ready(self) -> None:
         """Wait until recall searches by meaning too."""

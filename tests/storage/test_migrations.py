@@ -94,6 +94,7 @@ async def test_a_store_from_the_future_is_refused_with_the_remedy(open_workspace
 
 async def test_a_store_embedded_otherwise_is_refused_with_the_remedy(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace()
+    await remember.remember(workspace, remember.Request(content="the lamp burns oil"))
     await workspace.store.database.write_meta({"embedder": "openai:text-embedding-3-small"})
     with pytest.raises(WrongEmbedder, match="reverie reembed") as caught:
         await open_workspace()

@@ -68,7 +68,9 @@ async def test_what_a_project_holds_comes_before_what_belongs_to_none(
     open_workspace: OpenWorkspace, keep: Keep
 ) -> None:
     workspace = await open_workspace(project="harbour")
-    weighty = await keep("Every project signs its commits.", layer="procedural", kind="how_to", importance=1.0)
+    weighty = await keep(
+        "Every project signs its commits.", layer="procedural", kind="how_to", importance=1.0, project="global"
+    )
     own = await keep(
         "The harbour signs nothing.", layer="procedural", kind="how_to", importance=0.1, project="harbour"
     )
@@ -132,11 +134,11 @@ async def test_a_full_store_keeps_room_for_every_section_and_fills_the_page(work
 
 async def test_every_budget_is_kept_and_the_weightiest_comes_first(workspace: Workspace, keep: Keep) -> None:
     for number in range(30):
-        await keep(f"fact number {number} about the harbour and its many lamps", layer="semantic")
-    await keep("run the lamps with make lamps", layer="procedural")
-    kept = await keep("never touch the old oak", layer="episodic", importance=0.1, pin=True)
+        await keep(f"fact number {number} about the harbour and its many lamps", layer="semantic", project="oak")
+    await keep("run the lamps with make lamps", layer="procedural", project="oak")
+    kept = await keep("never touch the old oak", layer="episodic", importance=0.1, pin=True, project="oak")
     for budget in (60, 97, 200, 800, 5_000):
-        told = await brief(workspace, max_tokens=budget)
+        told = await brief(workspace, project="oak", max_tokens=budget)
         assert told.tokens == count_tokens(told.text) <= budget
         assert told.memories[0] == kept.id
     assert len(told.memories) == 32

@@ -89,6 +89,7 @@ async def test_where_there_is_no_store_it_says_so_and_makes_none(home: Path) -> 
 async def test_another_embedder_than_the_stores_is_told_with_the_command_that_converts(
     workspace: Workspace, home: Path
 ) -> None:
+    await remember.remember(workspace, remember.Request(content="the lamp burns oil"))
     checks = await examined(home, embedder=OtherEmbedder())
     assert states(checks, "fail") == ["store's embedder"]
     assert "tiny:64" in checks["store's embedder"].found

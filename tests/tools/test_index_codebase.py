@@ -224,7 +224,8 @@ async def test_a_folder_without_git_is_scanned_by_walking(
     plain.write("venv/lib/x.py", "def theirs(): ...\n")
     workspace = await open_workspace(folder=plain.root)
     found = await _index(workspace, path=str(plain.root))
-    assert (found.project, found.files) == ("global", 1)
+    assert (found.project, found.files) == (workspace.here.project, 1)
+    assert found.project.startswith("folder:plain-")
     assert _counts(await _index(workspace, path=str(plain.root))) == (0, 0, 0)
 
 

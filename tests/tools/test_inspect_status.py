@@ -19,7 +19,7 @@ OpenWorkspace = Callable[..., Awaitable[Workspace]]
 
 
 async def test_inspect_shows_every_field_under_its_name(workspace: Workspace, keep: Keep) -> None:
-    kept = await keep("the lamp burns oil", files=["lamp.py"])
+    kept = await keep("the lamp burns oil", files=["lamp.py"], project="global")
     [shown] = (await inspect(workspace, [kept.id])).memories
     assert {field.name for field in fields(Memory)} <= shown.keys()
     assert shown["anchors"][0]["path"] == "lamp.py"

@@ -24,8 +24,10 @@ async def test_promoting_climbs_the_ladder_to_its_top(workspace: Workspace, keep
 
 async def test_demoting_goes_down_or_to_the_layer_named(workspace: Workspace, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", layer="procedural")
-    assert await move(workspace, kept.id, "", "down") == Moved(kept.id, "procedural", "semantic")
-    assert await move(workspace, kept.id[:10], "working", "down") == Moved(kept.id, "semantic", "working")
+    assert await move(workspace, kept.id, "", "down") == Moved(kept.id, "procedural", "semantic", kept.project)
+    assert await move(workspace, kept.id[:10], "working", "down") == Moved(
+        kept.id, "semantic", "working", kept.project
+    )
     with pytest.raises(MoveRefused, match="lowest"):
         await move(workspace, kept.id, "", "down")
 
@@ -45,10 +47,10 @@ async def test_a_layer_that_does_not_exist_is_named(workspace: Workspace, keep: 
 
 async def test_a_pin_is_set_and_taken_away_once(workspace: Workspace, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    assert await pin(workspace, kept.id) == Pinned(kept.id, True)
-    assert await pin(workspace, kept.id) == Pinned(kept.id, True)
+    assert await pin(workspace, kept.id) == Pinned(kept.id, True, kept.project)
+    assert await pin(workspace, kept.id) == Pinned(kept.id, True, kept.project)
     assert (await workspace.store.resolve(kept.id)).pinned
-    assert await pin(workspace, kept.id, pinned=False) == Pinned(kept.id, False)
+    assert await pin(workspace, kept.id, pinned=False) == Pinned(kept.id, False, kept.project)
     actions = [event.action for event in await workspace.store.journal.about(kept.id)]
     assert actions == ["remembered", "pinned", "unpinned"]
 

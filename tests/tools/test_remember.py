@@ -185,7 +185,8 @@ async def test_a_title_is_the_first_line_made_short(workspace: Workspace, keep: 
 
 
 async def test_files_named_by_the_caller_are_kept_as_anchors(workspace: Workspace, keep: Keep) -> None:
-    kept = await keep("parse_config reads the file", files=["core\\settings.py::parse_config", "README.md"])
+    files = ["core\\settings.py::parse_config", "README.md"]
+    kept = await keep("parse_config reads the file", files=files, project="elsewhere")  # not here to be looked at
     first, second = (await workspace.store.resolve(kept.id)).anchors
     assert (first.path, first.symbol) == ("core/settings.py", "parse_config")
     assert (second.path, second.symbol) == ("README.md", None)

@@ -1,0 +1,190 @@
+"""What the projects of a store are known by: one row of the meta table for each.
+
+A project keeps the name under which its memories were first kept. Whatever else a session learns of it (other
+remotes, its root commits, the folders it lies in) is noted beside that name, so that it is known again when a remote
+is added, renamed or gone. Two things decide which project a folder is, in this order:
+
+1. the folder on this machine, as long as the root commits do not say that another repository lies there now;
+2. the remote that names it, or, where there is none, its root commit.
+
+A root commit alone never joins two repositories that have remotes: forks and copies of a template share it. They are
+told as look-alikes, and `reverie projects merge` joins them.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from reverie.errors import StoreDamaged
+from reverie.storage.database import Database
+from reverie.storage.filters import one_of
+
+_ROW = "project:"
+_BEFORE = "projects-before:"
+_MOST_PLACES = 20
+_MOST_NAMES = 50
+_LOCAL = ("git:", "folder:", "marker:")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One project: its name, and what it is known by."""
+
+    name: str
+    aliases: tuple[str, ...] = ()  # other names that its memories may carry, or that named it once
+    remotes: tuple[str, ...] = ()  # remotes that were seen beside the one that names it
+    root_commits: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()  # folders on this machine
+    commits: tuple[str, ...] = ()  # what a shallow clone had instead of root commits
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that its memories may carry, its own first."""
+        return (self.name, *self.aliases)
+
+    def joined(self, other: "Known") -> "Known":
+        """Return this project with everything that the other is known by; its newest places are kept."""
+        aliases = tuple(dict.fromkeys((*self.aliases, *other.names)))
+        return replace(
+            self,
+            aliases=tuple(alias for alias in aliases if alias != self.name)[:_MOST_NAMES],
+            remotes=tuple(dict.fromkeys((*self.remotes, *other.remotes)))[:_MOST_NAMES],
+            root_commits=tuple(dict.fromkeys((*self.root_commits, *other.root_commits)))[:_MOST_NAMES],
+            places=tuple(dict.fromkeys((*self.places, *other.places)))[-_MOST_PLACES:],
+            commits=tuple(dict.fromkeys((*self.commits, *other.commits)))[-_MOST_PLACES:],
+        )
+
+    @property
+    def has_remotes(self) -> bool:
+        """Whether it ever had a remote: a name that is no root commit's, folder's or marker's is one."""
+        return bool(self.remotes) or any(not name.startswith(_LOCAL) for name in self.names)
+
+    @property
+    def as_row(self) -> tuple[str, str]:
+        """The key and value of its row."""
+        values = {name: value for name, value in asdict(self).items() if value and name != "name"}
+        return f"{_ROW}{self.name}", json.dumps(values, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a session sees of the project it stands in."""
+
+    name: str  # what it would be called if it were new
+    remotes: tuple[str, ...] = ()
+    root_commits: tuple[str, ...] = ()
+    place: str | None = None
+    commit: str | None = None  # what is checked out
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether a remote gave it its name."""
+        return self.name in self.remotes
+
+    def known_as(self, name: str) -> Known:
+        """Return this as an entry under a name."""
+        others = tuple(remote for remote in self.remotes if remote != self.name)
+        places = (self.place,) if self.place else ()
+        commits = (self.commit,) if self.commit and not self.root_commits else ()
+        return Known(name, (self.name,) if self.name != name else (), others, self.root_commits, places, commits)
+
+
+class Projects:
+    """Every project that the store knows, as of one version of its meta table."""
+
+    def __init__(self, known: Mapping[str, Known] | None = None) -> None:
+        self.known = dict(known or {})
+        self._owners = {alias: one.name for one in self.known.values() for alias in one.aliases}
+        self._owners |= {name: name for name in self.known}
+
+    def canonical(self, name: str) -> str:
+        """Return the name under which a project's memories are kept now."""
+        return self._owners.get(name, name)
+
+    def is_known(self, name: str) -> bool:
+        """Whether a name is some project's own or another name of it."""
+        return name in self._owners
+
+    def names_of(self, name: str) -> tuple[str, ...]:
+        """Return every name that the memories of a project may carry, the present one first."""
+        own = self.canonical(name)
+        return self.known[own].names if own in self.known else (own,)
+
+    def at(self, place: str | None) -> list[Known]:
+        """Return the projects that were seen in a folder: more than one only while another takes its place."""
+        return [one for one in self.known.values() if place in one.places]
+
+    def named(self, seen: Seen) -> Known | None:
+        """Return the project of this name; a remote seen only beside another needs a root commit in common."""
+        own = self.canonical(seen.name)
+        if own in self.known:
+            return self.known[own]
+        if not seen.is_hosted:
+            return None
+        beside = [one for one in self.sharing_roots(seen) if seen.name in one.remotes]
+        return beside[0] if len(beside) == 1 else None
+
+    def local_root(self, seen: Seen) -> Known | None:
+        """Return the only project with this root commit, where one of the two has never had a remote."""
+        sharing = [one for one in self.sharing_roots(seen) if not (seen.remotes and one.has_remotes)]
+        return sharing[0] if len(sharing) == 1 else None
+
+    def sharing_roots(self, seen: Seen) -> Iterator[Known]:
+        """Return every project that has a root commit of this one."""
+        return (one for one in self.known.values() if set(one.root_commits) & set(seen.root_commits))
+
+
+async def read_projects(database: Database) -> Projects:
+    """Read what the store knows of its projects."""
+    return Projects(_parsed(await database.read_meta()))
+
+
+async def write_projects(
+    database: Database, changed: Iterable[Known], removed: Sequence[str] = (), *, undo_as: str | None = None
+) -> None:
+    """Write entries and take others away, in that order; under `undo_as` what they replace is kept.
+
+    Call it inside `changing()`.
+    """
+    changed = list(changed)
+    rows = dict(one.as_row for one in changed)
+    if undo_as is not None:
+        before = (await read_projects(database)).known
+        touched = {name: before.get(name) for name in (*(one.name for one in changed), *removed)}
+        kept = {name: one.as_row[1] if one else None for name, one in touched.items()}
+        rows[f"{_BEFORE}{undo_as}"] = json.dumps(kept, ensure_ascii=False)
+    await database.write_meta(rows)
+    if removed:
+        await database.table("meta").delete(one_of("id", [f"{_ROW}{name}" for name in removed]))
+
+
+async def take_back_projects(database: Database, batch: str) -> bool:
+    """Put the entries that a batch replaced back as they were; say whether there were any. Inside `changing()`."""
+    meta = await database.read_meta()
+    written = meta.get(f"{_BEFORE}{batch}")
+    if written is None:
+        return False
+    kept: dict[str, str | None] = json.loads(written)
+    rows = {f"{_ROW}{name}": value for name, value in kept.items() if value is not None}
+    if rows:
+        await database.write_meta(rows)
+    gone = [f"{_ROW}{name}" for name, value in kept.items() if value is None]
+    await database.table("meta").delete(one_of("id", [*gone, f"{_BEFORE}{batch}"]))
+    return True
+
+
+def _parsed(meta: Mapping[str, str]) -> dict[str, Known]:
+    found = {}
+    for key, value in sorted(meta.items()):
+        if key.startswith(_ROW):
+            name = key.removeprefix(_ROW)
+            try:
+                values: dict[str, Any] = json.loads(value)
+                found[name] = Known(name, **{part: tuple(values.get(part, ())) for part in _PARTS})
+            except (ValueError, TypeError, AttributeError) as error:
+                raise StoreDamaged("meta", f"{key}: {error}") from error
+    return found
+
+
+_PARTS = ("aliases", "remotes", "root_commits", "places", "commits")

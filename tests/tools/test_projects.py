@@ -1,0 +1,470 @@
+"""A project keeps its name and its memories whatever becomes of its remotes; a folder is a project of its own."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.codebase.folder import MARKER, NO_PROJECT, mark_folder
+from reverie.errors import InvalidInput
+from reverie.storage.projects import read_projects
+from reverie.tools import projects, recall, remember
+from reverie.tools.consolidate import consolidate
+from reverie.tools.restore import restore
+from reverie.tools.results import Recalled, Remembered
+from reverie.tools.status import status
+from reverie.tools.workspace import Workspace
+
+from ..conftest import OpenWorkspace, Repository
+
+pytestmark = pytest.mark.anyio
+
+LAMP = "The lamp on the pier burns oil"
+HTTPS = "https://github.com/acme/anvil.git"
+HOSTED = "github.com/acme/anvil"
+
+
+async def _keep(workspace: Workspace, text: str = LAMP, **arguments: Any) -> Remembered:
+    return await remember.remember(workspace, remember.Request(content=text, **arguments))
+
+
+async def _ask(workspace: Workspace, query: str = "which lamp on the pier", **arguments: Any) -> Recalled:
+    return (await recall.recall(workspace, recall.Request(query=query, **arguments)))[0]
+
+
+async def _sees(workspace: Workspace, text: str = LAMP) -> bool:
+    return text in [row.content for row in (await _ask(workspace, text)).results]
+
+
+@pytest.fixture
+def started(repo: Repository) -> Repository:
+    """A repository with one commit and no remote."""
+    repo.write("lamp.py")
+    repo.commit()
+    return repo
+
+
+# ── remotes come, go and change ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param([("remote", "add", "origin", HTTPS)], id="a remote is added"),
+        pytest.param(
+            [("remote", "add", "origin", HTTPS), ("remote", "rename", "origin", "upstream")], id="then renamed"
+        ),
+        pytest.param([("remote", "add", "origin", HTTPS), ("remote", "remove", "origin")], id="then removed"),
+        pytest.param(
+            [("remote", "add", "origin", HTTPS), ("remote", "set-url", "origin", "git@github.com:acme/anvil.git")],
+            id="from https to ssh",
+        ),
+        pytest.param(
+            [("remote", "add", "origin", HTTPS), ("remote", "set-url", "origin", "https://gitlab.com/acme/forge")],
+            id="moved to another host",
+        ),
+        pytest.param(
+            [
+                ("remote", "add", "origin", HTTPS),
+                ("remote", "rename", "origin", "upstream"),
+                ("remote", "add", "origin", "git@github.com:wile/anvil.git"),
+            ],
+            id="a fork becomes the origin",
+        ),
+        pytest.param([("commit", "--quiet", "--amend", "-m", "another first step")], id="history rewritten"),
+    ],
+)
+async def test_a_project_keeps_its_name_and_memories(
+    started: Repository, open_workspace: OpenWorkspace, changes: list[tuple[str, ...]]
+) -> None:
+    first = await open_workspace(folder=started.root)
+    await _keep(first)
+    for change in changes:
+        started.git(*change)
+        later = await open_workspace(folder=started.root)
+        assert later.here.project == first.here.project
+        assert await _sees(later)
+        assert later.recognised.alike == ()
+
+
+async def test_a_project_named_by_its_remote_keeps_its_memories_when_the_remote_changes_or_goes(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    started.git("remote", "add", "origin", HTTPS)
+    first = await open_workspace(folder=started.root)
+    await _keep(first)
+    started.git("remote", "set-url", "origin", "https://github.com/acme/forge")
+    assert (await open_workspace(folder=started.root)).here.project == HOSTED
+    started.git("remote", "remove", "origin")
+    later = await open_workspace(folder=started.root)
+    assert later.here.project == HOSTED
+    assert await _sees(later)
+
+
+async def test_another_clone_finds_the_project_under_every_name_that_the_first_one_had(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    await _keep(await open_workspace(folder=started.root))
+    for url in (HTTPS, "https://github.com/acme/forge"):
+        if started.git("remote"):
+            started.git("remote", "remove", "origin")
+        started.git("remote", "add", "origin", url)
+        await open_workspace(folder=started.root)
+    for number, url in enumerate((HTTPS, "https://wile:hunter2@github.com/acme/forge.git")):
+        clone = tmp_path / f"clone-{number}"
+        started.git("clone", "--quiet", str(started.root), str(clone))
+        Repository(clone).git("remote", "set-url", "origin", url)
+        assert await _sees(await open_workspace(folder=clone))
+
+
+async def test_a_worktree_and_a_shallow_clone_are_the_same_project(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    started.git("remote", "add", "origin", HTTPS)
+    started.write("more.py")
+    started.commit()
+    await _keep(await open_workspace(folder=started.root))
+    started.git("worktree", "add", "--quiet", str(tmp_path / "beside"))
+    assert await _sees(await open_workspace(folder=tmp_path / "beside"))
+    shallow = tmp_path / "shallow"
+    started.git("clone", "--quiet", "--depth", "1", f"file://{started.root}", str(shallow))
+    Repository(shallow).git("remote", "set-url", "origin", HTTPS)
+    workspace = await open_workspace(folder=shallow)
+    assert await _sees(workspace)
+    [known] = (await read_projects(workspace.store.database)).known.values()
+    assert len(known.root_commits) == 1  # where a shallow history ends is not noted as a root
+
+
+async def test_memories_from_before_the_first_commit_and_before_git_stay_in_view(
+    open_workspace: OpenWorkspace, tmp_path: Path, git_without_surprises: None
+) -> None:
+    (tmp_path / "young").mkdir()
+    young = Repository(tmp_path / "young")
+    before = await open_workspace(folder=young.root)
+    await _keep(before)
+    young.git("init", "--quiet")
+    young.write("lamp.py")
+    young.commit()
+    young.git("remote", "add", "origin", HTTPS)
+    later = await open_workspace(folder=young.root)
+    assert later.here.project == before.here.project
+    assert await _sees(later)
+
+
+async def test_what_an_older_version_kept_under_the_root_commit_is_seen_after_a_remote_was_added(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    older = await open_workspace(project=f"git:{started.git('rev-parse', 'HEAD')[:12]}")  # notes nothing
+    await _keep(older)
+    started.git("remote", "add", "origin", HTTPS)
+    assert await _sees(await open_workspace(folder=started.root))
+
+
+async def test_what_an_older_version_kept_as_global_is_seen_everywhere(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    await _keep(await open_workspace(), project="global")
+    assert await _sees(await open_workspace(folder=started.root))
+    assert await _sees(await open_workspace(folder=tmp_path))
+
+
+async def test_a_second_session_in_a_known_folder_asks_git_for_no_root_and_writes_nothing(
+    started: Repository, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started.git("remote", "add", "origin", HTTPS)
+    version = (await open_workspace(folder=started.root)).meta_version
+    monkeypatch.setattr("reverie.tools.recognise.root_commits", lambda *_: pytest.fail("git was asked"))
+    assert (await open_workspace(folder=started.root)).meta_version == version
+
+
+# ── what must not be taken for the same ───────────────────────────────────────────────────────────────────
+
+
+async def _fork(started: Repository, tmp_path: Path, url: str, name: str = "fork") -> Path:
+    started.git("clone", "--quiet", str(started.root), str(tmp_path / name))
+    Repository(tmp_path / name).git("remote", "set-url", "origin", url)
+    return tmp_path / name
+
+
+async def test_a_fork_shares_the_root_commit_but_not_the_memories_and_is_told_of(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    started.git("remote", "add", "origin", HTTPS)
+    await _keep(await open_workspace(folder=started.root))
+    fork = await open_workspace(folder=await _fork(started, tmp_path, "https://github.com/mallory/anvil"))
+    assert fork.here.project == "github.com/mallory/anvil"
+    assert not await _sees(fork)
+    answer, text = await recall.recall(fork, recall.Request(query=LAMP))
+    assert answer.scope["same_project_elsewhere"] == {HOSTED: 1}
+    assert "reverie projects merge github.com/acme/anvil" in text
+    assert any(HOSTED in note for note in (await status(fork)).health)
+
+
+async def test_a_fork_that_lists_the_other_as_a_second_remote_does_not_read_its_memories(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    started.git("remote", "add", "origin", HTTPS)
+    await _keep(await open_workspace(folder=started.root))
+    fork = await _fork(started, tmp_path, "https://github.com/mallory/anvil")
+    Repository(fork).git("remote", "add", "upstream", HTTPS)
+    assert not await _sees(await open_workspace(folder=fork))
+
+
+async def test_two_projects_that_both_have_memories_are_never_joined_by_themselves(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path
+) -> None:
+    local = await open_workspace(folder=started.root)
+    await _keep(local)
+    clone = await open_workspace(folder=await _fork(started, tmp_path, HTTPS))
+    await _keep(clone, "The bell on the quay is cracked")
+    assert clone.here.project == HOSTED  # the first repository is still there, so this is another
+    started.git("remote", "add", "origin", HTTPS)
+    later = await open_workspace(folder=started.root)
+    assert later.here.project == local.here.project
+    assert not await _sees(later, "The bell on the quay is cracked")
+    assert [(one.name, one.memories) for one in later.recognised.alike] == [(HOSTED, 1)]
+
+
+async def test_another_repository_in_the_same_folder_is_another_project(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    await _keep(await open_workspace(folder=started.root))
+    shutil.rmtree(started.root / ".git")
+    started.git("init", "--quiet")
+    started.write("other.py")
+    started.commit()
+    assert not await _sees(await open_workspace(folder=started.root))
+
+
+async def test_another_shallow_clone_in_the_same_folder_is_another_project_and_a_renamed_one_is_not(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path, make_repository: Any
+) -> None:
+    other = make_repository("other")
+    for repository in (started, other):
+        repository.write("more.py", f"{repository.root}")
+        repository.commit()
+    place = Repository(tmp_path / "workspace")
+
+    def clone(source: Repository, url: str) -> None:
+        shutil.rmtree(place.root, ignore_errors=True)
+        source.git("clone", "--quiet", "--depth", "1", f"file://{source.root}", str(place.root))
+        place.git("remote", "set-url", "origin", url)
+
+    clone(started, HTTPS)
+    await _keep(await open_workspace(folder=place.root))
+    place.git("remote", "set-url", "origin", "https://github.com/acme/forge")
+    assert await _sees(await open_workspace(folder=place.root))
+    clone(other, "https://github.com/mallory/other")
+    assert not await _sees(await open_workspace(folder=place.root))
+
+
+# ── folders without git ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_folder_without_git_is_not_seen_from_others(
+    open_workspace: OpenWorkspace, tmp_path: Path, git_without_surprises: None
+) -> None:
+    for name in ("one/app", "two/app"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "package.json").write_text('{"name": "@acme/app"}')
+    one, two = await open_workspace(folder=tmp_path / "one/app"), await open_workspace(folder=tmp_path / "two/app")
+    assert one.here.project.startswith("folder:@acme/app-")
+    assert one.here.project != two.here.project
+    await _keep(one)
+    assert await _sees(one)
+    assert not await _sees(two)
+    (tmp_path / "one/app/src").mkdir()
+    assert await _sees(await open_workspace(folder=tmp_path / "one/app/src"))
+
+
+async def test_a_folder_stays_the_same_project_when_it_gets_a_manifest(
+    open_workspace: OpenWorkspace, tmp_path: Path, git_without_surprises: None
+) -> None:
+    (tmp_path / "plain").mkdir()
+    await _keep(await open_workspace(folder=tmp_path / "plain"))
+    (tmp_path / "plain/pyproject.toml").write_text('[project]\nname = "renamed"\n')
+    assert await _sees(await open_workspace(folder=tmp_path / "plain"))
+
+
+async def test_a_moved_folder_is_told_of_and_one_with_a_marker_is_known_again(
+    open_workspace: OpenWorkspace, tmp_path: Path, git_without_surprises: None
+) -> None:
+    for name in ("plain", "marked"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Cargo.toml").write_text(f'[package]\nname = "{name}"\n')
+    mark_folder(tmp_path / "marked", "harbour")
+    for name in ("plain", "marked"):
+        await _keep(await open_workspace(folder=tmp_path / name), f"{LAMP} in {name}")
+        (tmp_path / name).rename(tmp_path / f"{name}-moved")
+    plain = await open_workspace(folder=tmp_path / "plain-moved")
+    assert not await _sees(plain, f"{LAMP} in plain")
+    assert [one.memories for one in plain.recognised.alike] == [1]
+    marked = await open_workspace(folder=tmp_path / "marked-moved")
+    assert marked.here.project.startswith("marker:harbour-")
+    assert await _sees(marked, f"{LAMP} in marked")
+
+
+async def test_a_marker_in_an_archive_cannot_name_another_project(
+    open_workspace: OpenWorkspace, tmp_path: Path, git_without_surprises: None
+) -> None:
+    await _keep(await open_workspace(project=HOSTED))
+    (tmp_path / "archive").mkdir()
+    for written in (HOSTED, f"{HOSTED}-0123456789abcdef", "../x\n", "0123456789abcdef\n"):
+        (tmp_path / "archive" / MARKER).write_text(written)
+        found = await open_workspace(folder=tmp_path / "archive")
+        assert found.here.project.startswith(("marker:", "folder:"))
+        assert not await _sees(found)
+
+
+async def test_where_there_is_no_project_memories_are_kept_apart_and_status_says_so(
+    open_workspace: OpenWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git_without_surprises: None
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "wile"))
+    (tmp_path / "wile/.config").mkdir(parents=True)
+    for place in (tmp_path / "wile", tmp_path / "wile/.config", Path("/")):
+        nowhere = await open_workspace(folder=place)
+        assert nowhere.here.project == NO_PROJECT
+        assert any("is no project" in note for note in (await status(nowhere)).health)
+    kept = await _keep(nowhere)
+    assert kept.project == NO_PROJECT
+    (tmp_path / "wile/app").mkdir()
+    assert not await _sees(await open_workspace(folder=tmp_path / "wile/app"))
+    assert await _sees(await open_workspace(folder=tmp_path / "wile"))
+
+
+@pytest.mark.parametrize("variable", ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS"])
+async def test_the_folder_that_the_client_names_counts(
+    started: Repository,
+    open_workspace: OpenWorkspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+) -> None:
+    own = (await open_workspace(folder=started.root)).here.project
+    (tmp_path / "launched").mkdir()
+    monkeypatch.setenv(variable, str(started.root))
+    assert (await open_workspace(folder=tmp_path / "launched")).here.project == own
+    monkeypatch.setenv(variable, str(tmp_path / "gone"))
+    assert (await open_workspace(folder=tmp_path / "launched")).here.project.startswith("folder:launched-")
+    monkeypatch.setenv(variable, ".")
+    assert (await open_workspace(folder=tmp_path / "launched")).here.project.startswith("folder:launched-")
+
+
+async def test_a_session_in_another_worktree_of_the_clients_repository_stands_there(
+    started: Repository, open_workspace: OpenWorkspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started.git("worktree", "add", "--quiet", str(tmp_path / "beside"))
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(started.root))
+    assert (await open_workspace(folder=tmp_path / "beside")).here.root == tmp_path / "beside"
+
+
+# ── renaming, joining, moving ─────────────────────────────────────────────────────────────────────────────
+
+LONG = "The harbour has many lamps. " * 400 + "The thirteenth is made of brass."
+
+
+async def test_a_merge_moves_every_row_and_every_session_sees_it_at_once(
+    open_workspace: OpenWorkspace, started: Repository
+) -> None:
+    other = await open_workspace(project="old")
+    ids = [(await _keep(other)).id, (await _keep(other, LONG)).id]
+    running = await open_workspace(folder=started.root)
+    assert not await _sees(running)  # its indexes are in memory from now on
+    planned = await projects.merge(await open_workspace(), "old", running.here.project, dry_run=True)
+    assert (planned.memories, planned.change_id) == (2, "")
+    assert not await _sees(running)
+    done = await projects.merge(await open_workspace(), "old", running.here.project)
+    await running.refresh()
+    assert await _sees(running)
+    assert (await _ask(running, "thirteenth brass")).results[0].id == ids[1]
+    found = await running.store.get(ids)
+    assert {memory.project for memory in found.values()} == {running.here.project}
+    passages = await running.store.database.table("passages").rows(["project"])
+    assert set(passages.column("project").to_pylist()) == {running.here.project}
+    await other.refresh()
+    assert other.here.project == running.here.project  # REVERIE_PROJECT=old goes on to mean it
+    assert (await _keep(other, "A new note")).project == running.here.project
+    assert await projects.undo_change(running, done.change_id) == 2
+    assert not await _sees(running)
+    passages = await running.store.database.table("passages").rows(["project"])
+    assert set(passages.column("project").to_pylist()) == {"old"}
+
+
+async def test_restore_takes_back_a_merge_too(open_workspace: OpenWorkspace) -> None:
+    old, new = await open_workspace(project="old"), await open_workspace(project="new")
+    await _keep(old)
+    done = await projects.merge(new, "old")
+    assert await _sees(new)
+    await restore(new, dream_id=done.change_id)
+    await new.refresh()
+    assert not await _sees(new)
+    assert not (await read_projects(new.store.database)).known
+
+
+async def test_the_past_is_seen_from_the_project_that_memories_went_to(
+    open_workspace: OpenWorkspace, clock: Any
+) -> None:
+    old, new = await open_workspace(project="old"), await open_workspace(project="new")
+    await _keep(old)
+    clock.advance(days=1)
+    then = clock().isoformat()
+    clock.advance(days=1)
+    await projects.merge(new, "old")
+    assert [row.content for row in (await _ask(new, as_of=then)).results] == [LAMP]
+
+
+async def test_a_renamed_project_is_known_by_both_names_in_every_call(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    workspace = await open_workspace(folder=started.root)
+    before = workspace.here.project
+    await _keep(workspace)
+    await projects.rename(workspace, "", "harbour")
+    assert workspace.here.project == "harbour"
+    assert await _sees(workspace)
+    for name in (before, "harbour"):
+        assert (await _ask(workspace, project=name)).results
+        assert (await consolidate(workspace, project=name, dry_run=True)).project == "harbour"
+    again = await open_workspace(folder=started.root)
+    assert again.here.project == "harbour"
+    with pytest.raises(InvalidInput, match="already"):
+        await projects.rename(again, "harbour", "harbour")
+
+
+async def test_a_name_that_another_project_has_is_refused_and_so_are_unknown_ones(
+    open_workspace: OpenWorkspace,
+) -> None:
+    one, two = await open_workspace(project="one"), await open_workspace(project="two")
+    await _keep(one)
+    await _keep(two)
+    with pytest.raises(InvalidInput, match="memories of its own"):
+        await projects.rename(one, "one", "two")
+    with pytest.raises(InvalidInput, match="no project is called"):
+        await projects.merge(one, "three")
+    with pytest.raises(InvalidInput, match="global"):
+        await projects.merge(one, "one", "global")
+    with pytest.raises(InvalidInput, match="no change"):
+        await projects.undo_change(one, "nothing-like-it")
+
+
+async def test_single_memories_move_out_of_global_and_back(open_workspace: OpenWorkspace) -> None:
+    workspace = await open_workspace(project="harbour")
+    kept = await _keep(workspace, project="global")
+    moved = await projects.move_memories(workspace, [kept.id], "harbour")
+    elsewhere = await open_workspace(project="mill")
+    assert not await _sees(elsewhere)
+    assert await _sees(workspace)
+    await projects.undo_change(workspace, moved.change_id)
+    assert await _sees(elsewhere)
+
+
+async def test_status_counts_this_project_and_what_is_elsewhere(open_workspace: OpenWorkspace) -> None:
+    here = await open_workspace(project="here")
+    await _keep(here, layer="semantic")
+    await _keep(here, "The bell is cracked", project="global")
+    await _keep(here, "The mill turns", project="mill")
+    told = await status(here)
+    assert told.counts["semantic"] == {"active": 1}
+    assert sum(sum(counts.values()) for counts in told.counts.values()) == 1
+    assert told.elsewhere == {"global": 1, "other projects": 1}
