@@ -214,13 +214,20 @@ class Table:
         config = IvfRq(distance_type="cosine", num_partitions=partitions)
         await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
 
-    async def tidy(self, keep_versions_for: timedelta) -> None:
-        """Merge small pieces, bring the indexes up to date, drop versions older than the given age."""
+    async def tidy(self, keep_versions_for: timedelta, *, every_file: bool = False) -> None:
+        """Merge small pieces, bring the indexes up to date, drop versions older than the given age.
+
+        `every_file` also removes what no version names: the remains of writes that were cut short, but also the files
+        of a write under way. Only where nobody else can be writing.
+        """
         with warnings.catch_warnings():
             # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
             warnings.simplefilter("ignore", UserWarning)
             # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
-            await self._do(lambda: self.lance.optimize(cleanup_older_than=keep_versions_for), attempts=3)
+            await self._do(
+                lambda: self.lance.optimize(cleanup_older_than=keep_versions_for, delete_unverified=every_file),
+                attempts=3,
+            )
 
 
 async def _nothing() -> None:

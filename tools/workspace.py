@@ -66,6 +66,7 @@ class Workspace:
             session=secrets.token_hex(6),
             new_id=IdMaker(clock),
             now=clock(),
+            installation=settings.installation,
         )
         upkeep = Upkeep(store.database, store.journal)
         accesses = AccessRecorder(store, upkeep.note_write)
