@@ -96,9 +96,7 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
                 if state not in (None, GONE) and memory_id not in present:
                     events.append(_accepted(store, memory_id, GONE, actor, at))
             await store.journal.write(events)
-            head = await store.journal.head()
-            if store.journal.sealed_head is not None and head is not None:
-                store.journal.sealed_head.accept(head)
+            await store.journal.accept_head()
     return found
 
 

@@ -91,7 +91,7 @@ class Journal:
 
         def follow(previous: bytes, last: bytes) -> None:
             if head is not None:
-                head.follow(_as_link(previous), _seal_in(previous), _as_link(last))
+                head.follow(_as_link(previous), _seal_in(previous), _as_link(last), _seal_in(last))
 
         await self._spool.append(lambda last: _chained(rows, last, head), follow)
 
@@ -170,6 +170,12 @@ class Journal:
         """Return the last link of the chain as the file beside the table has it; None if it has none."""
         last = await self._spool.last()
         return _as_link(last) if last else None
+
+    async def accept_head(self) -> None:
+        """Let the sealed head be where the chain stands now."""
+        last = await self._spool.last()
+        if self.sealed_head is not None and last:
+            self.sealed_head.accept(_as_link(last), _seal_in(last))
 
     async def go_on_after(self, link: Link) -> None:
         """Let the chain go on from a link, whatever the file beside the table says; call it inside `settled()`."""
