@@ -28,6 +28,9 @@ from reverie.storage.tombstones import bury
 
 BLANK = "[purged]"
 
+_MAY_BE_NULL = {"layer": ("branch", "session", "source_ref", "status_reason"), "events": ("batch", "reason")}
+"""The columns of free text that have nulls."""
+
 _AT_ONCE = timedelta(0)
 _WORTH_BLANKING = 8  # a title of a letter or two stands in every report
 _WORDS_OF_A_PART = 8  # so many words in a row are recognised as part of a text
@@ -330,6 +333,8 @@ async def _rewrite(table: Table) -> None:
 
     Other processes that were reading an older version find it gone and read the newest instead.
     """
+    if table.name in LAYERS or table.name == "events":
+        await table.rewrite_nulls(_MAY_BE_NULL["events" if table.name == "events" else "layer"])
     # LanceDB rewrites a large piece for the sake of one deleted row only if there is another to merge it
     # with: touching a row puts it in a piece of its own.
     await table.touch_one()

@@ -15,12 +15,13 @@ from lancedb.index import FTS, Bitmap, BTree, IvfRq
 from lancedb.query import MatchQuery
 
 from reverie.storage.faults import ATTEMPTS, retried
-from reverie.storage.filters import Condition, literal, one_of
+from reverie.storage.filters import Condition, everything, literal, one_of
 from reverie.storage.rows import Vector
 
 _PROBES = 20  # partitions searched
 _REFINE = 10  # how many times the wanted rows are compared again at full precision
 _MANIFEST = ".manifest"
+_NOTHING = "\u2205null"
 _HIGHEST = 2**64 - 1
 TEXT_INDEX = FTS(language="English", stem=True, ascii_folding=True, max_token_length=None)
 
@@ -184,6 +185,17 @@ class Table:
         first = await self.rows(["id"], limit=1)
         if len(first):
             await self.update_by({"id": "id"}, one_of("id", first.column("id").to_pylist()))
+
+    async def rewrite_nulls(self, columns: Sequence[str]) -> None:
+        """Write every row anew, with nothing behind the nulls of text columns.
+
+        Where LanceDB has packed a column by a dictionary, a null reads as a null but carries the bytes of the first
+        word of it, and a merge of pieces writes those out: a text that no row says any more.
+        """
+        nothing = literal(_NOTHING)
+        await self.update_by(
+            {column: f"nullif(coalesce({column}, {nothing}), {nothing})" for column in columns}, everything()
+        )
 
     async def delete(self, where: Condition) -> None:
         """Remove the matching rows from the newest version."""
