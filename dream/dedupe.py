@@ -71,7 +71,7 @@ def _standing_in(heir: Memory, twins: Sequence[Memory], snapshot: Snapshot) -> D
     changes = [
         Change(
             memory_id=twin.id,
-            action="contradiction",
+            action="duplicate",
             reason=reason,
             values={
                 "status": "superseded",

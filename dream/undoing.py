@@ -14,6 +14,7 @@ from reverie.errors import InvalidInput
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES
 from reverie.memory import Layer, Memory
 from reverie.storage.batch import Edit, remove_strays, write_batch
+from reverie.storage.chain import GONE, state_of
 from reverie.storage.journal import Event
 from reverie.storage.nights import Nights
 from reverie.storage.questions import OPEN, Asked, Questions
@@ -48,7 +49,7 @@ async def undo_night(store: MemoryStore, given: str, *, actor: str, at: datetime
     if night.status in ("undone", "rolled back"):
         raise InvalidInput("dream_id", f"{night.id} is {night.status} already", "`reverie dreams` lists the others.")
     events = await store.journal.of_batch(night.id)
-    if not events and night.report.get("changes"):
+    if len(events) < night.report.get("changes", 0):
         raise InvalidInput(
             "dream_id", f"the events of {night.id} are no longer kept", "Restore memories by their ids."
         )
@@ -104,23 +105,28 @@ async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, 
     removed: list[Memory] = []
     edits: list[Edit] = []
     left: list[tuple[str, str]] = []
+    as_told: list[Event] = []  # rows that stand as before already: a kill came between the journal and them
     for memory_id, history in histories.items():
         memory = present.get(memory_id)
         written = next((event for event in history if event.action == WRITTEN), None)
         if memory is None:
             if written is None:
                 left.append((memory_id, "purged since"))
+            elif await _still_told(store, history):
+                as_told.append(_noted(store, batch, memory_id, GONE, actor=actor, at=at))
         elif written is None:
             back, kept = as_before(memory, history)
             if back != memory:
                 edits.append(Edit(memory, back))
+            elif await _still_told(store, history):
+                as_told.append(_noted(store, batch, memory_id, state_of(memory), actor=actor, at=at))
             if kept:
                 left.append((memory_id, f"changed since: {', '.join(kept)}"))
         elif memory.pinned or memory.updated_at != _last(history, "updated_at", written.after):
             left.append((memory_id, "written by the dream, but changed by somebody since"))
         else:
             removed.append(memory)
-    await store.journal.write(_recorded(store, batch, edits, removed, actor=actor, at=at))
+    await store.journal.write([*_recorded(store, batch, edits, removed, actor=actor, at=at), *as_told])
     await write_batch(store, (), edits, removed)
     await remove_strays(store, _homes(histories, present, edits))
     return Undone(tuple(edit.after.id for edit in edits) + tuple(memory.id for memory in removed), tuple(left))
@@ -197,8 +203,28 @@ def _recorded(
         )
     for memory in removed:
         before = {name: getattr(memory, name) for name in FIELDS}
-        events.append(store.event("undone", memory, actor=actor, at=at, reason=batch, before=before))
+        events.append(store.event("undone", memory, actor=actor, at=at, reason=batch, before=before, state=GONE))
     return events
+
+
+async def _still_told(store: MemoryStore, history: Sequence[Event]) -> bool:
+    """Whether what a batch did to a memory is the last that the journal says of it."""
+    about = await store.journal.about(history[0].memory_id)
+    return bool(about) and about[-1].id == history[-1].id
+
+
+def _noted(store: MemoryStore, batch: str, memory_id: str, state: str, *, actor: str, at: datetime) -> Event:
+    """Say in the journal how a memory stands that needed no undoing."""
+    return Event(
+        id=store.new_id(),
+        at=at,
+        action="undone",
+        memory_id=memory_id,
+        actor=actor,
+        session=store.session,
+        reason=batch,
+        state=state,
+    )
 
 
 async def _present(store: MemoryStore, ids: Sequence[str]) -> dict[str, Memory]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reverie.guard.fence import harmless_line
 from reverie.server.terminal import counted, say, say_json
-from reverie.storage.audit import Audit, audit
+from reverie.storage.audit import Audit, accept, audit
 
 if TYPE_CHECKING:
     from reverie.storage.journal import Row
@@ -16,9 +16,12 @@ _LONGEST_REASON = 60
 
 
 async def run_audit(workspace: "Workspace", given: Namespace) -> int:
-    """Follow the chain of events and print the last of them; 1 if somebody has tampered with it."""
+    """Follow the chain of events, compare the rows with it, and print the last events; 1 if something was tampered
+    with. With `--accept` the person takes the store as it is."""
     journal = workspace.store.journal
-    found = await audit(journal)
+    if given.accept:
+        return await _accept(workspace, given)
+    found = await audit(workspace.store)
     rows = await journal.rows()
     about = [row for row in rows if not given.about or row["memory_id"].startswith(given.about)]
     last = about if given.all_projects else await _of_this_project(workspace, about, given.about)
@@ -31,6 +34,20 @@ async def run_audit(workspace: "Workspace", given: Namespace) -> int:
     return 0 if found.intact else 1
 
 
+async def _accept(workspace: "Workspace", given: Namespace) -> int:
+    found = await accept(workspace.store, actor="audit", at=workspace.now)
+    if given.json:
+        say_json({**asdict(found), "intact": found.intact, "accepted": True})
+    else:
+        say(
+            *(f"- {fault}" for fault in found.faults),
+            f"Accepted as it is, with {counted(len(found.faults), 'fault')}; the journal says so."
+            if found.faults
+            else "There was nothing to accept but the present state; the journal says so.",
+        )
+    return 0
+
+
 async def _of_this_project(workspace: "Workspace", rows: "list[Row]", named: str) -> "list[Row]":
     """Leave out what happened to memories of other projects, unless one is named whole."""
     memories = await workspace.store.get(list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"])))
@@ -40,13 +57,25 @@ async def _of_this_project(workspace: "Workspace", rows: "list[Row]", named: str
 
 
 def _told(found: Audit) -> list[str]:
+    unchecked = [f"Not checked: {reason}." for reason in found.unchecked]
     if not found.intact:
-        return ["The journal was tampered with:", *(f"- {fault}" for fault in found.faults)]
-    lines = [f"The journal is as it was written: {counted(found.events, 'event')}, each linked to the one before."]
+        return [
+            "The store was tampered with:",
+            *(f"- {fault}" for fault in found.faults),
+            *unchecked,
+            "If you did it on purpose, as by restoring a backup, `reverie audit --accept` takes the store as it is.",
+        ]
+    lines = [
+        f"The journal is as it was written: {counted(found.events, 'event')}, each linked to the one before.",
+        f"{counted(found.memories, 'memory')} as the last event about each left it.",
+    ]
     if found.folded:
-        lines.append(f"The first {found.folded:,} were folded into a summary after 90 days.")
+        lines.append(
+            f"{counted(found.folded, 'earlier event')} that replaced nothing were folded away after 90 days."
+        )
     if found.purged:
         lines.append(f"{counted(found.purged, 'event')} had their texts removed by a purge.")
+    lines += unchecked
     return [*lines, f"Its last link is {found.head.number} {found.head.hash}: note it elsewhere to compare later."]
 
 

@@ -106,7 +106,13 @@ async def _connected(folder: Path, **settings: str) -> AsyncIterator[Session]:
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "reverie", "serve"],
-        env={**environment, "REVERIE_HOME": str(folder / "home"), "REVERIE_PROJECT": PROJECT, **settings},
+        env={
+            **environment,
+            "REVERIE_HOME": str(folder / "home"),
+            "REVERIE_CONFIG": str(folder / "config"),  # a demo leaves no head of its journal behind
+            "REVERIE_PROJECT": PROJECT,
+            **settings,
+        },
         cwd=folder / PROJECT,
     )
     started = time.perf_counter()

@@ -19,7 +19,7 @@ async def run_purge(workspace: "Workspace", given: Namespace) -> int:
     if given.json:
         say_json(result)
     else:
-        say(*_told_purge(result))
+        say(*_told_purge(result, given.ids))
     return 0 if result.forgotten else 1
 
 
@@ -45,9 +45,11 @@ async def run_quarantine(workspace: "Workspace", given: Namespace) -> int:
     return 0
 
 
-def _told_purge(result: Forgotten) -> list[str]:
+def _told_purge(result: Forgotten, asked: list[str]) -> list[str]:
     verb = "Would remove" if result.dry_run else "Removed"
     lines = [f"{verb} {counted(len(result.forgotten), 'memory')} for good."]
+    along = [memory_id for memory_id in result.forgotten if not memory_id.startswith(tuple(asked))]
+    lines += [f"Goes along, written by a dream from them: {', '.join(along)}."] if along else []
     lines += [f"Left {item.id}: {item.reason}." for item in result.skipped]
     if result.forgotten and not result.dry_run:
         lines.append("Files that you exported earlier are yours to delete.")

@@ -10,7 +10,8 @@ import asyncio
 import base64
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +78,16 @@ class Additions:
             async with self._settling.held():
                 if self._spool.waiting_bytes():  # else another did it while this one waited for its turn
                     await self._settle_now()
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Settle, and let nobody else bring anything to the tables until the block ends.
+
+        Inside, use `Database.unsettled`: a table that looks here first would wait for the block to end.
+        """
+        async with self._settling.held():
+            await self._settle_now()
+            yield
 
     async def before_reading(self) -> None:
         """Bring what waits to the tables if that is possible; what they hold can be read in any case."""

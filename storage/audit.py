@@ -1,69 +1,368 @@
-"""Going through the journal's chain to see whether anybody has tampered with it."""
+"""Going through the journal and the rows to see whether anybody has tampered with them.
 
+Four things must agree: each event with the one before it, the last event with the head that is kept outside the data
+folder, the events after that head with the key that seals them, and each row with what the last event about it says.
+"""
+
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
-from reverie.storage.chain import START, Link, link_after, text_digest
-from reverie.storage.journal import FOLDED, Journal, Row
+from reverie.memory import LAYERS
+from reverie.storage.chain import GONE, START, Link, differing, link_after, state_of, text_digest
+from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
+from reverie.storage.rows import FIELDS, from_row
+from reverie.storage.sealed_head import Known
+from reverie.storage.store import MemoryStore
 
 _BLANK = {"reason": None, "before": "{}", "after": "{}"}
+_MOST_NAMED = 20
+_ROWS_AT_A_TIME = 2_000
+_SECONDS_TO_FINISH = 0.5
+"""A `remember` takes no lock: its row may be there a moment before its event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What a look through the journal found."""
+    """What a look through the journal and the rows found."""
 
     events: int
-    folded: int  # how many earlier events were folded into one
+    folded: int  # how many earlier events were folded away
     purged: int  # how many have had their texts removed by a purge
+    memories: int  # how many rows were compared with the last event about them
     head: Link
     faults: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)  # what could not be checked, and why
 
     @property
     def intact(self) -> bool:
-        """Whether the journal is as it was written."""
+        """Whether everything that could be checked is as it was written."""
         return not self.faults
 
 
-async def audit(journal: Journal) -> Audit:
-    """Follow the chain from its first event to its last.
+async def audit(store: MemoryStore) -> Audit:
+    """Compare the journal with itself, with its sealed head, and with the rows.
 
-    A reader of the head's hash can tell later whether everything up to it is still the same.
+    Others may write meanwhile. What looks like a fault is looked at again while nobody may change anything.
 
     Raises:
-        StoreError: if the journal cannot be read.
+        StoreError: if the store cannot be read.
     """
-    head = await journal.head()  # first: events may be written while we read
+    found = await _look(store)
+    if found.intact:
+        return found
+    await asyncio.sleep(_SECONDS_TO_FINISH)
+    async with store.changing():
+        found = await _look(store)
+        if not found.intact:
+            await asyncio.sleep(_SECONDS_TO_FINISH)
+            found = await _look(store)
+    return found
+
+
+async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
+    """Take the store as it is, as a person who restored a backup on purpose does; say what was accepted.
+
+    Raises:
+        StoreError: if the store cannot be read or written.
+    """
+    async with store.changing():
+        found = await _look(store)
+        async with store.journal.settled():
+            rows = await store.journal.rows()
+            last = Link(rows[-1]["number"], rows[-1]["hash"]) if rows else START
+            await store.journal.go_on_after(last)
+            present = await _present(store)
+            told = {"through": last.number, "hash": last.hash, "faults": len(found.faults)}
+            events = [
+                Event(
+                    id=store.new_id(),
+                    at=at,
+                    action=ACCEPTED,
+                    memory_id="",
+                    actor=actor,
+                    session=store.session,
+                    reason=json.dumps(told),
+                )
+            ]
+            states = _Told(rows)
+            for memory_id, seen in present.items():
+                if states.last.get(memory_id) != seen.state:
+                    events.append(_accepted(store, memory_id, seen.state, actor, at))
+            for memory_id, state in states.last.items():
+                if state not in (None, GONE) and memory_id not in present:
+                    events.append(_accepted(store, memory_id, GONE, actor, at))
+            await store.journal.write(events)
+            await store.journal.accept_head()
+    return found
+
+
+def _accepted(store: MemoryStore, memory_id: str, state: str, actor: str, at: datetime) -> Event:
+    return Event(
+        id=store.new_id(),
+        at=at,
+        action=ACCEPTED,
+        memory_id=memory_id,
+        actor=actor,
+        session=store.session,
+        state=state,
+    )
+
+
+async def _look(store: MemoryStore) -> Audit:
+    journal = store.journal
+    known = Known(None, "no key is configured") if journal.sealed_head is None else journal.sealed_head.known()
+    beside = await journal.head()  # both first: events may be written while we read
+    before = await _last_changes(store)
     rows = await journal.rows()
-    link, faults = _start(rows), list[str]()
-    folded = link.number
-    allowed_blank = {row["memory_id"] for row in rows if row["action"] == "purged"}
-    for row in (row for row in rows if row["number"] > folded):
-        faults += _faults(row, link, allowed_blank)
-        link = Link(row["number"], row["hash"])
-    if link.number < head.number:
-        faults.append(f"events {link.number + 1} to {head.number} are missing at the end")
-    purged = sum(_is_blank(row) and row["memory_id"] in allowed_blank for row in rows)
-    return Audit(len(rows), folded, purged, head, faults)
+    after = await _present(store)
+    chain = _Chain(rows)
+    faults, unchecked = chain.faults(), list[str]()
+    if beside is None:
+        if known.head is not None and rows:
+            faults.append("the file that says where the journal stands, journal/last, is missing")
+    elif not chain.holds(beside):
+        faults.append(_ends_wrong(chain, beside, "the file beside the table"))
+    faults += _against_head(store, chain, known)
+    if known.head is None:
+        unchecked.append(
+            f"{known.reason}: a journal rewritten whole, cut at its end or replaced by an older copy would not show"
+        )
+    elif known.head.since:
+        unchecked.append(
+            f"events up to {known.head.since:,} were there before this installation kept the head of this journal, "
+            "or were accepted: they are taken as found"
+        )
+    row_faults, row_notes = _rows_against(rows, before, after)
+    faults += _shortened(row_faults)
+    return Audit(
+        events=len(rows),
+        folded=chain.folded,
+        purged=chain.purged,
+        memories=len(after),
+        head=chain.end,
+        faults=faults,
+        unchecked=unchecked + row_notes,
+    )
 
 
-def _start(rows: Sequence[Row]) -> Link:
-    """Return where the chain begins: at its start, or after what was folded."""
-    told = [json.loads(row["reason"]) for row in rows if row["action"] == FOLDED and row["reason"]]
-    last = max(told, key=lambda folded: int(folded["through"]), default=None)
-    return Link(last["through"], last["hash"]) if last else START
+class _Chain:
+    """The events in their order, and what vouches for the gaps between them."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        told = [_reason(row) for row in rows if row["action"] in (FOLDED, ACCEPTED) and not row["memory_id"]]
+        starts = [Link(one["through"], one["hash"]) for one in told if "through" in one]
+        self._start = max(starts, key=lambda link: link.number, default=START)
+        self._gaps = {first: Link(last, digest) for one in told for first, last, digest in one.get("gaps", ())}
+        folds = [_reason(row) for row in rows if row["action"] == FOLDED]
+        self.folded = sum(sum(one.get("counts", {}).values()) for one in folds)
+        self._may_be_blank = {row["memory_id"] for row in rows if row["action"] == "purged"}
+        redacted = [_reason(row) for row in rows if row["action"] == REDACTED]
+        self._reworded = {(one.get("event"), one.get("digest")) for one in redacted}
+        self._hashes = {int(row["number"]): row["hash"] for row in rows}
+        self._hashes |= {link.number: link.hash for link in (self._start, *self._gaps.values())}
+
+    @property
+    def end(self) -> Link:
+        """The last link."""
+        return Link(self.rows[-1]["number"], self.rows[-1]["hash"]) if self.rows else self._start
+
+    @property
+    def purged(self) -> int:
+        """How many events lost their texts to a purge."""
+        return sum(_is_blank(row) and row["memory_id"] in self._may_be_blank for row in self.rows)
+
+    def holds(self, link: Link) -> bool:
+        """Whether the chain goes through a link; one that was folded away is vouched for by what came after."""
+        if link.number in self._hashes:
+            return bool(self._hashes[link.number] == link.hash)
+        return link == START or link.number < self._start.number or self._folded_away(link.number)
+
+    def after(self, number: int) -> Iterator[Row]:
+        """Return the events after a number."""
+        return (row for row in self.rows if row["number"] > number)
+
+    def faults(self) -> list[str]:
+        """Follow the chain from its start to its end."""
+        faults, link = list[str](), self._start
+        for row in self.after(self._start.number):
+            while link.number + 1 in self._gaps and row["number"] > link.number + 1:
+                link = self._gaps[link.number + 1]
+            faults += self._fault_of(row, link)
+            link = Link(row["number"], row["hash"])
+        return faults
+
+    def _folded_away(self, number: int) -> bool:
+        return any(first <= number < link.number for first, link in self._gaps.items())
+
+    def _fault_of(self, row: Row, previous: Link) -> list[str]:
+        name = f"event {row['number']} ({row['id']}, {row['action']})"
+        if row["number"] <= previous.number:
+            return [f"{name} has a number that another event has"]
+        if row["number"] != previous.number + 1:
+            return [f"events {previous.number + 1} to {row['number'] - 1} are missing"]
+        if row["hash"] != link_after(previous, row, row["digest"]).hash:
+            return [f"{name} does not follow from the one before it: one of the two was changed"]
+        digest = text_digest(row)
+        blank = _is_blank(row) and row["memory_id"] in self._may_be_blank
+        if row["digest"] != digest and not blank and (row["id"], digest) not in self._reworded:
+            return [f"{name} had its texts changed"]
+        return []
 
 
-def _faults(row: Row, previous: Link, allowed_blank: set[str]) -> list[str]:
-    name = f"event {row['number']} ({row['id']}, {row['action']})"
-    if row["number"] != previous.number + 1:
-        return [f"events {previous.number + 1} to {row['number'] - 1} are missing"]
-    if row["hash"] != link_after(previous, row, row["digest"]).hash:
-        return [f"{name} does not follow from the one before it: one of the two was changed"]
-    if row["digest"] != text_digest(row) and not (_is_blank(row) and row["memory_id"] in allowed_blank):
-        return [f"{name} had its texts changed"]
-    return []
+def _against_head(store: MemoryStore, chain: _Chain, known: Known) -> list[str]:
+    """Compare the chain with the head that this installation keeps, and what came after it with the key."""
+    sealed = store.journal.sealed_head
+    head = known.head
+    if head is None or sealed is None:
+        return []
+    faults = [
+        _ends_wrong(chain, link, "this installation")
+        for link in (head.lost, head.link)
+        if link is not None and not chain.holds(link)
+    ]
+    bound = (head.lost or head.link).number
+    foreign = [
+        row["number"]
+        for row in chain.after(bound)
+        if not sealed.fits(Link(row["number"], row["hash"]), row.get("seal"))
+    ]
+    if foreign:
+        faults.append(
+            f"events {_ranges(foreign)} were not written with the key of this installation: by another one that "
+            "shares the data folder but not REVERIE_CONFIG, or by hand"
+        )
+    return faults
+
+
+def _ends_wrong(chain: _Chain, link: Link, who: str) -> str:
+    if chain.end.number < link.number:
+        return (
+            f"events {chain.end.number + 1} to {link.number} are missing at the end: {who} knows of them. "
+            "The journal was cut, or the data folder was replaced by an older copy"
+        )
+    return f"event {link.number} is not the one that {who} knows: the journal was rewritten"
+
+
+class _Told:
+    """What the journal says of each memory: the state that the last event about it left."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.last: dict[str, str | None] = {}
+        self.event: dict[str, Row] = {}
+        self.previous: dict[str, str | None] = {}
+        self.statuses: dict[str, str] = {}  # by events from before states were kept
+        for row in rows:
+            memory_id = row["memory_id"]
+            if not memory_id:
+                continue
+            if row.get("state"):
+                self.previous[memory_id] = self.last.get(memory_id)
+            elif status := json.loads(row["after"]).get("status"):
+                self.statuses[memory_id] = status
+            self.last[memory_id] = row.get("state")
+            self.event[memory_id] = row
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a row says."""
+
+    updated_at: datetime
+    state: str
+    status: str
+
+
+async def _last_changes(store: MemoryStore) -> set[tuple[str, datetime]]:
+    """Return which memories there are and when each was last changed."""
+    seen: set[tuple[str, datetime]] = set()
+    for layer in LAYERS:
+        rows = await store.database.table(layer).rows(["id", "updated_at"])
+        seen |= {(row["id"], row["updated_at"].astimezone(UTC)) for row in rows.to_pylist()}
+    return seen
+
+
+async def _present(store: MemoryStore) -> dict[str, _Seen]:
+    """Return what every row says, the newer where two have one id."""
+    found: dict[str, _Seen] = {}
+    for layer in LAYERS:
+        rows = await store.database.table(layer).rows(FIELDS)
+        for start in range(0, len(rows), _ROWS_AT_A_TIME):  # piecewise: rows as Python values are large
+            await asyncio.to_thread(_see, rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), found)
+    return found
+
+
+def _see(rows: Sequence[Mapping[str, Any]], found: dict[str, _Seen]) -> None:
+    for memory in map(from_row, rows):
+        if memory.id not in found or memory.updated_at > found[memory.id].updated_at:
+            found[memory.id] = _Seen(memory.updated_at, state_of(memory), memory.status)
+
+
+def _rows_against(
+    rows: Sequence[Row], before: set[tuple[str, datetime]], after: Mapping[str, _Seen]
+) -> tuple[list[str], list[str]]:
+    """Compare the rows with what the journal last said of each; `before` is what stood there before it was read."""
+    told, faults, untied = _Told(rows), list[str](), 0
+    cut = any(row["action"] == FOLDED and "through" in _reason(row) for row in rows)
+    for memory_id, seen in after.items():
+        if (memory_id, seen.updated_at) not in before:
+            continue  # it came or changed while we read, and its event may follow
+        if memory_id not in told.last:
+            untied += cut  # an older version folded its events away
+            if not cut:
+                faults.append(
+                    f"memory {memory_id} is in no event: it was written behind the journal, "
+                    "or its process was killed while writing it"
+                )
+            continue
+        expected = told.last[memory_id]
+        if expected is None:
+            untied += 1
+            if seen.status != told.statuses.get(memory_id, seen.status):
+                faults.append(f"memory {memory_id} is {seen.status}, and the journal says {told.statuses[memory_id]}")
+        elif expected == GONE:
+            faults.append(f"memory {memory_id} is there although the journal says that it was removed")
+        elif seen.state != expected:
+            faults.append(_changed_behind(memory_id, seen.state, expected, told))
+    for memory_id, expected in told.last.items():
+        if expected not in (None, GONE) and memory_id not in after:
+            faults.append(f"memory {memory_id} is gone from its table, and no event says so")
+    notes = [f"{untied:,} memories have not changed since states are kept: only their status is tied to an event"]
+    return faults, notes if untied else []
+
+
+def _changed_behind(memory_id: str, state: str, expected: str, told: _Told) -> str:
+    event = told.event[memory_id]
+    name = f"event {event['number']} ({event['action']})"
+    if told.previous.get(memory_id) == state:
+        return (
+            f"memory {memory_id} does not show its last change, {name}: "
+            "the process was killed in between, or the row was set back"
+        )
+    parts = " and ".join(differing(state, expected))
+    return f"memory {memory_id} was changed behind the journal: its {parts} differ from what {name} left"
+
+
+def _shortened(faults: list[str]) -> list[str]:
+    more = len(faults) - _MOST_NAMED
+    return faults if more <= 0 else [*faults[:_MOST_NAMED], f"and {more:,} more memories like these"]
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} ({len(numbers)})"
+
+
+def _reason(row: Row) -> dict[str, Any]:
+    """Return what an event of ours says in JSON; one that was meddled with says nothing."""
+    try:
+        told = json.loads(row["reason"] or "{}")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _is_blank(row: Row) -> bool:

@@ -4,32 +4,38 @@ Events are written to a file (see spool.py) and moved to their table when there 
 """
 
 import json
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from reverie.errors import StoreDamaged
 from reverie.moments import iso, parse_iso
 from reverie.record import decode, encode
 from reverie.storage.chain import START, Link, link_after, text_digest
 from reverie.storage.database import Database
-from reverie.storage.filters import Condition, after, at_most, differs, equals, one_of
+from reverie.storage.filters import Condition, after, differs, equals, one_of
 from reverie.storage.lock import ProcessLock
 from reverie.storage.schema import side_schema
+from reverie.storage.sealed_head import SealedHead
 from reverie.storage.spool import Spool, lines_of
 
-_COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "reason", "before", "after")
-_LINKS = ("digest", "number", "hash")
+_COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "reason", "before", "after", "state")
+_LINKS = ("digest", "number", "hash", "seal")
 _IDS_PER_READ = 500
 
 FOLDED = "folded"
 """What an event is called that stands for older ones."""
+
+ACCEPTED = "accepted"
+"""What an event is called with which a person takes the store as it is."""
+
+REDACTED = "redacted"
+"""What an event is called that says which other event lost a quotation of something purged."""
 
 Row = dict[str, Any]
 _NOTHING = "{}"
@@ -49,13 +55,19 @@ class Event:
     reason: str | None = None
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
+    state: str | None = None  # what the memory's row says from then on; see chain.state_of
+
+
+class _NothingToFollow(Exception):
+    """The file that says where the chain stands is not there."""
 
 
 class Journal:
     """Writes and reads events."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, head: SealedHead | None = None) -> None:
         self._database = database
+        self.sealed_head = head
         self._table = database.unsettled("events")
         locks = database.generations.folder / "locks"
         self._spool = Spool(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
@@ -66,9 +78,22 @@ class Journal:
         """Append events; on return they survive the process."""
         if not events:
             return
-        await self._start()
         rows = [_to_row(event) for event in events]
-        await self._spool.append(lambda last: _chained(rows, last))
+        try:
+            await self._append(rows)
+        except _NothingToFollow:  # taken away since this session began: the table knows as well
+            self._started = False
+            await self._append(rows)
+
+    async def _append(self, rows: Sequence[Row]) -> None:
+        await self._start()
+        head = self.sealed_head
+
+        def follow(previous: bytes, last: bytes) -> None:
+            if head is not None:
+                head.follow(_as_link(previous), _seal_in(previous), _as_link(last), _seal_in(last))
+
+        await self._spool.append(lambda last: _chained(rows, last, head), follow)
 
     async def settle(self) -> int:
         """Move what waits to the table, in one commit; return how many events that were."""
@@ -123,10 +148,15 @@ class Journal:
             lambda row: parse_iso(row["at"], "at") > moment and row["before"] != _NOTHING,
         )
 
-    async def forget_texts(self, of: Condition) -> None:
-        """Blank the texts of events about purged memories; that they happened stays on record."""
-        await self.settle()
-        await self._table.update(of, {"before": _NOTHING, "after": _NOTHING, "reason": None})
+    async def blank(self, memory_ids: Sequence[str]) -> None:
+        """Blank the texts of events about purged memories; call it inside `settled()`."""
+        for start in range(0, len(memory_ids), _IDS_PER_READ):
+            part = one_of("memory_id", memory_ids[start : start + _IDS_PER_READ])
+            await self._table.update(part, {"before": _NOTHING, "after": _NOTHING, "reason": None})
+
+    async def reword(self, event_id: str, texts: Mapping[str, Any]) -> None:
+        """Write other texts over those of one event; call it inside `settled()`."""
+        await self._table.update(equals("id", event_id), texts)
 
     async def rows(self) -> list[Row]:
         """Return every event as it is kept, in the order of the chain."""
@@ -134,27 +164,27 @@ class Journal:
         settled = await self._table.rows([*_COLUMNS, *_LINKS])
         found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
         found |= {row["id"]: row for row in waiting}
-        return sorted(found.values(), key=lambda row: int(row["number"]))
+        return sorted(found.values(), key=_number)
 
-    async def head(self) -> Link:
-        """Return the last link of the chain as the file beside the table has it."""
-        await self._start()
-        return _as_link(await self._spool.last())
+    async def head(self) -> Link | None:
+        """Return the last link of the chain as the file beside the table has it; None if it has none."""
+        last = await self._spool.last()
+        return _as_link(last) if last else None
 
-    async def fold(self, before: datetime, folded: Event) -> int:
-        """Remove the oldest events, up to the first that is not older than a moment; return how many.
+    async def accept_head(self) -> None:
+        """Let the sealed head be where the chain stands now."""
+        last = await self._spool.last()
+        if self.sealed_head is not None and last:
+            self.sealed_head.accept(_as_link(last), _seal_in(last))
 
-        One event takes their place; its reason says how many there were of each kind and where the chain goes on.
-        """
-        await self.settle()
-        old = list(takewhile(lambda row: parse_iso(row["at"], "at") < before, await self.rows()))
-        if not old:
-            return 0
-        counts = Counter(str(row["action"]) for row in old)
-        told = {"through": old[-1]["number"], "hash": old[-1]["hash"], "counts": dict(sorted(counts.items()))}
-        await self.write([replace(folded, action=FOLDED, reason=json.dumps(told))])
-        await self._table.delete(at_most("number", old[-1]["number"]))
-        return len(old)
+    async def go_on_after(self, link: Link) -> None:
+        """Let the chain go on from a link, whatever the file beside the table says; call it inside `settled()`."""
+        await self._spool.start_from(json.dumps({"number": link.number, "hash": link.hash}).encode(), anew=True)
+
+    async def remove(self, event_ids: Sequence[str]) -> None:
+        """Take events out of the table; what vouches for the chain across the gaps is written before."""
+        for start in range(0, len(event_ids), _IDS_PER_READ):
+            await self._table.delete(one_of("id", event_ids[start : start + _IDS_PER_READ]))
 
     async def _read_where(self, column: str, value: str) -> list[Event]:
         return await self._read(equals(column, value), lambda row: row[column] == value, containing=value)
@@ -163,17 +193,17 @@ class Journal:
         """Return the events that fit, said once for the table and once for what still waits."""
         # The file first: what leaves it meanwhile is in the table by then.
         waiting = _parsed(await self._spool.lines(containing=containing.encode()))
-        settled = await self._table.rows(_COLUMNS, where)
+        settled = await self._table.rows([*_COLUMNS, "number"], where)
         found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
         found |= {row["id"]: row for row in waiting if fits(row)}
-        return [_from_row(found[event_id]) for event_id in sorted(found)]
+        return [_from_row(row) for row in sorted(found.values(), key=_number)]
 
     async def _start(self) -> None:
         """Let the chain go on from the last event in the table: a new store, or one from before the chain."""
         if self._started or await self._spool.last():
             self._started = True
             return
-        rows = (await self._table.rows(["number", "hash"])).to_pylist()
+        rows = (await self._table.rows(["number", "hash", "seal"])).to_pylist()
         last = max(rows, key=lambda row: row["number"], default={"number": START.number, "hash": START.hash})
         await self._spool.start_from(json.dumps(last).encode())
 
@@ -187,13 +217,16 @@ class Journal:
         return [row for row in rows if row["id"] not in there]
 
 
-def _chained(rows: Sequence[Row], last: bytes) -> list[bytes]:
-    """Write rows as lines, each linked to the one before."""
+def _chained(rows: Sequence[Row], last: bytes, head: SealedHead | None) -> list[bytes]:
+    """Write rows as lines, each linked to the one before and sealed."""
+    if not last:
+        raise _NothingToFollow
     link, lines = _as_link(last), []
     for row in rows:
         digest = text_digest(row)
         link = link_after(link, row, digest)
-        chained = {**row, "digest": digest, "number": link.number, "hash": link.hash}
+        seal = head.seal(link) if head is not None else None
+        chained = {**row, "digest": digest, "number": link.number, "hash": link.hash, "seal": seal}
         lines.append(json.dumps(chained, ensure_ascii=False).encode() + b"\n")
     return lines
 
@@ -201,7 +234,7 @@ def _chained(rows: Sequence[Row], last: bytes) -> list[bytes]:
 def _link_of(line: bytes) -> bytes:
     """Return all that the next line needs to know of this one; a purge must not miss its texts here."""
     row = json.loads(line)
-    return json.dumps({"number": row["number"], "hash": row["hash"]}).encode()
+    return json.dumps({name: row.get(name) for name in ("number", "hash", "seal")}).encode()
 
 
 def _as_link(line: bytes) -> Link:
@@ -209,8 +242,20 @@ def _as_link(line: bytes) -> Link:
     return Link(known["number"], known["hash"])
 
 
+def _seal_in(line: bytes) -> str | None:
+    seal: str | None = json.loads(line).get("seal")
+    return seal
+
+
+def _number(row: Row) -> int:
+    return int(row["number"])
+
+
 def _parsed(lines: Sequence[bytes]) -> list[Row]:
-    return [json.loads(line) for line in lines]
+    try:
+        return [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise StoreDamaged("journal", f"a line of its file is not one of ours: {error}") from error
 
 
 def _with_text_moment(row: Row) -> Row:
@@ -230,7 +275,7 @@ def _to_row(event: Event) -> Row:
 
 
 def _from_row(row: Mapping[str, Any]) -> Event:
-    values = {name: row[name] for name in _COLUMNS}
+    values: Row = {name: row.get(name) for name in _COLUMNS}  # a line from before states were kept has none
     for side in ("before", "after"):
         values[side] = {name: decode(name, value) for name, value in json.loads(values[side]).items()}
     return Event(**{**values, "at": parse_iso(values["at"], "at")})

@@ -59,18 +59,19 @@ async def _chain_events(connection: AsyncConnection, dimensions: int) -> None:
     lance = await connection.open_table("events")
     known = (await lance.schema()).names
     schema = side_schema("events", dimensions)
-    missing = [schema.field(name) for name in schema.names if name not in known]
+    missing = [schema.field(name) for name in ("digest", "number", "hash") if name not in known]
     if missing:  # else the store was made with them, or this was killed after adding them
         await lance.add_columns(missing)
     table = Table("events", lance)
-    rows = (await table.rows(schema.names)).to_pylist()
+    names = [name for name in schema.names if name in (await lance.schema()).names]  # later ones come later
+    rows = (await table.rows(names)).to_pylist()
     link = START
     for row in sorted(rows, key=lambda row: str(row["id"])):
         row["digest"] = text_digest(row)
         link = link_after(link, {**row, "at": iso(row["at"])}, row["digest"])
         row["number"], row["hash"] = link.number, link.hash
     if rows:
-        await table.upsert(pa.Table.from_pylist(rows, schema=schema))
+        await table.upsert(pa.Table.from_pylist(rows, schema=pa.schema([schema.field(name) for name in names])))
 
 
 async def _room_for_pieces(connection: AsyncConnection, dimensions: int) -> None:
@@ -80,11 +81,21 @@ async def _room_for_pieces(connection: AsyncConnection, dimensions: int) -> None
             await table.add_columns(PIECES)
 
 
+async def _seal_events(connection: AsyncConnection, dimensions: int) -> None:
+    lance = await connection.open_table("events")
+    known = (await lance.schema()).names
+    schema = side_schema("events", dimensions)
+    missing = [schema.field(name) for name in ("state", "seal") if name not in known]
+    if missing:
+        await lance.add_columns(missing)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the five layers and the side tables", _create_tables),
     Migration(2, "what belongs to a memory is found by an index", _index_side_tables_by_memory),
     Migration(3, "the journal is a chain in which tampering shows", _chain_events),
     Migration(4, "a memory may keep the vectors of its word pieces", _room_for_pieces),
+    Migration(5, "an event says what it left in the row, and who wrote it", _seal_events),
 )
 
 NEWEST = MIGRATIONS[-1].number

@@ -7,19 +7,23 @@ comes here.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.filters import Condition, one_of
-from reverie.storage.journal import Event, Journal
+from reverie.storage.journal import FOLDED, Event, Journal
 from reverie.storage.table import Table
 
 if TYPE_CHECKING:
     from reverie.storage.scope import Scope
 
 _JUDGED_BY = ("id", "layer", "status", "project", "kind", "tags", "created_at", "happened_at")
+_FOLDED_AFTER = timedelta(days=90)
+"""Older versions folded away every event of this age; now what a change replaced is kept."""
+
 _MOST_NAMED = 1_000
 """Above this many ids it is quicker to read the columns whole than to name each row."""
 
@@ -32,6 +36,7 @@ class Past:
     present: tuple[str, ...] = ()  # in scope then, but not as they are now
     absent: tuple[str, ...] = ()  # in scope as they are now, but not then
     tables: frozenset[Layer] = frozenset()  # where those present then lie now
+    known_from: datetime | None = None  # before this an older version has folded changes away: rows alone speak
 
     def as_it_was(self, memory: Memory) -> Memory:
         """Return a memory with the fields it had then."""
@@ -54,7 +59,14 @@ async def look_back(journal: Journal, tables: Mapping[Layer, Table], scope: "Sco
                 where.add(layer)
             elif memory_id in fits_now and not fitted:
                 absent.append(memory_id)
-    return Past(values, tuple(present), tuple(absent), frozenset(where))
+    known_from = _known_from(await journal.with_action(FOLDED))
+    return Past(values, tuple(present), tuple(absent), frozenset(where), known_from)
+
+
+def _known_from(folds: Sequence[Event]) -> datetime | None:
+    """Return from when on every change is kept; None if that is so for the whole life of the store."""
+    cut = [fold.at - _FOLDED_AFTER for fold in folds if '"through"' in (fold.reason or "")]
+    return max(cut, default=None)
 
 
 def _first_replaced(events: Sequence[Event]) -> dict[str, dict[str, Any]]:

@@ -1,75 +1,331 @@
-"""Removing memories for good: from the tables, their indexes, the journal's texts and old versions.
+"""Removing memories for good: from every table they were ever in, from what quotes them, and from old versions.
 
-What stays is that they were purged, and a fingerprint that keeps the text from coming back.
+What stays is that they were purged, and a fingerprint that keeps the text from coming back. What a dream wrote from
+a purged memory goes along: a language model may have said it in other words. Memories that such a text had replaced
+come back. Of another memory nothing goes but a quotation in the reason of a change.
 """
 
 import asyncio
 import json
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from reverie.memory import Memory
-from reverie.storage.filters import equals, has_any, one_of
+from reverie.errors import StoreDamaged
+from reverie.memory import LAYERS, Memory
+from reverie.storage.chain import GONE, text_digest
+from reverie.storage.database import additions_to, connect_to, open_tables
+from reverie.storage.filters import at_most, differs, equals, has_any, one_of
+from reverie.storage.journal import REDACTED, Event, Row
 from reverie.storage.lock import ProcessLock
+from reverie.storage.rows import FIELDS, from_table
 from reverie.storage.store import MemoryStore
 from reverie.storage.table import Table
 from reverie.storage.tombstones import bury
 
+BLANK = "[purged]"
+
+_MAY_BE_NULL = {"layer": ("branch", "session", "source_ref", "status_reason"), "events": ("batch", "reason")}
+"""The columns of free text that have nulls."""
+
 _AT_ONCE = timedelta(0)
-_BLANK = "[purged]"
 _WORTH_BLANKING = 8  # a title of a letter or two stands in every report
-_QUOTING = ("peer_card", "digest", "bridge")
+_WORDS_OF_A_PART = 8  # so many words in a row are recognised as part of a text
+_MOST_GENERATIONS = 20  # of dreams on dreams
+_IDS_AT_ONCE = 500
+_WORDS_OF_A_QUOTE = 4  # fewer may stand in anybody's text
+_SENTENCE_MARKS = ".!?…"
+_WORD = re.compile(r"\w+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, at: datetime) -> None:
-    """Leave nothing of these memories but the fact that they were purged. Call it inside `changing()`."""
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a purge of some memories takes along, and what it brings back."""
+
+    along: tuple[Memory, ...] = ()  # written by dreams from what is purged
+    back: tuple[Memory, ...] = ()  # replaced by one of those
+    pinned: tuple[Memory, ...] = ()  # written by dreams from it, but pinned: they stay
+
+
+async def reach_of(store: MemoryStore, memories: Sequence[Memory]) -> Reach:
+    """Return what else a purge of these memories touches."""
+    ids = {memory.id for memory in memories}
+    quotes = Quotes(text for memory in memories for text in (memory.content, memory.title))
+    dreamt = [memory for memory in await store.find(equals("source", "dream")) if memory.id not in ids]
+    found = {memory.id: memory for memory in dreamt if quotes.in_text(f"{memory.title}\n{memory.content}")}
+    for _ in range(_MOST_GENERATIONS):
+        ground = ids | found.keys()
+        more = {m.id: m for m in dreamt if m.id not in found and not ground.isdisjoint(m.derived_from)}
+        if not more:
+            break
+        found |= more
+    along = [memory for memory in found.values() if not memory.pinned]
+    replaced = await store.find(one_of("superseded_by", [memory.id for memory in along])) if along else []
+    back = [m for m in replaced if m.status == "superseded" and m.id not in ids and m.id not in found]
+    pinned = [memory for memory in found.values() if memory.pinned]
+    return Reach(tuple(along), tuple(back), tuple(pinned))
+
+
+async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, at: datetime) -> Reach:
+    """Leave nothing of these memories but the fact that they were purged. Call it inside `changing()`.
+
+    Raises:
+        StoreError: if it cannot be done; what was begun is finished by purging again.
+    """
     if not memories:
-        return
-    memories = [*memories, *await _quoting(store, memories)]
-    ids = [memory.id for memory in memories]
-    bury(store.database, (memory.content for memory in memories))  # first: a purge cut short is finished by another
-    layers = dict.fromkeys(memory.layer for memory in memories)
-    await store.journal.write([store.event("purged", memory, actor=actor, at=at) for memory in memories])
-    for layer in layers:
-        await store.database.table(layer).delete(one_of("id", ids))
-    for side in ("passages", "accesses"):
-        await store.database.table(side).delete(one_of("memory_id", ids))
-    await store.journal.forget_texts(one_of("memory_id", ids))
-    await store.database.table("questions").delete(has_any("memory_ids", ids))
-    await _blank_reports(store.database.table("dreams"), memories)
-    async with store.database.upkeep_lock.held():
-        for name in (*layers, "passages", "accesses", "events", "questions", "dreams"):
-            await _rewrite(store.database.table(name))
-    await _drop_leftovers(store)
+        return Reach()
+    reach = await reach_of(store, memories)
+    gone = [*memories, *reach.along]
+    bury(store.database, (memory.content for memory in gone))  # first: a purge cut short is finished by another
+    if reach.back:
+        values = {"status": "active", "superseded_by": None, "expired_at": None, "status_reason": None}
+        told = "what had taken its place was purged"
+        await store.change(reach.back, values, action="restored", actor=actor, at=at, reason=told)
+    database = store.database
+    # Nobody else writes to the tables meanwhile: then files that no version names are left over from a write that
+    # was cut short, and can go as well.
+    async with database.upkeep_lock.held(), store.journal.settled(), database.additions.paused():
+        tables = {name: database.unsettled(name) for name in (*LAYERS, "passages", "accesses", "questions", "dreams")}
+        ids = [memory.id for memory in gone]
+        rows = await store.journal.rows()
+        quotes = Quotes([*_texts_of(gone), *_texts_in(rows, set(ids))])
+        ghosts = await _ghosts(rows, tables, ids, quotes)
+        events = [store.event("purged", memory, actor=actor, at=at, state=GONE) for memory in gone]
+        events += [_of_ghost(store, memory_id, actor, at) for memory_id in ghosts]
+        await store.journal.write(events)
+        await _delete(tables, ids)
+        await _redact_rows(store, tables, quotes, actor=actor, at=at)
+        await _redact_events(store, rows, {*ids, *ghosts}, quotes, actor=actor, at=at)
+        await store.journal.blank([*ids, *ghosts])
+        await _redact_questions(tables["questions"], quotes)
+        await _redact_reports(tables["dreams"], quotes)
+        for table in (*tables.values(), database.unsettled("events")):
+            await _rewrite(table)
+    await _purge_leftovers(store, ids)
+    return reach
 
 
-async def _blank_reports(dreams: Table, memories: Sequence[Memory]) -> None:
-    """Take quotations of purged texts out of the reports of dreams."""
-    texts = {text for memory in memories for text in (memory.content, memory.title) if len(text) >= _WORTH_BLANKING}
-    quoted = [json.dumps(text, ensure_ascii=escaped)[1:-1] for text in texts for escaped in (True, False)]
+class Quotes:
+    """Finds texts, their sentences and long parts of them in other texts; case, spaces and punctuation aside."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._parts: set[tuple[str, ...]] = set()
+        for text in texts:
+            for sentence in (text, *_SENTENCE_END.split(text)):
+                words = tuple(word.casefold() for word in _WORD.findall(sentence))
+                if len(" ".join(words)) < _WORTH_BLANKING:
+                    continue
+                last = max(len(words) - _WORDS_OF_A_PART, 0)
+                self._parts |= {words[start : start + _WORDS_OF_A_PART] for start in range(last + 1)}
+        self._lengths = sorted({len(part) for part in self._parts}, reverse=True)
+
+    def in_text(self, text: str) -> bool:
+        """Whether a text repeats so much of one of them that it must come from there."""
+        words = [word.casefold() for word in _WORD.findall(text)]
+        return any(
+            length >= _WORDS_OF_A_QUOTE and tuple(words[start : start + length]) in self._parts
+            for length in self._lengths
+            for start in range(len(words) - length + 1)
+        )
+
+    def without(self, text: str) -> str:
+        """Return a text with what it repeats blanked."""
+        found = list(_WORD.finditer(text))
+        words = [match.group().casefold() for match in found]
+        quoted = [False] * len(words)
+        for length in self._lengths:
+            for start in range(len(words) - length + 1):
+                if tuple(words[start : start + length]) in self._parts:
+                    quoted[start : start + length] = [True] * length
+        if not any(quoted):
+            return text
+        kept, end, place = list[str](), 0, 0
+        while place < len(words):
+            first = place
+            while place < len(words) and quoted[place]:
+                place += 1
+            if place == first:
+                place += 1
+                continue
+            kept += [text[end : found[first].start()], BLANK]
+            end = found[place - 1].end()
+            end += len(text[end:]) - len(text[end:].lstrip(_SENTENCE_MARKS))
+        return "".join(kept) + text[end:]
+
+    def without_in(self, value: Any) -> Any:
+        """Return a JSON value with what its texts repeat blanked."""
+        match value:
+            case str():
+                return self.without(value)
+            case list():
+                return [self.without_in(item) for item in value]
+            case dict():
+                return {self.without(name): self.without_in(item) for name, item in value.items()}
+            case _:
+                return value
+
+
+def _texts_of(memories: Iterable[Memory]) -> list[str]:
+    return [text for memory in memories for text in (memory.content, memory.title)]
+
+
+def _texts_in(rows: Iterable[Row], ids: set[str]) -> list[str]:
+    """Return what memories said earlier, as the journal has it."""
+    sides = [json.loads(row[side]) for row in rows if row["memory_id"] in ids for side in ("before", "after")]
+    return [side[name] for side in sides for name in ("content", "title") if name in side]
+
+
+async def _ghosts(rows: Sequence[Row], tables: Mapping[str, Table], ids: Sequence[str], quotes: Quotes) -> list[str]:
+    """Return memories that only the journal still knows, such as what an undone dream wrote, and that repeat it."""
+    living: set[str] = set(ids)
+    for layer in LAYERS:
+        living |= set((await tables[layer].rows(["id"])).column("id").to_pylist())
+    gone = [row for row in rows if row["memory_id"] and row["memory_id"] not in living]
+    grounds: dict[str, set[str]] = {}
+    found: set[str] = set()
+    for row in gone:
+        sides = [json.loads(row[side]) for side in ("before", "after")]
+        grounds.setdefault(row["memory_id"], set()).update(one for s in sides for one in s.get("derived_from", ()))
+        if any(quotes.in_text(f"{side.get('title', '')}\n{side.get('content', '')}") for side in sides):
+            found.add(row["memory_id"])
+    for _ in range(_MOST_GENERATIONS):
+        ground = found | set(ids)
+        more = {memory_id for memory_id, on in grounds.items() if not ground.isdisjoint(on)} - found
+        if not more:
+            break
+        found |= more
+    return sorted(found)
+
+
+def _of_ghost(store: MemoryStore, memory_id: str, actor: str, at: datetime) -> Event:
+    return Event(
+        id=store.new_id(),
+        at=at,
+        action="purged",
+        memory_id=memory_id,
+        actor=actor,
+        session=store.session,
+        state=GONE,
+    )
+
+
+async def _delete(tables: Mapping[str, Table], ids: Sequence[str]) -> None:
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        part = ids[start : start + _IDS_AT_ONCE]
+        for layer in LAYERS:  # all of them: a move that was cut short leaves a second row
+            await tables[layer].delete(one_of("id", part))
+        for side in ("passages", "accesses"):
+            await tables[side].delete(one_of("memory_id", part))
+        await tables["questions"].delete(has_any("memory_ids", part))
+
+
+async def _redact_rows(
+    store: MemoryStore, tables: Mapping[str, Table], quotes: Quotes, *, actor: str, at: datetime
+) -> None:
+    """Take quotations out of why other memories stand as they do."""
+    for layer in LAYERS:
+        reasons = (await tables[layer].rows(["id", "status_reason"])).to_pylist()
+        quoting = {row["id"]: row["status_reason"] for row in reasons if row["status_reason"]}
+        for memory_id, reason in quoting.items():
+            told = quotes.without(reason)
+            if told == reason:
+                continue
+            [memory] = from_table(await tables[layer].rows(FIELDS, equals("id", memory_id)))
+            # What stood there before is what must not be kept.
+            event = store.event(REDACTED, memory, actor=actor, at=at, after={"status_reason": told})
+            await store.journal.write([event])
+            await tables[layer].update(equals("id", memory_id), {"status_reason": told, "updated_at": at})
+
+
+async def _redact_events(
+    store: MemoryStore, rows: Sequence[Row], gone: set[str], quotes: Quotes, *, actor: str, at: datetime
+) -> None:
+    """Take quotations out of why other memories changed, and say which events were reworded."""
+    for row in rows:
+        texts = None if row["memory_id"] in gone else _reworded(row, quotes)
+        if texts is None:
+            continue
+        told = {"event": row["id"], "digest": text_digest({**row, **texts})}
+        event = Event(
+            id=store.new_id(),
+            at=at,
+            action=REDACTED,
+            memory_id="",
+            actor=actor,
+            session=store.session,
+            reason=json.dumps(told),
+        )
+        await store.journal.write([event])
+        await store.journal.reword(row["id"], texts)
+
+
+def _reworded(row: Row, quotes: Quotes) -> dict[str, Any] | None:
+    """Return the texts of an event without quotations; None if it has none."""
+    texts: dict[str, Any] = {"reason": row["reason"] and quotes.without(row["reason"])}
+    for side in ("before", "after"):
+        values = json.loads(row[side])
+        if values.get("status_reason"):
+            values["status_reason"] = quotes.without(values["status_reason"])
+        texts[side] = json.dumps(values, ensure_ascii=False)
+    return texts if any(texts[name] != row[name] for name in texts) else None
+
+
+async def _redact_questions(questions: Table, quotes: Quotes) -> None:
+    for row in (await questions.rows(["id", "body"])).to_pylist():
+        body = _without_in_json(row["body"], quotes)
+        if body != row["body"]:
+            await questions.update(equals("id", row["id"]), {"body": body})
+
+
+async def _redact_reports(dreams: Table, quotes: Quotes) -> None:
     for row in (await dreams.rows(["id", "report"])).to_pylist():
-        report = row["report"]
-        for text in sorted(quoted, key=len, reverse=True):
-            report = report.replace(text, _BLANK)
+        report = _without_in_json(row["report"], quotes)
         if report != row["report"]:
             await dreams.update(equals("id", row["id"]), {"report": report})
 
 
-async def _drop_leftovers(store: MemoryStore) -> None:
+def _without_in_json(text: str, quotes: Quotes) -> str:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return quotes.without(text)
+    told = quotes.without_in(value)
+    return text if told == value else json.dumps(told, ensure_ascii=False)
+
+
+async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> None:
+    """Purge the tables that a re-embedding left behind when it was killed after the switch.
+
+    Of those only memories and events that came late are ever looked at again; everything else is in the new tables.
+    """
+    generations = store.database.generations
+    newest = (await store.database.unsettled("events").rows(["number"])).column("number").to_pylist()
+    for path in generations.older_than(store.database.generation):
+        try:
+            tables = await open_tables(await connect_to(path))
+        except StoreDamaged:
+            continue  # an empty shell: a session opened just as the tables were switched
+        await (await additions_to(path, tables)).settle()
+        await _delete(tables, ids)
+        await tables["events"].delete(at_most("number", max(newest, default=0)))
+        for name in ("passages", "accesses", "questions", "dreams"):
+            await tables[name].delete(differs("id", ""))
+        for name in (*LAYERS, "passages", "accesses", "questions", "dreams", "events"):
+            await _rewrite(tables[name])
+
+
+async def _purge_leftovers(store: MemoryStore, ids: Sequence[str]) -> None:
     """Remove what a re-embedding that was cut short left beside the tables; one at work tidies up by itself."""
     folder = store.database.generations.folder
     async with ProcessLock(folder / "locks" / "reembed.lock").held_if_free() as free:
         if free:
+            await _purge_older_generations(store, ids)
             for path in [folder / "staging", *folder.glob("dropped-*")]:
                 await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
-
-
-async def _quoting(store: MemoryStore, memories: Sequence[Memory]) -> list[Memory]:
-    """Return the cards, digests and bridges that repeat what is purged; the next dream writes them anew."""
-    ids = [memory.id for memory in memories]
-    resting = has_any("derived_from", ids) & one_of("kind", _QUOTING) & equals("source", "dream")
-    return [memory for memory in await store.find(resting) if memory.id not in ids]
 
 
 async def _rewrite(table: Table) -> None:
@@ -77,6 +333,8 @@ async def _rewrite(table: Table) -> None:
 
     Other processes that were reading an older version find it gone and read the newest instead.
     """
+    if table.name in LAYERS or table.name == "events":
+        await table.rewrite_nulls(_MAY_BE_NULL["events" if table.name == "events" else "layer"])
     # LanceDB rewrites a large piece for the sake of one deleted row only if there is another to merge it
     # with: touching a row puts it in a piece of its own.
     await table.touch_one()
@@ -85,4 +343,4 @@ async def _rewrite(table: Table) -> None:
         await table.index_text()
     if "vector" in indexed:
         await table.index_vectors()
-    await table.tidy(_AT_ONCE)
+    await table.tidy(_AT_ONCE, every_file=True)

@@ -114,6 +114,9 @@ def side_schema(table: str, dimensions: int) -> pa.Schema:
                     pa.field("digest", pa.string()),
                     pa.field("number", pa.int64()),
                     pa.field("hash", pa.string()),
+                    # what the memory's row says from then on, and the proof that this installation wrote it
+                    pa.field("state", pa.string()),
+                    pa.field("seal", pa.string()),
                 ]
             )
         case "accesses":

@@ -45,8 +45,12 @@ class Spool:
         self._tail: tuple[_State, bytes] | None = None  # the file as this process left it, and its last line
         folder.mkdir(exist_ok=True, mode=0o700)
 
-    async def append(self, following: Callable[[bytes], Sequence[bytes]]) -> None:
+    async def append(
+        self, following: Callable[[bytes], Sequence[bytes]], written: Callable[[bytes, bytes], None] | None = None
+    ) -> None:
         """Write lines at the end: all of them or none. They are made from the last one, which may be empty.
+
+        `written` is called before anybody else may append, with the line they follow and the last of them.
 
         Raises:
             StoreUnavailable: if the disk is full or the folder may not be written.
@@ -56,6 +60,8 @@ class Spool:
             end, last = self._end()
             lines = following(last)
             self._write(b"".join(lines), end, lines[-1])
+            if written is not None:
+                written(last, lines[-1])
 
         await self._do(write)
 
@@ -75,11 +81,11 @@ class Spool:
         """Return the last line written, or what was kept of it."""
         return await self._do(lambda: self._end()[1])
 
-    async def start_from(self, last: bytes) -> None:
-        """Say what the first line follows, unless that is known."""
+    async def start_from(self, last: bytes, *, anew: bool = False) -> None:
+        """Say what the first line follows, unless that is known; anew only where nothing waits."""
 
         def start() -> None:
-            if not self._end()[1]:
+            if anew or not self._end()[1]:
                 self._write_kept(last)
 
         await self._do(start)

@@ -12,9 +12,11 @@ import pyarrow as pa
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
 from reverie.identity import SHORTEST_PREFIX, IdMaker
+from reverie.installation import Installation
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.additions import MOST_AT_ONCE
 from reverie.storage.candidates import Candidate
+from reverie.storage.chain import state_of
 from reverie.storage.database import Database, Stamp
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.glimpse import GLIMPSED, Glimpses
@@ -33,6 +35,7 @@ from reverie.storage.rows import (
     to_table,
 )
 from reverie.storage.scope import Scope
+from reverie.storage.sealed_head import SealedHead
 from reverie.storage.search import Search
 from reverie.storage.shelf import Hit, vectors_in
 from reverie.storage.table import Table, TextHit
@@ -50,20 +53,32 @@ class Whereabouts:
 class MemoryStore:
     """The memories of one domain, shared with every other process that has it open."""
 
-    def __init__(self, database: Database, session: str, new_id: IdMaker) -> None:
+    def __init__(
+        self, database: Database, session: str, new_id: IdMaker, installation: Installation | None = None
+    ) -> None:
         self.database = database
         self.session = session
         self.new_id = new_id
-        self.journal = Journal(database)
+        head = None if installation is None else SealedHead(installation, database.generations.folder)
+        self.journal = Journal(database, head)
         self.vectors = Vectors(database)
         self.search = Search(database, self.vectors)
         database.additions.settled = self._note_added
         self._arriving: dict[str, Memory] = {}
 
     @classmethod
-    async def open(cls, folder: Path, stamp: Stamp, *, session: str, new_id: IdMaker, now: datetime) -> Self:
-        """Open a domain's folder; see Database.open for what can go wrong."""
-        return cls(await Database.open(folder, stamp, now), session, new_id)
+    async def open(
+        cls,
+        folder: Path,
+        stamp: Stamp,
+        *,
+        session: str,
+        new_id: IdMaker,
+        now: datetime,
+        installation: Installation | None = None,
+    ) -> Self:
+        """Open a domain's folder; see Database.open for what can go wrong. Without a key nothing is sealed."""
+        return cls(await Database.open(folder, stamp, now), session, new_id, installation)
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -239,9 +254,10 @@ class MemoryStore:
         self._check_still_current()
 
     async def _append(self, items: Sequence[Embedded]) -> None:
-        """Write straight to the tables."""
-        for name, rows in as_rows(items, self.database.stamp.dimensions).items():
-            self._note_added(name, await self.database.table(name).add(rows), rows)
+        """Write straight to the tables, while nobody brings there what waits: a purge waits for both."""
+        async with self.database.additions.paused():
+            for name, rows in as_rows(items, self.database.stamp.dimensions).items():
+                self._note_added(name, await self.database.unsettled(name).add(rows), rows)
 
     def _note_added(self, table: str, version: int, rows: pa.Table) -> None:
         for layer in LAYERS:
@@ -252,10 +268,11 @@ class MemoryStore:
         """Remove rows whose write was not completed, as far as the disk still lets us."""
         ids = [item.memory.id for item in items]
         with suppress(StoreError):  # the first failure is the one to tell
-            for layer in by_layer(items):
-                await self.database.table(layer).delete(one_of("id", ids))
-            if any(item.passages for item in items):
-                await self.database.table("passages").delete(one_of("memory_id", ids))
+            async with self.database.additions.paused():
+                for layer in by_layer(items):
+                    await self.database.unsettled(layer).delete(one_of("id", ids))
+                if any(item.passages for item in items):
+                    await self.database.unsettled("passages").delete(one_of("memory_id", ids))
 
     async def replace(self, items: Sequence[Embedded], *, actor: str, at: datetime) -> None:
         """Write memories over those that have the same ids. Call it inside `changing()`."""
@@ -295,7 +312,12 @@ class MemoryStore:
         reason: str | None = None,
         batch: str | None = None,
     ) -> list[Memory]:
-        """Set fields of memories to the same new values and record it. Call it inside `changing()`."""
+        """Set fields of memories to the same new values and record it. Call it inside `changing()`.
+
+        What the journal says stood there before is read now: the caller may have read it before it held the lock.
+        A memory that was purged meanwhile is left out.
+        """
+        memories = await self._as_they_are(memories)
         if not memories:
             return []
         await self.journal.write(
@@ -329,7 +351,16 @@ class MemoryStore:
 
         The new row is written before the old one goes: a crash in between leaves two, and readers take
         the newer.
+
+        Raises:
+            MemoryNotFound: if it was purged meanwhile.
         """
+        current = await self._as_they_are([memory])
+        if not current:
+            raise MemoryNotFound(memory.id)
+        [memory] = current
+        if memory.layer == to:
+            return memory  # somebody else has just taken it there
         event = self.event(
             "moved",
             memory,
@@ -352,7 +383,8 @@ class MemoryStore:
         return moved
 
     def event(self, action: str, memory: Memory, *, actor: str, at: datetime, **details: Any) -> Event:
-        """Describe a change of a memory for the journal."""
+        """Describe a change of a memory for the journal: the memory as it was, and what of it is new in `after`."""
+        state = details.pop("state", None) or state_of(replace(memory, **details.get("after", {})))
         return Event(
             id=self.new_id(),
             at=at,
@@ -360,6 +392,7 @@ class MemoryStore:
             memory_id=memory.id,
             actor=actor,
             session=self.session,
+            state=state,
             **details,
         )
 
@@ -368,6 +401,19 @@ class MemoryStore:
         passages = self.database.table("passages")
         if await passages.count(one_of("memory_id", memory_ids)):
             await passages.update(one_of("memory_id", memory_ids), {"project": project})
+
+    async def _as_they_are(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Return memories as their rows are now, in the same order; most are where they were read."""
+        by_table: dict[Layer, list[str]] = {}
+        for memory in memories:
+            by_table.setdefault(memory.layer, []).append(memory.id)
+        found: dict[str, Memory] = {}
+        for layer, ids in by_table.items():
+            read = await self._read_from(self.database.table(layer), one_of("id", ids))
+            found |= {memory.id: memory for memory in read}
+        elsewhere = [memory.id for memory in memories if memory.id not in found]
+        found |= await self.get(elsewhere)
+        return [found[memory.id] for memory in memories if memory.id in found]
 
     async def _write_passages(self, items: Sequence[Embedded]) -> None:
         if any(item.passages for item in items):

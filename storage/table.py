@@ -15,12 +15,13 @@ from lancedb.index import FTS, Bitmap, BTree, IvfRq
 from lancedb.query import MatchQuery
 
 from reverie.storage.faults import ATTEMPTS, retried
-from reverie.storage.filters import Condition, literal, one_of
+from reverie.storage.filters import Condition, everything, literal, one_of
 from reverie.storage.rows import Vector
 
 _PROBES = 20  # partitions searched
 _REFINE = 10  # how many times the wanted rows are compared again at full precision
 _MANIFEST = ".manifest"
+_NOTHING = "\u2205null"
 _HIGHEST = 2**64 - 1
 TEXT_INDEX = FTS(language="English", stem=True, ascii_folding=True, max_token_length=None)
 
@@ -185,6 +186,17 @@ class Table:
         if len(first):
             await self.update_by({"id": "id"}, one_of("id", first.column("id").to_pylist()))
 
+    async def rewrite_nulls(self, columns: Sequence[str]) -> None:
+        """Write every row anew, with nothing behind the nulls of text columns.
+
+        Where LanceDB has packed a column by a dictionary, a null reads as a null but carries the bytes of the first
+        word of it, and a merge of pieces writes those out: a text that no row says any more.
+        """
+        nothing = literal(_NOTHING)
+        await self.update_by(
+            {column: f"nullif(coalesce({column}, {nothing}), {nothing})" for column in columns}, everything()
+        )
+
     async def delete(self, where: Condition) -> None:
         """Remove the matching rows from the newest version."""
         await self._do(lambda: self.lance.delete(where.sql))
@@ -214,13 +226,20 @@ class Table:
         config = IvfRq(distance_type="cosine", num_partitions=partitions)
         await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
 
-    async def tidy(self, keep_versions_for: timedelta) -> None:
-        """Merge small pieces, bring the indexes up to date, drop versions older than the given age."""
+    async def tidy(self, keep_versions_for: timedelta, *, every_file: bool = False) -> None:
+        """Merge small pieces, bring the indexes up to date, drop versions older than the given age.
+
+        `every_file` also removes what no version names: the remains of writes that were cut short, but also the files
+        of a write under way. Only where nobody else can be writing.
+        """
         with warnings.catch_warnings():
             # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
             warnings.simplefilter("ignore", UserWarning)
             # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
-            await self._do(lambda: self.lance.optimize(cleanup_older_than=keep_versions_for), attempts=3)
+            await self._do(
+                lambda: self.lance.optimize(cleanup_older_than=keep_versions_for, delete_unverified=every_file),
+                attempts=3,
+            )
 
 
 async def _nothing() -> None:

@@ -9,7 +9,7 @@ from reverie.lifecycle.bulk import below_strength, older_than
 from reverie.memory import LAYERS, Memory
 from reverie.moments import parse_span
 from reverie.storage.filters import has_any, one_of
-from reverie.storage.purge import purge
+from reverie.storage.purge import Reach, purge, reach_of
 from reverie.storage.scope import RECALLED
 from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
 from reverie.tools.resolving import resolved
@@ -68,16 +68,30 @@ async def _write(
     if not request.purge:
         skipped += [Skipped(m.id, f"already {m.status}") for m in going if m.status not in _LIVING]
         going = [memory for memory in going if memory.status in _LIVING]
-    if going and not request.dry_run:
-        if request.purge:
-            await purge(workspace.store, going, actor="forget", at=now)
-            skipped += await traces_of(workspace.store, going)
+    reach = Reach()
+    if going and request.purge:
+        if request.dry_run:
+            reach = await reach_of(workspace.store, going)
         else:
-            values = {"status": "expired", "expired_at": now, "status_reason": reason}
-            await workspace.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
+            reach = await purge(workspace.store, going, actor="forget", at=now)
+        skipped += _beside(reach)
+        named = {item.id for item in skipped} | {memory.id for memory in reach.along}
+        skipped += [item for item in await traces_of(workspace.store, going) if item.id not in named]
+    elif going and not request.dry_run:
+        values = {"status": "expired", "expired_at": now, "status_reason": reason}
+        await workspace.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
+    if going and not request.dry_run:
         workspace.upkeep.note_write()
     project = workspace.project_for(request.project) if request.project else workspace.project_of(going)
-    return Forgotten([memory.id for memory in going], skipped, request.dry_run, project)
+    return Forgotten([memory.id for memory in (*going, *reach.along)], skipped, request.dry_run, project)
+
+
+def _beside(reach: Reach) -> list[Skipped]:
+    """Say what a purge leaves although it is touched by it."""
+    return [
+        *(Skipped(memory.id, "stays: what a dream had put in its place goes") for memory in reach.back),
+        *(Skipped(memory.id, "pinned, and written by a dream from what goes") for memory in reach.pinned),
+    ]
 
 
 async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:

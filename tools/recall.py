@@ -218,6 +218,8 @@ def _described(scope: Scope, request: Request) -> dict[str, Any]:
     }
     narrowed = {"layers": request.layers, "kinds": request.kinds, "tags": request.tags}
     times = {"since": scope.since, "before": scope.before, "as_of": scope.as_of}
+    if scope.past is not None and scope.as_of is not None and scope.past.known_from is not None:
+        times["as_of_known_from"] = scope.past.known_from if scope.as_of < scope.past.known_from else None
     return (
         described
         | {name: values for name, values in narrowed.items() if values}

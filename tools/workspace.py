@@ -16,6 +16,7 @@ from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder, Embedding
 from reverie.errors import EmbedderError, SettingError, WrongEmbedder
 from reverie.identity import IdMaker
+from reverie.installation import Installation
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import HOME, Settings
 from reverie.storage.accesses import AccessRecorder
@@ -66,7 +67,7 @@ class Workspace:
         embedder = embedder or embedder_from(settings)
         seen, folder = await asyncio.to_thread(identify_session, folder, os.environ)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
-        store = await _opened(Path(settings.domain_uri), stamp, clock)
+        store = await _opened(Path(settings.domain_uri), stamp, clock, settings.installation)
         upkeep = Upkeep(store.database, store.journal)
         accesses = AccessRecorder(store, upkeep.note_write)
         evidence = Evidence(seen, folder)
@@ -149,11 +150,18 @@ class Workspace:
         return tuple(dict.fromkeys((*self.names_of(project), GLOBAL_PROJECT)))
 
 
-async def _opened(folder: Path, stamp: Stamp, clock: Clock) -> MemoryStore:
+async def _opened(folder: Path, stamp: Stamp, clock: Clock, installation: Installation) -> MemoryStore:
     """Open the store of a folder; one without memories takes the embedder that is set."""
 
     async def attempt() -> MemoryStore:
-        return await MemoryStore.open(folder, stamp, session=secrets.token_hex(6), new_id=IdMaker(clock), now=clock())
+        return await MemoryStore.open(
+            folder,
+            stamp,
+            session=secrets.token_hex(6),
+            new_id=IdMaker(clock),
+            now=clock(),
+            installation=installation,
+        )
 
     try:
         return await attempt()

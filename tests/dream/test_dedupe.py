@@ -18,7 +18,7 @@ def changes(plan) -> dict[str, Change]:
 def test_the_older_gives_way_to_the_newer_with_an_event_and_is_not_deleted():
     plan = planned([a_memory(1, TEXT), a_memory(2, TEXT + ".")], "dedupe")
     change = changes(plan)["m0001"]
-    assert change.action == "contradiction"
+    assert change.action == "duplicate"
     assert change.values["status"] == "superseded"
     assert change.values["superseded_by"] == "m0002"
 

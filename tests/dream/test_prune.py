@@ -9,6 +9,7 @@ import pytest
 
 from reverie.record import to_record
 from reverie.tools.move import move
+from reverie.tools.pin import pin
 from reverie.tools.recall import Request, recall
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.workspace import Workspace
@@ -25,6 +26,7 @@ async def test_old_accesses_and_events_are_folded_into_counts(
 ) -> None:
     kept = await keep("The lamp of the harbour burns oil", layer="semantic")
     down = await keep("The bell of the harbour rings twice", layer="semantic")
+    demoted_at = workspace.now
     await move(workspace, down.id, "", "down")
     await recall(workspace, Request(query="lamp harbour oil"))
     await workspace.accesses.count()
@@ -35,23 +37,26 @@ async def test_old_accesses_and_events_are_folded_into_counts(
     [step] = told.steps
     assert step.notes == [
         "2 accesses past 90 days, already in the counts",
-        "3 events past 90 days, folded into counts",
+        "1 events past 90 days that replaced nothing, folded into counts",
     ]
     assert to_record(await workspace.store.resolve(kept.id)) == before
     assert await workspace.store.database.table("accesses").count() == 0
     [folded] = await workspace.store.journal.about("")
-    assert json.loads(folded.reason or "")["counts"] == {"moved": 1, "remembered": 2}
+    assert json.loads(folded.reason or "")["counts"] == {"remembered": 1}
     [demotion] = await workspace.store.journal.about(down.id)
-    assert demotion.actor == "demote"
+    assert (demotion.actor, demotion.at) == ("demote", demoted_at)
     assert (await night("prune")).steps[0].notes == []
 
 
 async def test_logs_of_ninety_days_are_kept(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
-    await keep("The lamp of the harbour burns oil")
+    kept = await keep("The lamp of the harbour burns oil")
+    await pin(workspace, kept.id)
     clock.advance(days=90)
     await night("prune")
     events = workspace.store.database.table("events")
-    assert await events.count() == 1
+    await workspace.store.journal.settle()
+    assert await events.count() == 2
     clock.moment += timedelta(seconds=1)
     await night("prune")
-    assert await events.count() == 0
+    await workspace.store.journal.settle()
+    assert sorted((await events.rows(["action"])).column("action").to_pylist()) == ["folded", "pinned"]

@@ -204,7 +204,7 @@ async def test_11_a_dream_keeps_projects_apart(workspace: Workspace, keep: Keep,
             await keep(f"We know that Alice fixed item {number} of {project}", project=project, layer="semantic")
     clock.advance(hours=1)
     told = await night()
-    assert [one for one in told.changes if one["action"] in ("contradiction", "merged")] == []
+    assert [one for one in told.changes if one["action"] in ("duplicate", "merged")] == []
     notes = [memory for memory in await workspace.store.find() if memory.kind in ("digest", "peer_card")]
     assert {memory.project for memory in notes} == {"alpha", "beta"}
     assert not any("alpha" in note.content and "beta" in note.content for note in notes)

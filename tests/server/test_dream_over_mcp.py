@@ -86,7 +86,7 @@ def test_cron_can_dream_and_a_person_can_read_and_undo_it(tmp_path):
         told(home, "remember", text + mark, "--layer", "semantic", "--json")
     preview = told(home, "dream", "--dry-run")
     assert "nothing is changed" in preview
-    assert "dedupe, contradiction (1)" in preview
+    assert "dedupe, duplicate (1)" in preview
     dream = told(home, "dream", "--json")
     [line] = told(home, "dreams", "--json")
     assert (line["id"], line["status"]) == (dream["dream_id"], "done")

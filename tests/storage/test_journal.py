@@ -7,7 +7,8 @@ import pytest
 
 from reverie.storage.audit import audit
 from reverie.storage.chain import START, Link, link_after
-from reverie.storage.filters import equals, one_of
+from reverie.storage.filters import equals
+from reverie.storage.prune import fold_old_logs
 from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded
 from reverie.tools.workspace import Workspace
@@ -72,12 +73,13 @@ def test_a_link_covers_the_number_the_fields_and_the_link_before() -> None:
 
 async def test_an_untouched_journal_is_intact_before_and_after_settling(workspace: Workspace, make: Make) -> None:
     await _three_memories(workspace, make)
-    waiting = await audit(workspace.store.journal)
-    assert (waiting.events, waiting.faults, waiting.head.number) == (4, [], 4)
+    waiting = await audit(workspace.store)
+    assert (waiting.events, waiting.faults, waiting.head.number, waiting.memories) == (4, [], 4, 3)
+    assert waiting.unchecked == []
     await workspace.store.journal.settle()
-    assert await audit(workspace.store.journal) == waiting
+    assert await audit(workspace.store) == waiting
     await _three_memories(workspace, make)  # the chain goes on over the settling
-    assert (await audit(workspace.store.journal)).intact
+    assert (await audit(workspace.store)).intact
 
 
 @pytest.mark.parametrize(
@@ -88,17 +90,18 @@ async def test_a_changed_event_shows(workspace: Workspace, make: Make, column: s
     await _three_memories(workspace, make)
     await workspace.store.journal.settle()
     await workspace.store.database.table("events").update(equals("action", "pinned"), {column: value})
-    [fault] = (await audit(workspace.store.journal)).faults
+    [fault, *_] = (await audit(workspace.store)).faults
     assert "event 4" in fault
 
 
 async def test_blanked_texts_show_unless_there_was_a_purge(workspace: Workspace, make: Make) -> None:
     items = await _three_memories(workspace, make)
-    await workspace.store.journal.forget_texts(one_of("memory_id", [items[0].memory.id]))
-    assert "texts changed" in (await audit(workspace.store.journal)).faults[0]
+    await workspace.store.journal.settle()
+    await workspace.store.journal.blank([items[0].memory.id])
+    assert "texts changed" in (await audit(workspace.store)).faults[0]
     async with workspace.store.changing():
         await purge(workspace.store, [items[0].memory], actor="test", at=workspace.now)
-    found = await audit(workspace.store.journal)
+    found = await audit(workspace.store)
     assert (found.faults, found.purged) == ([], 3)
 
 
@@ -107,32 +110,39 @@ async def test_a_removed_event_shows_in_the_middle_and_at_the_end(workspace: Wor
     await workspace.store.journal.settle()
     table = workspace.store.database.table("events")
     await table.delete(equals("number", 4))
-    assert (await audit(workspace.store.journal)).faults == ["events 4 to 4 are missing at the end"]
+    assert "events 4 to 4 are missing at the end" in (await audit(workspace.store)).faults[0]
     await table.delete(equals("number", 2))
-    assert "events 2 to 2 are missing" in (await audit(workspace.store.journal)).faults[0]
+    assert "events 2 to 2 are missing" in (await audit(workspace.store)).faults[0]
 
 
 async def test_a_changed_line_in_the_file_shows(workspace: Workspace, make: Make, home: Path) -> None:
     await _three_memories(workspace, make)
     file = home / "domains" / "default" / "journal" / "waiting.jsonl"
     file.write_bytes(file.read_bytes().replace(b"by hand", b"by foot"))
-    assert not (await audit(workspace.store.journal)).intact
+    assert not (await audit(workspace.store)).intact
 
 
-async def test_old_events_are_folded_into_one_and_the_chain_holds(workspace: Workspace, make: Make) -> None:
+async def test_old_events_that_replaced_nothing_are_folded_and_the_chain_holds(
+    workspace: Workspace, make: Make
+) -> None:
     items = await _three_memories(workspace, make)
     later = workspace.now + timedelta(days=100)
     async with workspace.store.changing():
         await workspace.store.change([items[1].memory], {"pinned": True}, action="pinned", actor="t", at=later)
+    for _ in range(2):  # the second time there is nothing left to fold
+        async with workspace.store.changing():
+            await fold_old_logs(workspace.store, later - timedelta(days=90), later)
     journal = workspace.store.journal
-    folded = workspace.store.event("folded", items[0].memory, actor="test", at=later)
-    assert await journal.fold(later - timedelta(days=90), folded) == 4
-    assert await journal.fold(later - timedelta(days=90), folded) == 0
     left = await journal.rows()
-    assert [row["action"] for row in left] == ["pinned", "folded"]
-    assert json.loads(left[1]["reason"])["counts"] == {"pinned": 1, "remembered": 3}
-    found = await audit(journal)
-    assert (found.faults, found.folded) == ([], 4)
+    assert [(row["number"], row["action"]) for row in left] == [
+        (3, "remembered"),
+        (4, "pinned"),
+        (5, "pinned"),
+        (6, "folded"),
+    ]
+    assert json.loads(left[-1]["reason"])["counts"] == {"remembered": 2}
+    found = await audit(workspace.store)
+    assert (found.faults, found.folded) == ([], 2)
     await journal.settle()
     await workspace.store.database.table("events").delete(equals("number", 5))
-    assert not (await audit(journal)).intact
+    assert not (await audit(workspace.store)).intact

@@ -1,0 +1,240 @@
+"""A random life of a store: whatever moment is asked about, `as_of` tells it as it was, before and after folding."""
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reverie.identity import content_hash
+from reverie.memory import STATUSES, Memory
+from reverie.moments import iso
+from reverie.storage.audit import audit
+from reverie.storage.journal import FOLDED
+from reverie.storage.rows import Embedded
+from reverie.storage.scope import Scope
+from reverie.tools.consolidate import consolidate
+from reverie.tools.forget import Request as Forget
+from reverie.tools.forget import forget
+from reverie.tools.move import move
+from reverie.tools.pin import pin
+from reverie.tools.recall import Request, recall
+from reverie.tools.remember import Request as Remember
+from reverie.tools.remember import remember
+from reverie.tools.restore import restore
+from reverie.tools.revise import revise
+from reverie.tools.workspace import Workspace
+
+pytestmark = pytest.mark.anyio
+
+SHOWN = (
+    "content", "title", "kind", "layer", "tags", "project", "source", "trust", "confidence", "importance",
+    "confirmations", "core", "pinned", "tier", "forget_after", "status", "expired_at", "status_reason",
+    "superseded_by", "created_at", "happened_at", "anchors",
+)  # fmt: skip
+WORDS = ("lamp", "rope", "quay", "crane", "gull", "sail", "anchor", "buoy", "harbour", "keel", "mast", "tide")
+
+State = dict[str, dict[str, Any]]
+
+
+def _shown(memory: Memory) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in SHOWN}
+
+
+class Life:
+    """Does one thing after another to a store, and notes beside it how everything stood each time."""
+
+    def __init__(self, workspace: Workspace, clock: Any, seed: int) -> None:
+        self.workspace = workspace
+        self.clock = clock
+        self.dice = random.Random(seed)  # noqa: S311 - no secrets here
+        self.model: list[tuple[datetime, State]] = []
+        self.known: State = {}
+        self._told = 0
+        self._deeds: list[Callable[[], Awaitable[None]]] = [
+            self._tell, self._tell, self._tell, self._repeat, self._let_go, self._let_go, self._bring_back,
+            self._move, self._move, self._pin, self._revise, self._set, self._set, self._import, self._undo,
+        ]  # fmt: skip
+
+    async def go_on(self) -> None:
+        """Do one thing and let some hours pass; the moment noted lies between this and the next."""
+        await self.dice.choice(self._deeds)()
+        await self._note()
+
+    async def _note(self) -> None:
+        self.known = {memory.id: _shown(memory) for memory in await self.workspace.store.find()}
+        self.clock.advance(minutes=self.dice.randint(1, 600))
+        self.model.append((self.clock(), self.known))
+        self.clock.advance(minutes=self.dice.randint(1, 600))
+
+    async def purge_one(self) -> None:
+        """Purge a memory: then it was never there."""
+        one = self._any()
+        await pin(self.workspace, one.id, pinned=False)
+        done = await forget(self.workspace, Forget(ids=[one.id], purge=True))
+        assert one.id in done.forgotten
+        self.model = [(at, {i: s for i, s in state.items() if i not in done.forgotten}) for at, state in self.model]
+        await self._note()
+
+    def _any(self, **wanted: Any) -> Any:
+        fitting = [
+            i for i, s in sorted(self.known.items()) if all(s[name] in values for name, values in wanted.items())
+        ]
+        if not fitting:
+            return None
+        chosen = self.dice.choice(fitting)
+        return type("Chosen", (), {"id": chosen, **self.known[chosen]})
+
+    async def _tell(self) -> None:
+        self._told += 1
+        text = f"{' '.join(self.dice.sample(WORDS, 4))} number{self._told}x{self.dice.randint(0, 10**6)}"
+        layer = self.dice.choice(("episodic", "semantic", "procedural"))
+        await remember(self.workspace, Remember(content=text, layer=layer, importance=self.dice.random()))
+
+    async def _repeat(self) -> None:
+        one = self._any(status=("active",))
+        if one is not None:
+            await remember(
+                self.workspace,
+                Remember(
+                    content=one.content, tags=[self.dice.choice(WORDS)], source=self.dice.choice(("ai", "human"))
+                ),
+            )
+
+    async def _let_go(self) -> None:
+        one = self._any(status=("active",), pinned=(False,))
+        if one is not None:
+            await forget(self.workspace, Forget(ids=[one.id], reason=self.dice.choice(WORDS)))
+
+    async def _bring_back(self) -> None:
+        one = self._any(status=("expired",))
+        if one is not None:
+            await restore(self.workspace, ids=[one.id])
+
+    async def _move(self) -> None:
+        one = self._any(layer=("semantic",))
+        if one is not None:
+            await move(self.workspace, one.id, "", self.dice.choice(("up", "down")))
+
+    async def _pin(self) -> None:
+        one = self._any()
+        if one is not None:
+            await pin(self.workspace, one.id, pinned=self.dice.random() < 0.5)
+
+    async def _revise(self) -> None:
+        one = self._any(status=("active",))
+        if one is not None:
+            self._told += 1
+            await revise(self.workspace, one.id, f"{one.content} again{self._told}", "better")
+
+    async def _set(self) -> None:
+        """Change a field as drift, sweeps and the renaming of projects do."""
+        one = self._any()
+        if one is None:
+            return
+        values = self.dice.choice(
+            (
+                {"importance": self.dice.random()},
+                {"project": self.dice.choice(("global", "north", "south"))},
+                {"tags": (self.dice.choice(WORDS),)},
+                {"tier": self.dice.choice((None, "goldfish", "elephant"))},
+                {"forget_after": self.clock() + timedelta(days=self.dice.randint(1, 900))},
+                {"status": "challenged", "status_reason": self.dice.choice(WORDS)},
+                {"core": self.dice.random() < 0.5, "confidence": self.dice.random()},
+            )
+        )
+        store = self.workspace.store
+        async with store.changing():
+            memory = await store.resolve(one.id)
+            await store.change([memory], values, action="set", actor="test", at=self.clock(), batch=self._batch())
+
+    def _batch(self) -> str | None:
+        return f"batch{self._told}" if self.dice.random() < 0.3 else None
+
+    async def _import(self) -> None:
+        one = self._any(status=("active",))
+        if one is None:
+            return
+        store = self.workspace.store
+        async with store.changing():
+            memory = await store.resolve(one.id)
+            self._told += 1
+            text = f"{' '.join(self.dice.sample(WORDS, 4))} import{self._told}"
+            [embedding] = await self.workspace.embed([text])
+            layer = self.dice.choice((memory.layer, "episodic", "semantic"))
+            told = replace(
+                memory, content=text, content_hash=content_hash(text), layer=layer, updated_at=self.clock(),
+                kind=self.dice.choice(("fact", "decision")),
+            )  # fmt: skip
+            await store.replace([Embedded(told, embedding.vector)], actor="import", at=self.clock())
+
+    async def _undo(self) -> None:
+        one = self._any(status=("active",))
+        if one is not None:
+            events = [e for e in await self.workspace.store.journal.about(one.id) if e.action in ("set", "pinned")]
+            if events:
+                await restore(self.workspace, event_id=self.dice.choice(events).id)
+
+
+async def _as_of(workspace: Workspace, moment: datetime) -> State:
+    """Return everything that was known at a moment, by the same scope that recall uses."""
+    scope = await workspace.store.looking_back(Scope(projects=None, statuses=STATUSES, as_of=moment))
+    found = await workspace.store.find(scope.condition(), scope.tables)
+    return {memory.id: _shown(scope.as_asked(memory)) for memory in found}
+
+
+async def _asserted(life: Life, looks: int) -> None:
+    for moment, state in life.dice.sample(life.model, min(looks, len(life.model))):
+        assert await _as_of(life.workspace, moment) == state, moment
+    moment, state = life.dice.choice(life.model)
+    wanted = {i for i, s in state.items() if s["status"] in ("active", "challenged") and "lamp" in s["content"]}
+    asked = Request(query="lamp", as_of=iso(moment), all_projects=True, limit=100, max_tokens=20_000)
+    answer, _ = await recall(life.workspace, asked)
+    shown = {row.id: (row.content, row.layer, row.status, row.pinned) for row in answer.results}
+    fields = ("content", "layer", "status", "pinned")
+    assert all(shown[i] == tuple(state[i][name] for name in fields) for i in shown)
+    assert wanted & shown.keys() or not wanted
+
+
+@pytest.mark.parametrize(
+    ("changes", "looks"),
+    [pytest.param(200, 25, id="200"), pytest.param(2_000, 400, id="2000", marks=pytest.mark.slow)],
+)
+async def test_as_of_is_right_for_the_whole_life_of_a_store(
+    changes: int, looks: int, workspace: Workspace, clock: Any
+) -> None:
+    life = Life(workspace, clock, seed=20261117)
+    for number in range(changes):
+        await life.go_on()
+        if number % (changes // 3) == changes // 4:
+            await consolidate(workspace, steps=["prune"])
+        if number == changes // 2:
+            await life.purge_one()
+    await _asserted(life, looks)
+    clock.advance(days=200)
+    before = len(await workspace.store.journal.rows())
+    await consolidate(workspace, steps=["prune"])
+    assert len(await workspace.store.journal.rows()) < before
+    assert await workspace.store.journal.with_action(FOLDED)
+    await _asserted(life, looks)
+    found = await audit(workspace.store)
+    assert (found.faults, found.unchecked) == ([], [])
+    assert found.folded > changes / 20
+
+
+async def test_a_store_that_an_older_version_cut_says_from_when_on_it_can_answer(
+    workspace: Workspace, clock: Any
+) -> None:
+    kept = await remember(workspace, Remember(content="the lamp burns oil"))
+    clock.advance(days=200)
+    memory = await workspace.store.resolve(kept.id)
+    event = workspace.store.event(
+        FOLDED, memory, actor="dream", at=workspace.now, reason='{"through": 0, "hash": ""}'
+    )
+    await workspace.store.journal.write([event])
+    early, _ = await recall(workspace, Request(query="lamp", as_of=iso(workspace.now - timedelta(days=100))))
+    assert early.scope["as_of_known_from"] == iso(workspace.now - timedelta(days=90))
+    late, _ = await recall(workspace, Request(query="lamp", as_of=iso(workspace.now - timedelta(days=80))))
+    assert "as_of_known_from" not in late.scope
