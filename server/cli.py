@@ -64,6 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
     curves.add_argument(
         "id", metavar="ID", nargs="?", default="", help="the memory to mark; without it, a typical one"
     )
+    _add_all_projects(curves)
     curves.add_argument("--days", type=float, default=180.0, help="how far to draw")
     curves.add_argument("--png", metavar="FILE", help="write a picture instead; needs reverie-mcp[plots]")
     forecast = _command(commands, "forecast", "say what would be let go, moved and kept; change nothing")
@@ -78,9 +79,11 @@ def build_parser() -> argparse.ArgumentParser:
     purge = _command(commands, "purge", "remove memories for good: text, index, history, old versions")
     purge.add_argument("ids", metavar="ID", nargs="+", help="which; the start of an id is enough if it fits only one")
     purge.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    _add_all_projects(purge)
     quarantine = _command(commands, "quarantine", "list what is held back for review, and decide about it")
     _add_list(quarantine, "--release", "ids that may be recalled after all")
     _add_list(quarantine, "--forget", "ids to let go")
+    _add_all_projects(quarantine)
     audit = _command(commands, "audit", "prove that the journal was not tampered with, and show what it says last")
     audit.add_argument("--last", type=int, default=20, metavar="EVENTS", help="how many to show")
     audit.add_argument("--about", default="", metavar="ID", help="only what happened to this memory")

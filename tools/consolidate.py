@@ -74,12 +74,19 @@ async def consolidate(
             model.close()
     if not dry_run:
         workspace.upkeep.note_write()
+        note_own(workspace, told.dream_id, unless_since)
     return _answered(told, model, (time.perf_counter() - began) * 1000)
 
 
 def evidence_for(workspace: Workspace) -> Evidence:
     """Return what looks at the code of this session's project: the one place where the two are connected."""
     return ProjectEvidence(workspace.evidence, workspace.here.project)
+
+
+def note_own(workspace: Workspace, dream_id: str, unless_since: datetime | None) -> None:
+    """Let a session undo the dream that it was asked for, whole; one that it ran by itself is the store's."""
+    if unless_since is None:
+        workspace.served.note_ids([dream_id])
 
 
 def check_arguments(steps: Sequence[str], project: str, budget_cents: float) -> None:

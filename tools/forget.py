@@ -11,8 +11,8 @@ from reverie.moments import parse_span
 from reverie.storage.filters import equals, has_any, one_of
 from reverie.storage.purge import purge
 from reverie.storage.scope import RECALLED
-from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
-from reverie.tools.resolving import resolved
+from reverie.tools.arguments import checked_choices, checked_label, checked_number
+from reverie.tools.resolving import resolved_each
 from reverie.tools.results import Forgotten, Skipped
 from reverie.tools.traces import traces_of
 from reverie.tools.workspace import Workspace
@@ -49,6 +49,7 @@ async def forget(workspace: Workspace, request: Request) -> Forgotten:
     await workspace.accesses.count_if_possible()  # strength comes from recalls
     async with workspace.store.changing():  # so that a filter is judged on what is there when it is applied
         chosen = await _by_filters(workspace, request, now)
+        workspace.served.note_ids(memory.id for memory in chosen)
         return await _write(workspace, request, chosen, reason, now)
 
 
@@ -82,7 +83,7 @@ async def _write(
 async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:
     if request.min_strength is not None or request.older_than or request.layer or request.tag or request.project:
         raise InvalidInput("ids", "cannot be combined with filters", "Give either ids or filters.")
-    return [await resolved(workspace, memory_id) for memory_id in checked_ids(request.ids)]
+    return await resolved_each(workspace, request.ids)
 
 
 async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> list[Memory]:

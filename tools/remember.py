@@ -64,6 +64,7 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
     """
     request, screening = screened(request)
     result = await _remember(workspace, request, screening)
+    workspace.served.note_ids([result.id, *(conflict.id for conflict in result.conflicts)])
     return replace(
         result,
         redactions=list(screening.redactions),

@@ -15,7 +15,7 @@ from reverie.embeddings.choose import embedder_from
 from reverie.embeddings.embedder import Embedder, Embedding
 from reverie.errors import EmbedderError, SettingError
 from reverie.identity import IdMaker
-from reverie.memory import GLOBAL_PROJECT
+from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import HOME, Settings
 from reverie.storage.accesses import AccessRecorder
 from reverie.storage.database import Stamp
@@ -40,6 +40,7 @@ class Workspace:
     folder: Path
     embedder_fault: str | None = None  # why the embedder could not be warmed
     served: Served = field(default_factory=Served)  # what this session was shown
+    all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
 
     @classmethod
     async def open(
@@ -107,3 +108,11 @@ class Workspace:
     def visible_from(self, project: str) -> tuple[str, ...]:
         """Return the projects whose memories are seen from one: itself and what belongs to none."""
         return tuple(dict.fromkeys((project, GLOBAL_PROJECT)))
+
+    def sees_project(self, project: str) -> bool:
+        """Whether the memories of a project are in this session's scope."""
+        return self.all_projects or project in self.visible_from(self.here.project)
+
+    def sees(self, memory: Memory) -> bool:
+        """Whether an id may name this memory: it is in scope, or this session was shown it."""
+        return self.sees_project(memory.project) or self.served.has_shown(memory.id)
