@@ -34,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(command, given)
     except ReverieError as error:
-        sys.stderr.write(f"reverie: {error}\n")
+        from reverie.server.terminal import note
+
+        note(f"reverie: {error}")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("\n")
@@ -76,6 +78,8 @@ def build_parser() -> argparse.ArgumentParser:
     export.add_argument("--project", default="", help="only the memories of this project")
     imports = _command(commands, "import", "read memories from a JSON Lines file; known ids are updated")
     imports.add_argument("file", metavar="FILE", help="where from; - for stdin")
+    imports.add_argument("--trust", action="store_true", help="take every line at its word: you vouch for the file")
+    imports.add_argument("--revive", action="store_true", help="bring back what was forgotten here since")
     purge = _command(commands, "purge", "remove memories for good: text, index, history, old versions")
     purge.add_argument("ids", metavar="ID", nargs="+", help="which; the start of an id is enough if it fits only one")
     purge.add_argument("--dry-run", action="store_true", help="only say what would be removed")

@@ -18,9 +18,9 @@ from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.tombstones import purged_among
-from reverie.tools.arguments import checked_label, checked_number
+from reverie.tools.arguments import checked_number
 from reverie.tools.results import Indexed
-from reverie.tools.screening import cleaned, held_if_suspect
+from reverie.tools.screening import cleaned, cleaned_label, held_if_suspect, screened_evidence
 from reverie.tools.workspace import Workspace
 
 MOST_FILES = 20_000
@@ -66,7 +66,7 @@ async def index_codebase(
     """
     most = int(checked_number("max_files", max_files, 1, 1_000_000))
     here, under = await asyncio.to_thread(_place, workspace, path)
-    owner = checked_label("project", project) or here.project
+    owner = cleaned_label("project", project) or here.project
     root = here.root
     assert root is not None  # noqa: S101 - _place has seen to it
     known = await _known(workspace, owner, root)
@@ -147,6 +147,9 @@ async def _read_all(work: _Work, progress: Progress) -> None:
 
 def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) -> None:
     for path in paths:
+        if cleaned(path)[1]:  # its name would be kept with it
+            work.scan.skipped["secret in the name"] = work.scan.skipped.get("secret in the name", 0) + 1
+            continue
         seen = _screened(read_file(work.scan, path, digests))
         if seen is None:
             continue
@@ -170,7 +173,8 @@ def _screened(seen: Seen | str | None) -> Seen | str | None:
         return seen
     text, _ = cleaned(seen.text)
     essence, _ = cleaned(seen.essence)
-    return replace(seen, text=text, essence=essence)
+    symbols = tuple(symbol for symbol in seen.symbols if not cleaned(symbol)[1])
+    return replace(seen, text=text, essence=essence, symbols=symbols)
 
 
 def _changed_folders(work: _Work, under: str) -> list[Seen]:
@@ -272,7 +276,7 @@ def _memory(
     )
     if known is not None:
         written = replace(written, **{name: getattr(known, name) for name in _KEPT})
-    return held_if_suspect(written, known)  # a README can speak to assistants too
+    return held_if_suspect(screened_evidence(written), known)  # a README can speak to assistants too
 
 
 def _id(here: ProjectIdentity, ref: str) -> str:

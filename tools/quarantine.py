@@ -13,6 +13,7 @@ from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_label
 from reverie.tools.resolving import resolved_each
 from reverie.tools.results import Skipped
+from reverie.tools.screening import screened_evidence
 from reverie.tools.workspace import Workspace
 
 RELEASED = "released"
@@ -53,6 +54,7 @@ async def hold(workspace: Workspace, draft: Memory, reason: str, now: datetime) 
     held = await workspace.store.find(same)
     if held:
         return held[0]
+    draft = screened_evidence(draft)
     memory = replace(draft, status="quarantined", status_reason=reason, pinned=False)
     [embedding] = await workspace.embed([memory.content])
     item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
@@ -109,7 +111,11 @@ async def decide(
     return Decided(
         [memory.id for memory in released],
         [memory.id for memory in forgotten],
-        [Skipped(memory.id, f"is {memory.status}") for memory in (*freed, *dropped) if memory.status != "quarantined"],
+        [
+            Skipped(memory.id, f"is {memory.status}")
+            for memory in (*freed, *dropped)
+            if memory.status != "quarantined"
+        ],
     )
 
 

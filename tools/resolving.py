@@ -111,7 +111,7 @@ async def resolved_batch(workspace: Workspace, given: str) -> str:
         raise InvalidInput(
             "dream_id",
             f"{batch.id} changed memories of other projects too",
-            f"`reverie dreams {batch.id} --undo --all-projects` undoes it whole; restore(ids) brings single ones back.",
+            f"`reverie dreams {batch.id} --undo --all-projects` undoes all of it; restore(ids) single ones.",
         )
     return batch.id
 

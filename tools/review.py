@@ -7,8 +7,10 @@ from reverie.dream.answering import Decision, apply_decision, checked_decision
 from reverie.errors import InvalidInput
 from reverie.memory import Memory
 from reverie.moments import iso
+from reverie.record import checked_text
 from reverie.storage.questions import Asked, Questions
 from reverie.tools.arguments import LONGEST_CONTENT, checked_number
+from reverie.tools.purged import refuse_purged
 from reverie.tools.resolving import resolved_question
 from reverie.tools.results import Reviewed
 from reverie.tools.workspace import Workspace
@@ -63,7 +65,10 @@ async def _checked(workspace: Workspace, decision: Mapping[str, Any]) -> Decisio
     question_id, verdict, text = (decision.get(part, "") for part in ("question_id", "verdict", "text"))
     if not all(isinstance(part, str) for part in (question_id, verdict, text)) or len(text) > LONGEST_CONTENT:
         raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
-    return checked_decision(await resolved_question(workspace, question_id), verdict, text)
+    checked = checked_decision(await resolved_question(workspace, question_id), verdict, text)
+    if checked.text:
+        refuse_purged(workspace, checked_text("text", checked.text))
+    return checked
 
 
 def _shown(asked: Asked, memories: Iterable[Memory]) -> dict[str, Any]:
