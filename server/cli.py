@@ -10,7 +10,6 @@ from reverie.memory import KINDS, LAYERS, SOURCES, TIERS
 from reverie.settings import load_settings
 from reverie.version import __version__
 
-_INTERRUPTED = 130
 _READER_GONE = 141
 
 
@@ -39,8 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(f"reverie: {error}")
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write("\n")
-        return _INTERRUPTED
+        from reverie.server.terminal import INTERRUPTED, note
+
+        note("")
+        return INTERRUPTED
     except BrokenPipeError:
         from reverie.server.terminal import give_up_on_stdout
 

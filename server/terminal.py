@@ -14,6 +14,9 @@ from typing import Any
 
 from reverie.guard.hidden import escaped_json, spelled_out
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended, as shells have it."""
+
 _BAR = 24
 _INDENT = "   "
 
