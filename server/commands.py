@@ -21,6 +21,8 @@ from reverie.settings import Settings, load_settings
 if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
 
+_TICK_SECONDS = 0.2
+
 Command = Callable[[Settings, Namespace], Coroutine[Any, Any, int]]
 
 
@@ -49,7 +51,7 @@ def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
     """
     with asyncio.Runner() as runner:
         try:
-            return runner.run(work)
+            return runner.run(_awake(work))
         except KeyboardInterrupt:
             dreaming = sys.modules.get("reverie.tools.consolidate")
             if dreaming is not None:
@@ -57,6 +59,20 @@ def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
             note("")
             give_up_on_stdout()
             os._exit(INTERRUPTED)
+
+
+async def _awake(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command on a loop that wakes up often: a signal that comes just before it sleeps would wait for it."""
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+
+    ticking = asyncio.create_task(tick())
+    try:
+        return await work
+    finally:
+        ticking.cancel()
 
 
 @asynccontextmanager
