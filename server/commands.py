@@ -64,11 +64,13 @@ def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
 async def _awake(work: Coroutine[Any, Any, int]) -> int:
     """Run a command on a loop that wakes up often: a signal that comes just before it sleeps would wait for it."""
 
-    async def tick() -> None:
-        while True:
-            await asyncio.sleep(_TICK_SECONDS)
+    loop = asyncio.get_running_loop()
 
-    ticking = asyncio.create_task(tick())
+    def tick() -> None:
+        nonlocal ticking
+        ticking = loop.call_later(_TICK_SECONDS, tick)
+
+    ticking = loop.call_soon(tick)
     try:
         return await work
     finally:

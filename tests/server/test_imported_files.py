@@ -1,4 +1,4 @@
-"""What a file may claim, through the real command: ours comes back exactly, a stranger's is believed no further than 0.5."""
+"""What a file may claim, through the real command: ours comes back exactly, a stranger's is capped at trust 0.5."""
 
 import json
 import subprocess
@@ -171,7 +171,9 @@ def test_no_command_lets_a_stored_text_command_the_terminal(run: Run, command: l
 
 
 def test_quarantine_refuses_a_decision_that_contradicts_itself_whole(run: Run) -> None:
-    imported(run, {"id": "0stranger0orders", "content": ORDER}, {"id": "0stranger1orders", "content": f"{ORDER} Now."})
+    imported(
+        run, {"id": "0stranger0orders", "content": ORDER}, {"id": "0stranger1orders", "content": f"{ORDER} Now."}
+    )
     for second in ("0stranger0orders", "0stranger0", "unknown-memory"):
         result = run("quarantine", "--release", "0stranger0orders", "--forget", second)
         assert result.returncode == 1
