@@ -16,6 +16,7 @@ from reverie.lifecycle.reprieve import reprieved
 from reverie.memory import Memory
 from reverie.storage.accesses import record
 from reverie.storage.journal import Event
+from reverie.storage.rows import Embedded
 from reverie.tools.quarantine import is_held
 from reverie.tools.resolving import resolved_batch, resolved_each, resolved_event
 from reverie.tools.results import Restored, Skipped
@@ -116,6 +117,7 @@ async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: da
         await workspace.store.change([memory], values, action="undone", actor="restore", at=now, reason=event.id)
         return True
     before = dict(event.before)
+    before.pop("updated_at", None)  # taking it back is a change of its own
     layer = before.pop("layer", None)
     if layer is not None and layer != memory.layer:
         memory = await workspace.store.move(memory, layer, actor="restore", at=now, reason=event.id)
@@ -124,7 +126,13 @@ async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: da
         if comes_back:
             found = replace(memory, **before)
             before |= _raised(found, _reprieved(workspace, found, now))
-        await workspace.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
+        if before.get("content", memory.content) == memory.content:
+            await workspace.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
+        else:  # another text has other vectors
+            was = replace(memory, **before | {"embedder": workspace.embedder.stamp, "updated_at": now})
+            [made] = await workspace.embed([was.content])
+            item = Embedded(was, made.vector, made.passages, made.pieces)
+            await workspace.store.replace([item], actor="restore", at=now)
         if comes_back:
             await _count_as_recalled(workspace, [memory], now)
     return bool(before) or layer is not None
