@@ -61,7 +61,10 @@ class MemoryNotFound(ReverieError):
     """No memory has the given id."""
 
     def __init__(self, memory_id: str) -> None:
-        super().__init__(f"No memory has the id {memory_id!r}. Use recall to find the right one.")
+        super().__init__(
+            f"No memory has the id {memory_id!r}. Use recall to find the right one; with all_projects it looks in "
+            "other projects too."
+        )
         self.memory_id = memory_id
 
 

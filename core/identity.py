@@ -39,6 +39,12 @@ def content_hash(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
+def derived_id(payload: bytes) -> str:
+    """Return the id that a payload always gets: 16 characters of its SHA-256."""
+    length = _TIME_DIGITS + _RANDOM_DIGITS
+    return _written(int.from_bytes(hashlib.sha256(payload).digest()[: length * 5 // 8]), length)
+
+
 def _written(number: int, length: int) -> str:
     digits = []
     for _ in range(length):

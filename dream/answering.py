@@ -53,8 +53,12 @@ def checked_decision(question: Asked, verdict: str, text: str) -> Decision:
         raise InvalidInput(
             "verdict", f"{verdict!r} is no verdict on {question.id}", f"It takes: {', '.join(allowed)}."
         )
-    if verdict in _NEED_A_TEXT and not may_be_written(text):
+    if verdict in _NEED_A_TEXT and not text.strip():
         raise InvalidInput("text", f"{verdict} needs a text", "Give the text that is to be remembered.")
+    if verdict in _NEED_A_TEXT and not may_be_written(text):
+        raise InvalidInput(
+            "text", "it holds a secret, a private part or orders to an assistant", "Leave that out and answer again."
+        )
     return Decision(question, verdict, text.strip())
 
 

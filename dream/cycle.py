@@ -175,7 +175,8 @@ async def _dreamt(
     if dry_run:
         return _told("", thinking.plan, (), dreamer.judge, dry_run=True)
     await tell(stages - 1, stages, "writing")
-    told = await _uninterrupted(_write(dreamer, snapshot, thinking.plan, "prune" in steps))
+    embedded = await _embedded_news(dreamer, thinking.plan)
+    told = await _uninterrupted(_write(dreamer, snapshot, thinking.plan, embedded, "prune" in steps))
     await tell(stages, stages, "done")
     return told
 
@@ -231,13 +232,19 @@ async def recover(store: MemoryStore, now: datetime) -> list[str]:
     return [night.id for night in unfinished]
 
 
-async def _write(dreamer: Dreamer, snapshot: Snapshot, plan: Plan, prunes: bool) -> Told:
+async def _embedded_news(dreamer: Dreamer, plan: Plan) -> dict[str, Embedded]:
+    """Embed what the night will write; nothing is written yet, so this can still be interrupted."""
+    written = {new.memory.id: new.memory for deed in plan.deeds for new in deed.news}
+    final = [plan.morning.by_id.get(memory_id, memory) for memory_id, memory in written.items()]
+    return dict(zip(written, await asyncio.to_thread(_embedded, final, dreamer.embedder), strict=True))
+
+
+async def _write(
+    dreamer: Dreamer, snapshot: Snapshot, plan: Plan, vectors: Mapping[str, Embedded], prunes: bool
+) -> Told:
     store, now = dreamer.store, snapshot.now
     dream_id = store.new_id()
     nights = Nights(store.database.table("dreams"))
-    written = {new.memory.id: new.memory for deed in plan.deeds for new in deed.news}
-    final = [plan.morning.by_id.get(memory_id, memory) for memory_id, memory in written.items()]
-    vectors = dict(zip(written, await asyncio.to_thread(_embedded, final, dreamer.embedder), strict=True))
     async with store.changing():
         batch = applying.batched(plan.deeds, snapshot, await read_marks(store), store, dream_id)
         told = _told(dream_id, plan, batch.too_late, dreamer.judge, dry_run=False)

@@ -21,4 +21,4 @@ def shown(text: str) -> str:
 
 def may_be_written(text: str) -> bool:
     """Say whether a text that a model or an assistant proposed may be stored: no secrets, no orders to anybody."""
-    return bool(text.strip()) and not redact(text).found and not orders_in(text)
+    return bool(text.strip()) and not (without_private(text).dropped or redact(text).found or orders_in(text))

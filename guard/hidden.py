@@ -32,6 +32,9 @@ def _may_be_unseen() -> re.Pattern[str]:
     return re.compile(f"[{_BIDI}{_ZERO_WIDTH}{_TAGS}{_CONTROLS}{_JOINERS}\ufe00-\ufe0f\u2028\u2029]")
 
 
+_OBEYED_OR_UNSEEN = re.compile(f"[{_BIDI}{_ZERO_WIDTH}{_TAGS}{_CONTROLS}\u2028\u2029]")
+"""What a terminal obeys, or shows as nothing, line feeds and tabs excepted."""
+
 _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029\x85\x0b\x0c]")
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]{0,4000}(?:\x07|\x1b\\|\x9c)?"
@@ -45,6 +48,26 @@ def visible(text: str) -> str:
         return text
     text = _ESCAPE_SEQUENCE.sub("", text)
     return _unseen().sub("", _LINE_ENDS.sub("\n", text))
+
+
+def spelled_out(text: str) -> str:
+    """Return a text for a terminal: control, bidi, zero-width and tag characters are written as escapes."""
+    return _OBEYED_OR_UNSEEN.sub(_as_escape, text)
+
+
+def escaped_json(text: str) -> str:
+    """Return JSON that parses to the same value, with those characters written as \\uXXXX."""
+    return text if text.isascii() and "\x7f" not in text else _OBEYED_OR_UNSEEN.sub(_as_json_escape, text)
+
+
+def _as_escape(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+
+
+def _as_json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be")  # JSON writes characters beyond U+FFFF as two
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def hidden_in(text: str) -> tuple[str, ...]:

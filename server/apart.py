@@ -19,7 +19,7 @@ from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, S
 from reverie.lifecycle.lasting import LIVING
 from reverie.moments import iso
 from reverie.storage.filters import one_of
-from reverie.tools.consolidate import BUDGET_CENTS, check_arguments, consolidate
+from reverie.tools.consolidate import BUDGET_CENTS, check_arguments, consolidate, note_own
 from reverie.tools.results import Consolidated, Skipped, StepDone
 from reverie.tools.workspace import Workspace
 
@@ -67,6 +67,7 @@ async def consolidate_apart(
         _let_go(process)
     if not dry_run:
         workspace.upkeep.note_write()
+        note_own(workspace, told.dream_id, unless_since)
     return told
 
 

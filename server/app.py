@@ -4,6 +4,7 @@ Nothing here imports LanceDB, numpy or a model: the handshake must not wait for 
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,8 +14,11 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
     CallToolResult,
     ClientCapabilities,
+    GetPromptResult,
     InputRequiredResult,
     ListRootsRequest,
     ListRootsResult,
@@ -86,6 +90,21 @@ class ReverieServer(MCPServer[Any]):
             if isinstance(error.__cause__, ValidationError):
                 raise ToolError(_said(name, error.__cause__)) from error
             raise
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt; one that there is not, or that cannot be written, is the protocol's error and no crash."""
+        prompts = {prompt.name: prompt for prompt in self._prompt_manager.list_prompts()}
+        if name not in prompts:
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name}. There are: {', '.join(prompts)}.")
+        unknown = sorted((arguments or {}).keys() - {taken.name for taken in prompts[name].arguments or []})
+        if unknown:
+            raise MCPError(code=INVALID_PARAMS, message=f"{name} has no argument {unknown[0]!r}.")
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:  # so the library tells every failure of a prompt
+            raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
 
 
 async def _client_folders(context: Context[Any, Any]) -> list[str]:
@@ -159,16 +178,30 @@ async def _called(parts: Parts, call: Call) -> CallToolResult:
         raise ToolError(str(error)) from error
 
 
-def _reported(context: Context[Any, Any]) -> Callable[[int, int], None]:
-    """Return a callback that tells the client how far a long call has come, without waiting for it."""
-    told: set[asyncio.Task[None]] = set()
+class _Progress:
+    """Tells the client how far a call has come, in numbers that rise from first to last, as the protocol asks."""
 
-    def report(done: int, total: int) -> None:
-        task = asyncio.ensure_future(context.report_progress(done, total))
-        told.add(task)
-        task.add_done_callback(told.discard)
+    def __init__(self, context: Context[Any, Any]) -> None:
+        self._context = context
+        self._last = -1.0
+        self._under_way: list[asyncio.Task[None]] = []
 
-    return report
+    async def tell(self, done: float, total: float, message: str | None = None) -> None:
+        """Tell a number, and what is done now; one that does not rise is told only for its message, as a fraction."""
+        if done <= self._last:
+            if message is None:
+                return
+            done = self._last + (math.floor(self._last) + 1 - self._last) / 2
+        self._last = done
+        await self._context.report_progress(done, total, message)
+
+    def note(self, done: int, total: int) -> None:
+        """Tell a number without waiting for it."""
+        self._under_way.append(asyncio.ensure_future(self.tell(done, total)))
+
+    async def told(self) -> None:
+        """Wait until everything is told: after its answer a call says nothing more."""
+        await asyncio.gather(*self._under_way)
 
 
 def _hints(*, reads: bool = False, destroys: bool = False, repeatable: bool = False) -> ToolAnnotations:
@@ -356,14 +389,16 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
         max_files: Annotated[int, Field(ge=1)] = 20_000,
     ) -> Annotated[CallToolResult, results.Indexed]:
         """When a project is new to memory or its code changed much: read its tree and signatures."""
-        progress = _reported(context)
+        progress = _Progress(context)
 
         async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(
-                await calls.index_codebase(
-                    workspace, path=path, project=project, max_files=max_files, progress=progress
+            try:
+                found = await calls.index_codebase(
+                    workspace, path=path, project=project, max_files=max_files, progress=progress.note
                 )
-            )
+            finally:
+                await progress.told()
+            return answer(found)
 
         return await _called(parts, call)
 
@@ -412,8 +447,7 @@ def _add_dream_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Consolidated]:
         """When work pauses: merge, forget, check and tidy memories. restore(dream_id) undoes it."""
 
-        async def tell(done: int, total: int, message: str) -> None:
-            await context.report_progress(done, total, message)
+        tell = _Progress(context).tell
 
         async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
             told = await calls.consolidate(

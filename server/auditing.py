@@ -1,10 +1,14 @@
 """`reverie audit`: whether the journal is as it was written, and what it says."""
 
+import json
 from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
 from reverie.guard.fence import harmless_line
+from reverie.identity import SHORTEST_PREFIX
+from reverie.memory import Memory
 from reverie.server.terminal import counted, say, say_json
 from reverie.storage.audit import Audit, accept, audit
 
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
 
 _LONGEST_REASON = 60
+_IDS_AT_ONCE = 500
 
 
 async def run_audit(workspace: "Workspace", given: Namespace) -> int:
@@ -23,8 +28,10 @@ async def run_audit(workspace: "Workspace", given: Namespace) -> int:
         return await _accept(workspace, given)
     found = await audit(workspace.store)
     rows = await journal.rows()
-    about = [row for row in rows if not given.about or row["memory_id"].startswith(given.about)]
-    last = about if given.all_projects else await _of_this_project(workspace, about, given.about)
+    workspace.all_projects = given.all_projects
+    last = await _in_scope(workspace, rows)
+    if given.about:
+        last = _about(last, given.about)
     last = last[-given.last :]
     if given.json:
         say_json({**asdict(found), "intact": found.intact, "last": last})
@@ -48,12 +55,34 @@ async def _accept(workspace: "Workspace", given: Namespace) -> int:
     return 0
 
 
-async def _of_this_project(workspace: "Workspace", rows: "list[Row]", named: str) -> "list[Row]":
-    """Leave out what happened to memories of other projects, unless one is named whole."""
-    memories = await workspace.store.get(list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"])))
-    seen = workspace.visible_from(workspace.here.project)
-    hidden = {memory.id for memory in memories.values() if memory.project not in seen and memory.id != named}
+async def _in_scope(workspace: "Workspace", rows: "list[Row]") -> "list[Row]":
+    """Leave out what happened to memories of other projects, also to those that are no longer there."""
+    if workspace.all_projects:
+        return rows
+    ids = list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"]))
+    memories: dict[str, Memory] = {}
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        memories |= await workspace.store.get(ids[start : start + _IDS_AT_ONCE])
+    projects = {memory.id: memory.project for memory in memories.values()}
+    for row in rows:  # of what is gone its own events tell whose it was
+        told = json.loads(row["after"]).get("project") or json.loads(row["before"]).get("project")
+        if told and row["memory_id"] not in memories:
+            projects[row["memory_id"]] = told
+    hidden = {one for one, project in projects.items() if not workspace.sees_project(project)}
     return [row for row in rows if row["memory_id"] not in hidden]
+
+
+def _about(rows: "list[Row]", given: str) -> "list[Row]":
+    """Return the events of the one memory that an id names, which may be gone by now."""
+    ids = {row["memory_id"] for row in rows if row["memory_id"]}
+    found = [given] if given in ids else sorted(one for one in ids if one.startswith(given))
+    if found != [given] and len(given) < SHORTEST_PREFIX:
+        raise InvalidInput("--about", f"{given!r} is too short", f"Give at least {SHORTEST_PREFIX} characters.")
+    if not found:
+        raise MemoryNotFound(given)
+    if len(found) > 1:
+        raise AmbiguousId(given, found)
+    return [row for row in rows if row["memory_id"] == found[0]]
 
 
 def _told(found: Audit) -> list[str]:

@@ -10,7 +10,6 @@ from reverie.memory import KINDS, LAYERS, SOURCES, TIERS
 from reverie.settings import load_settings, meant_by, unknown_variables
 from reverie.version import __version__
 
-_INTERRUPTED = 130
 _READER_GONE = 141
 
 
@@ -36,11 +35,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(command, given)
     except ReverieError as error:
-        sys.stderr.write(f"reverie: {error}\n")
+        from reverie.server.terminal import note
+
+        note(f"reverie: {error}")
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write("\n")
-        return _INTERRUPTED
+        from reverie.server.terminal import INTERRUPTED, note
+
+        note("")
+        return INTERRUPTED
     except BrokenPipeError:
         from reverie.server.terminal import give_up_on_stdout
 
@@ -66,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     curves.add_argument(
         "id", metavar="ID", nargs="?", default="", help="the memory to mark; without it, a typical one"
     )
+    _add_all_projects(curves)
     curves.add_argument("--days", type=float, default=180.0, help="how far to draw")
     curves.add_argument("--png", metavar="FILE", help="write a picture instead; needs reverie-mcp[plots]")
     forecast = _command(commands, "forecast", "say what would be let go, moved and kept; change nothing")
@@ -77,12 +81,16 @@ def build_parser() -> argparse.ArgumentParser:
     export.add_argument("--project", default="", help="only the memories of this project")
     imports = _command(commands, "import", "read memories from a JSON Lines file; known ids are updated")
     imports.add_argument("file", metavar="FILE", help="where from; - for stdin")
+    imports.add_argument("--trust", action="store_true", help="take every line at its word: you vouch for the file")
+    imports.add_argument("--revive", action="store_true", help="bring back what was forgotten here since")
     purge = _command(commands, "purge", "remove memories for good: text, index, history, old versions")
     purge.add_argument("ids", metavar="ID", nargs="+", help="which; the start of an id is enough if it fits only one")
     purge.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    _add_all_projects(purge)
     quarantine = _command(commands, "quarantine", "list what is held back for review, and decide about it")
     _add_list(quarantine, "--release", "ids that may be recalled after all")
     _add_list(quarantine, "--forget", "ids to let go")
+    _add_all_projects(quarantine)
     audit = _command(commands, "audit", "prove that journal and rows were not tampered with; show what it says last")
     audit.add_argument("--last", type=int, default=20, metavar="EVENTS", help="how many to show")
     audit.add_argument("--about", default="", metavar="ID", help="only what happened to this memory")

@@ -4,6 +4,8 @@ Everything heavy is imported by the command that needs it, after `load_tools`, w
 """
 
 import asyncio
+import os
+import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -13,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.server.parts import load_tools
 from reverie.server.telling import told_recalled, told_remembered, told_status
-from reverie.server.terminal import say, say_json
+from reverie.server.terminal import INTERRUPTED, give_up_on_stdout, note, say, say_json
 from reverie.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
+
+_TICK_SECONDS = 0.2
 
 Command = Callable[[Settings, Namespace], Coroutine[Any, Any, int]]
 
@@ -37,7 +41,40 @@ def run(command: str, given: Namespace) -> int:
         from reverie.server.health import run_doctor
 
         return asyncio.run(run_doctor(given))
-    return asyncio.run(_COMMANDS[command](load_settings(), given))
+    return _until_interrupted(_COMMANDS[command](load_settings(), given))
+
+
+def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command; after Ctrl-C finish what has begun to be written, and leave at once.
+
+    A thread that thinks or embeds cannot be stopped, and nobody waits for its result: an orderly exit would.
+    """
+    with asyncio.Runner() as runner:
+        try:
+            return runner.run(_awake(work))
+        except KeyboardInterrupt:
+            dreaming = sys.modules.get("reverie.tools.consolidate")
+            if dreaming is not None:
+                runner.run(dreaming.until_written())
+            note("")
+            give_up_on_stdout()
+            os._exit(INTERRUPTED)
+
+
+async def _awake(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command on a loop that wakes up often: a signal that comes just before it sleeps would wait for it."""
+
+    loop = asyncio.get_running_loop()
+
+    def tick() -> None:
+        nonlocal ticking
+        ticking = loop.call_later(_TICK_SECONDS, tick)
+
+    ticking = loop.call_soon(tick)
+    try:
+        return await work
+    finally:
+        ticking.cancel()
 
 
 @asynccontextmanager

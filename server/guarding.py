@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from reverie.server.terminal import counted, paragraph, say, say_json
 from reverie.tools.forget import Request, forget
-from reverie.tools.quarantine import Held, discard, held_memories, release
+from reverie.tools.quarantine import Decided, Held, decide, held_memories
 from reverie.tools.results import Forgotten
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 async def run_purge(workspace: "Workspace", given: Namespace) -> int:
     """Remove memories for good, and tell what was left; 1 if nothing could be removed."""
+    workspace.all_projects = given.all_projects
     result = await forget(workspace, Request(ids=given.ids, purge=True, dry_run=given.dry_run))
     if given.json:
         say_json(result)
@@ -25,17 +26,13 @@ async def run_purge(workspace: "Workspace", given: Namespace) -> int:
 
 async def run_quarantine(workspace: "Workspace", given: Namespace) -> int:
     """List what is held back, or release or forget some of it."""
+    workspace.all_projects = given.all_projects
     if given.release or given.forget:
-        released = await release(workspace, given.release, actor="quarantine") if given.release else None
-        forgotten = await discard(workspace, given.forget, actor="quarantine") if given.forget else None
-        decided = {
-            "released": released.ids if released else [],
-            "forgotten": forgotten.ids if forgotten else [],
-        }
+        decided = await decide(workspace, release=given.release, discard=given.forget, actor="quarantine")
         if given.json:
             say_json(decided)
         else:
-            say(*(f"{done.capitalize()} {', '.join(ids)}." for done, ids in decided.items() if ids))
+            say(*_told_decided(decided))
         return 0
     held = await held_memories(workspace)
     if given.json:
@@ -54,6 +51,12 @@ def _told_purge(result: Forgotten, asked: list[str]) -> list[str]:
     if result.forgotten and not result.dry_run:
         lines.append("Files that you exported earlier are yours to delete.")
     return lines
+
+
+def _told_decided(decided: Decided) -> list[str]:
+    done = {"Released": decided.released, "Forgotten": decided.forgotten}
+    lines = [f"{word} {', '.join(ids)}." for word, ids in done.items() if ids]
+    return [*lines, *(f"Left {item.id}: it {item.reason}." for item in decided.skipped)]
 
 
 def _told_held(held: list[Held]) -> list[str]:

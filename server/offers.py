@@ -4,9 +4,9 @@ import json
 from dataclasses import asdict
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
-from reverie.errors import ReverieError
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, ReverieError
 from reverie.guard.fence import harmless
 from reverie.server.parts import Parts
 
@@ -55,6 +55,8 @@ def add_resources(server: MCPServer, parts: Parts) -> None:
             [memory] = (await calls.inspect(workspace, [id])).memories
             # JSON is a fence of its own: no text within can end its string.
             return harmless(json.dumps({"note": REFERENCE_ITEM} | memory, ensure_ascii=False))
+        except (MemoryNotFound, AmbiguousId, InvalidInput) as error:  # the address names nothing
+            raise ResourceNotFoundError(str(error)) from error
         except ReverieError as error:
             raise ResourceError(str(error)) from error
 

@@ -34,6 +34,7 @@ async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> in
     points = POINTS if given.png else WIDTH
     if given.id:
         async with opened(settings) as workspace:
+            workspace.all_projects = given.all_projects
             memory = await resolved(workspace, given.id)
             curves = curves_of(memory, workspace.now, settings.retention, days, points, settings.tier)
     else:

@@ -38,6 +38,7 @@ async def run_dream(workspace: Workspace, given: Namespace) -> int:
 
 async def run_dreams(workspace: Workspace, given: Namespace) -> int:
     """List the nights, tell one, or undo it."""
+    workspace.all_projects = given.all_projects
     if given.undo:
         undone = await restore(workspace, dream_id=given.id)
         if given.json:
@@ -46,7 +47,7 @@ async def run_dreams(workspace: Workspace, given: Namespace) -> int:
             left = [f"left as it is: {one.id} ({one.reason})" for one in undone.skipped]
             say(f"Undone: {counted(len(undone.restored), 'memory')} as before.", *left)
     elif given.id:
-        night = await told(workspace, given.id, all_projects=given.all_projects)
+        night = await told(workspace, given.id)
         if given.json:
             say_json(night)
         else:

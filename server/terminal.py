@@ -1,8 +1,10 @@
-"""What a person or a script sees of a command: results on stdout, progress and complaints on stderr."""
+"""What a person or a script sees of a command: results on stdout, progress and complaints on stderr.
+
+Everything that may quote a memory is printed here, so that nothing stored reaches a terminal as an order to it.
+"""
 
 import json
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -10,39 +12,30 @@ from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from reverie.guard.hidden import escaped_json, spelled_out
+
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended, as shells have it."""
+
 _BAR = 24
 _INDENT = "   "
-# Escape sequences in a memory must not reach the terminal as orders.
-_CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
-)
 
 
 def say(*lines: str) -> None:
     """Write lines for a person to stdout."""
-    _write(sys.stdout, "".join(f"{harmless(line)}\n" for line in lines))
+    _write(sys.stdout, "".join(f"{spelled_out(line)}\n" for line in lines))
 
 
 def note(*lines: str) -> None:
     """Write lines for a person to stderr, where they are in nobody's way."""
-    _write(sys.stderr, "".join(f"{harmless(line)}\n" for line in lines))
+    _write(sys.stderr, "".join(f"{spelled_out(line)}\n" for line in lines))
 
 
 def say_json(value: Any) -> None:
     """Write one JSON value to stdout, and nothing else."""
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    _write(sys.stdout, json.dumps(plain, ensure_ascii=not utf8) + "\n")
-
-
-def harmless(text: str) -> str:
-    """Return a text with its control and hidden characters spelled out, line breaks and tabs excepted."""
-    return _CONTROL.sub(_spelled, text)
-
-
-def _spelled(found: re.Match[str]) -> str:
-    number = ord(found[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+    _write(sys.stdout, escaped_json(json.dumps(plain, ensure_ascii=not utf8)) + "\n")
 
 
 def paragraph(text: str, indent: str = _INDENT) -> str:
@@ -87,7 +80,7 @@ class Progress:
         if share is not None:
             full = round(min(max(share, 0.0), 1.0) * _BAR)
             bar = f"[{'#' * full}{'.' * (_BAR - full)}] {share:4.0%}  "
-        _write(sys.stderr, f"\r\x1b[K{self._what}  {bar}{detail}")
+        _write(sys.stderr, f"\r\x1b[K{self._what}  {bar}{spelled_out(detail)}")
         self._drawn = True
 
     def done(self) -> None:

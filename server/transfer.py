@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from reverie.errors import InvalidInput, ReverieError
 from reverie.server.terminal import Progress, columns, counted, note, say, say_json
-from reverie.tools.exporting import STDOUT, export
+from reverie.tools.exporting import STDOUT, Exported, export
 from reverie.tools.importing import Imported, import_memories
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ async def run_export(workspace: "Workspace", given: Namespace) -> int:
         )
     finally:
         bar.done()
+    _tell_unsealed(result)
     if given.file == STDOUT:
         return 0
     if given.json:
@@ -45,8 +46,16 @@ async def run_export(workspace: "Workspace", given: Namespace) -> int:
     return 0
 
 
+def _tell_unsealed(result: Exported) -> None:
+    if not result.sealed:
+        note(
+            "reverie: the lines carry no seal, because the key of this installation cannot be made: an import will "
+            "take them for a stranger's unless --trust is given. REVERIE_CONFIG names the key's folder."
+        )
+
+
 async def run_import(workspace: "Workspace", given: Namespace) -> int:
-    """Import a file and tell each line that was skipped; 1 if that was every one of them."""
+    """Import a file and tell each line that was skipped; 1 if no line could be read."""
     bar = Progress("Importing")
     tally = Imported()
     started = time.perf_counter()
@@ -58,21 +67,21 @@ async def run_import(workspace: "Workspace", given: Namespace) -> int:
             bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
 
         try:
-            await import_memories(workspace, file, show)
+            await import_memories(workspace, file, show, trust=given.trust, revive=given.revive)
         except ReverieError:
             bar.done()
             note(
                 f"reverie: stopped after {counted(tally.lines, 'line')}: {counted(tally.added, 'memory')} added, "
-                f"{tally.updated:,} updated. They are kept; lines with an id can be imported again."
+                f"{tally.updated:,} updated. They are kept, and the same file can be imported again."
             )
             raise
         finally:
             bar.done()
     if given.json:
-        say_json(asdict(tally))
+        say_json({name: value for name, value in asdict(tally).items() if name != "forgotten_ids"})
     else:
         say(*_told(tally, given.file, time.perf_counter() - started))
-    return 1 if tally.skipped and tally.skipped == tally.lines else 0
+    return 1 if tally.skipped == tally.lines else 0
 
 
 def text_from_stdin() -> str:
@@ -123,6 +132,21 @@ def _told(tally: Imported, name: str, seconds: float) -> list[str]:
     parts = [f"{tally.added:,} new", f"{tally.updated:,} updated", f"{tally.unchanged:,} unchanged"]
     where = "stdin" if name == _STDIN else name
     lines = [f"Imported {counted(kept, 'memory')} from {where} in {seconds:.1f} s: {', '.join(parts)}."]
+    if not tally.lines:
+        return [f"There is no line in {where}: nothing was imported."]
+    if tally.unproven:
+        edited = f" ({tally.broken_seals:,} with a seal that does not fit)" if tally.broken_seals else ""
+        lines.append(
+            f"{counted(tally.unproven, 'line')}{edited} were not exported here, and are trusted at most at 0.5; "
+            "--trust takes them at their word."
+        )
+    if tally.revived:
+        lines.append(f"Brought back {counted(tally.revived, 'memory')} that had been forgotten here.")
+    elif tally.forgotten:
+        lines.append(
+            f"Left out {counted(tally.forgotten, 'line')} about memories that were forgotten here since; --revive "
+            "brings them back."
+        )
     if tally.redacted:
         lines.append(f"Took secrets or private parts out of {counted(tally.redacted, 'line')}.")
     if tally.quarantined:

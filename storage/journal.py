@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from reverie.moments import iso, parse_iso
 from reverie.record import decode, encode
 from reverie.storage.chain import START, Link, link_after, text_digest
 from reverie.storage.database import Database
-from reverie.storage.filters import Condition, after, differs, equals, one_of
+from reverie.storage.filters import Condition, after, differs, equals, one_of, starts_with
 from reverie.storage.lock import ProcessLock
 from reverie.storage.schema import side_schema
 from reverie.storage.sealed_head import SealedHead
@@ -132,6 +132,12 @@ class Journal:
         """Return one event, or None."""
         found = await self._read_where("id", event_id)
         return found[0] if found else None
+
+    async def beginning(self, column: Literal["id", "batch"], given: str) -> list[Event]:
+        """Return the events whose id or batch is this one or begins so, oldest first."""
+        return await self._read(
+            starts_with(column, given), lambda row: (row[column] or "").startswith(given), containing=given
+        )
 
     async def of_batch(self, batch: str) -> list[Event]:
         """Return the events of one batch of changes, oldest first."""

@@ -75,13 +75,21 @@ async def consolidate(
             model.close()
     if not dry_run:
         workspace.upkeep.note_write()
-    answered = _answered(told, model, (time.perf_counter() - began) * 1000)
+        note_own(workspace, told.dream_id, unless_since)
+    changes = await _changes_here(workspace, told)
+    answered = _answered(told, changes, model, (time.perf_counter() - began) * 1000)
     return replace(answered, project=projects[0] if projects else "all")
 
 
 def evidence_for(workspace: Workspace) -> Evidence:
     """Return what looks at the code of this session's project: the one place where the two are connected."""
     return ProjectEvidence(workspace.evidence)
+
+
+def note_own(workspace: Workspace, dream_id: str, unless_since: datetime | None) -> None:
+    """Let a session undo the dream that it was asked for, whole; one that it ran by itself is the store's."""
+    if unless_since is None:
+        workspace.served.note_ids([dream_id])
 
 
 def check_arguments(steps: Sequence[str], project: str, budget_cents: float) -> None:
@@ -128,24 +136,38 @@ def _model(workspace: Workspace, budget_cents: float) -> LanguageModel | None:
     return LanguageModel(name, Budget(budget_cents), price, count_tokens)
 
 
-def _answered(told: Told, model: LanguageModel | None, duration_ms: float) -> Consolidated:
-    changes = [
-        {"step": step.name, "action": change.action, "id": change.memory_id, "reason": change.reason}
-        for step in told.steps
-        for deed in step.deeds
+async def _changes_here(workspace: Workspace, told: Told) -> list[dict[str, str]]:
+    """List the first changes that a session may see; the steps count all of them."""
+    deeds = [(step.name, deed) for step in told.steps for deed in step.deeds]
+    listed = [
+        {"step": name, "action": change.action, "id": change.memory_id, "reason": change.reason}
+        for name, deed in deeds
         for change in deed.changes
     ]
-    changes += [
-        {"step": step.name, "action": "written", "id": new.memory.id, "reason": f"{new.memory.kind}: {new.reason}"}
-        for step in told.steps
-        for deed in step.deeds
+    news = {new.memory.id: new.memory for _, deed in deeds for new in deed.news}
+    listed += [
+        {"step": name, "action": "written", "id": new.memory.id, "reason": f"{new.memory.kind}: {new.reason}"}
+        for name, deed in deeds
         for new in deed.news
     ]
+    here: list[dict[str, str]] = []
+    for start in range(0, len(listed), _MOST_SHOWN):
+        part = listed[start : start + _MOST_SHOWN]
+        memories = news | await workspace.store.get([change["id"] for change in part])
+        here += [one for one in part if (memory := memories.get(one["id"])) is not None and workspace.sees(memory)]
+        if len(here) >= _MOST_SHOWN:
+            break
+    return here[:_MOST_SHOWN]
+
+
+def _answered(
+    told: Told, changes: list[dict[str, str]], model: LanguageModel | None, duration_ms: float
+) -> Consolidated:
     return Consolidated(
         dream_id=told.dream_id,
         dry_run=told.dry_run,
         steps=[_step(step, told) for step in told.steps],
-        changes=changes[:_MOST_SHOWN],
+        changes=changes,
         questions=[q.id for step in told.steps for deed in step.deeds for q in deed.questions if q.settled is None],
         cost_cents=0.0 if model is None else round(model.spent_cents, 4),
         duration_ms=round(duration_ms, 1),

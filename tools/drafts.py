@@ -2,26 +2,27 @@
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.lifecycle.stability import first_stability
-from reverie.lifecycle.trust import trust_of
-from reverie.memory import Memory, Source
+from reverie.lifecycle.trust import imported_trust, trust_of
+from reverie.memory import Anchor, Memory, Source
 from reverie.record import FIELDS, decode
 from reverie.tools.arguments import checked_content, checked_label
 from reverie.tools.classify import kind_of, layer_of
 from reverie.tools.remember import title_of
-from reverie.tools.screening import held_if_suspect
+from reverie.tools.screening import held_if_suspect, says_the_same, still_held
 from reverie.tools.workspace import Workspace
 
 _MADE_ANEW = ("vector", "content_hash", "embedder")
 _MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
 _LET_GO = ("expired", "superseded")
 _AN_INSTANT = timedelta(microseconds=1)
+_VOUCHED = ("source", "trust", "confirmations", "confirmed_by")
 
 
 def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,28 +46,69 @@ def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def drafted(workspace: Workspace, fields: Mapping[str, Any], base: Memory | None, now: datetime) -> Memory:
-    """Lay out the memory a line stands for: over the one it updates, or with the defaults of `remember`."""
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A line that was read: its fields, when it was, and whether it is taken at its word."""
+
+    fields: Mapping[str, Any]
+    at: datetime
+    believed: bool
+
+
+def drafted(workspace: Workspace, read: Read, base: Memory | None, now: datetime) -> Memory:
+    """Lay out the memory a line stands for: over the one it updates, or with the defaults of `remember`.
+
+    A line that proves nothing speaks for itself only: its source is the import, its trust is capped, nobody has
+    confirmed it, its evidence is of no folder, and its text is judged whatever status it claims.
+    """
+    fields = read.fields
     if base is None:
-        return held_if_suspect(_new(workspace, fields, now), None)
+        memory = _new(workspace, fields, read.at, now)
+        return memory if read.believed else held_if_suspect(_unproven(memory, fields.get("trust")), None)
     given = {name: value for name, value in fields.items() if name in FIELDS}
-    given["trust"] = _trust(fields, base)
     given["content_hash"] = content_hash(fields["content"])
     if given["content_hash"] != base.content_hash:
         given.setdefault("title", title_of(fields["content"]))
         if given.get("updated_at") == base.updated_at:
             del given["updated_at"]
-    memory = held_if_suspect(replace(base, **given, embedder=workspace.embedder.stamp), base)
+    if read.believed:
+        given["trust"] = _trust(fields, base)
+    memory = replace(base, **given, embedder=workspace.embedder.stamp)
+    if read.believed:
+        memory = still_held(memory, base)
+    elif says_the_same(memory, base):  # what was said here before is worth what it was
+        vouched = {name: getattr(base, name) for name in _VOUCHED}
+        memory = held_if_suspect(replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base)
+    else:
+        trust = min(base.trust, imported_trust(fields.get("trust")))
+        memory = held_if_suspect(_unproven(memory, trust, base), base)
     if memory == base or "updated_at" in given:
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.
     return replace(memory, updated_at=max(now, base.updated_at + _AN_INSTANT))
 
 
-def _new(workspace: Workspace, fields: Mapping[str, Any], now: datetime) -> Memory:
+def _unproven(memory: Memory, trust: float | None, base: Memory | None = None) -> Memory:
+    return replace(
+        memory,
+        source="import",
+        trust=imported_trust(trust),
+        confirmations=0,
+        confirmed_by=(),
+        anchors=_nowhere(memory.anchors, base),
+    )
+
+
+def _nowhere(anchors: tuple[Anchor, ...], base: Memory | None) -> tuple[Anchor, ...]:
+    """Return anchors without the folder that a file names: where to look comes from the session, not from data."""
+    known = base.anchors if base is not None else ()
+    return tuple(anchor if anchor in known else replace(anchor, root=None) for anchor in anchors)
+
+
+def _new(workspace: Workspace, fields: Mapping[str, Any], at: datetime, now: datetime) -> Memory:
     content = fields["content"]
     kind = fields.get("kind") or kind_of(content)
-    created_at = fields.get("created_at", now)
+    created_at = fields.get("created_at", at)
     defaults: dict[str, Any] = {
         "title": title_of(content),
         "kind": kind,
@@ -88,8 +130,10 @@ def _new(workspace: Workspace, fields: Mapping[str, Any], now: datetime) -> Memo
 
 
 def _trust(fields: Mapping[str, Any], base: Memory | None) -> float:
-    """Return the trust a line may claim: never more than its source has, and a file's own is low."""
-    if base is not None and "source" not in fields and "trust" not in fields:
+    """Return the trust of a line that is taken at its word: what it says, or what its source has."""
+    if "trust" in fields:
+        return float(fields["trust"])
+    if base is not None and "source" not in fields:
         return base.trust
-    source: Source = fields.get("source") or (base.source if base is not None else "import")
-    return min(float(fields.get("trust", 1.0)), trust_of(source))
+    source: Source = fields.get("source") or "import"
+    return trust_of(source)

@@ -4,9 +4,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.errors import InvalidInput
 from reverie.moments import iso
 from reverie.storage.nights import Night, Nights
+from reverie.tools.resolving import resolved_dream, sees_event
 from reverie.tools.workspace import Workspace
 
 _SHOWN = 5
@@ -48,7 +48,7 @@ async def last_dream(workspace: Workspace) -> Night | None:
     return next((night for night in await _nights(workspace).all() if night.status != "rolled back"), None)
 
 
-async def told(workspace: Workspace, dream_id: str, *, all_projects: bool = False) -> dict[str, Any]:
+async def told(workspace: Workspace, dream_id: str) -> dict[str, Any]:
     """Tell one night: what each step did, to which memories, and how to undo it.
 
     What it did in other projects is counted under `elsewhere`, unless all are asked for.
@@ -56,17 +56,14 @@ async def told(workspace: Workspace, dream_id: str, *, all_projects: bool = Fals
     Raises:
         InvalidInput: if there is no such night.
     """
-    found = await _nights(workspace).named(dream_id)
-    if len(found) != 1:
-        raise InvalidInput("id", f"no dream has the id {dream_id!r}", "`reverie dreams` lists them.")
-    night = found[0]
+    night = await resolved_dream(workspace, dream_id, "id")
     events = await workspace.store.journal.of_batch(night.id)
     memories = await workspace.store.get(list(dict.fromkeys(event.memory_id for event in events)))
     by_action: dict[str, list[dict[str, str]]] = {}
-    seen, elsewhere = workspace.visible_from(workspace.here.project), 0
+    elsewhere = 0
     for event in events:
         memory = memories.get(event.memory_id)
-        if memory and memory.project not in seen and not all_projects:
+        if not workspace.all_projects and sees_event(workspace, event, memories) is False:
             elsewhere += 1
             continue
         title = memory.title[:_TITLE] if memory else "gone since"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reverie.tools.workspace import Workspace
 
 MOST_SERVED = 200
+MOST_IDS = 20_000
 LONGEST_SERVED = 8_000
 _LIKELY = 0.6
 """The share of words in common from which two texts are compared token by token; contractions cost some."""
@@ -39,15 +40,29 @@ class Served:
     """The texts that a session was shown lately, each with the memory it came from."""
 
     _texts: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
+    _ids: dict[str, None] = field(default_factory=dict)
 
     def note(self, texts: Iterable[tuple[str, str]]) -> None:
         """Take in pairs of a memory's id and its text as shown; the oldest are let go."""
         for memory_id, text in texts:
+            self.note_ids([memory_id])
             if len(text) <= LONGEST_SERVED:
                 self._texts.pop(text, None)
                 self._texts[text] = memory_id, _words(text)
         while len(self._texts) > MOST_SERVED:
             del self._texts[next(iter(self._texts))]
+
+    def note_ids(self, ids: Iterable[str]) -> None:
+        """Take in ids of memories and dreams that an answer named; the oldest are let go."""
+        for one in ids:
+            self._ids.pop(one, None)
+            self._ids[one] = None
+        while len(self._ids) > MOST_IDS:
+            del self._ids[next(iter(self._ids))]
+
+    def has_shown(self, one: str) -> bool:
+        """Whether an answer of this session named this id: it may be used, whatever project it belongs to."""
+        return one in self._ids
 
     def restated_by(self, content: str) -> str | None:
         """Return the id of the memory whose served text this one restates, if any."""

@@ -1,6 +1,5 @@
 """Writing every memory to a file: JSON Lines, oldest first, never half a file."""
 
-import json
 import os
 import secrets
 import stat
@@ -12,11 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reverie.errors import InvalidInput
+from reverie.errors import InvalidInput, KeyUnavailable
 from reverie.identity import content_hash
+from reverie.installation import Installation
 from reverie.memory import LAYERS, Memory
-from reverie.record import to_record
+from reverie.record import encode, to_record
 from reverie.tools.arguments import checked_label
+from reverie.tools.lines import SEAL, seal_of, written_line
 from reverie.tools.screening import screened_fields
 from reverie.tools.workspace import Workspace
 
@@ -25,16 +26,15 @@ STDOUT = "-"
 Progress = Callable[[int, int], None]
 
 _ROWS_AT_ONCE = 500
-# JSON allows them raw, but many programs take them for the end of a line.
-_LINE_ENDS = str.maketrans({"\u2028": "\\u2028", "\u2029": "\\u2029", "\x85": "\\u0085"})
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many memories went where."""
+    """How many memories went where, and whether each line proves that it is ours."""
 
     memories: int
     file: str
+    sealed: bool = True
 
 
 async def export(workspace: Workspace, file: str, *, project: str = "", progress: Progress) -> Exported:
@@ -49,11 +49,12 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
     keep_out_of(workspace.settings.home, file)
     await workspace.accesses.count_if_possible()
     written = 0
+    installation = _installation(workspace)
     with _target(file) as out:
         async for memory in _oldest_first(workspace, checked_label("project", project), progress):
-            out.write(line_of(memory))
+            out.write(line_of(memory, installation))
             written += 1
-    return Exported(written, file)
+    return Exported(written, file, sealed=installation is not None)
 
 
 def keep_out_of(home: str, file: str, argument: str = "file") -> None:
@@ -62,14 +63,25 @@ def keep_out_of(home: str, file: str, argument: str = "file") -> None:
         raise InvalidInput(argument, f"{file} lies in the data folder", "Name a file in a folder of yours.")
 
 
-def line_of(memory: Memory) -> bytes:
-    """Return a memory as one line of an export."""
-    return json.dumps(_without_secrets(to_record(memory)), ensure_ascii=False).translate(_LINE_ENDS).encode() + b"\n"
+def line_of(memory: Memory, installation: Installation | None) -> bytes:
+    """Return a memory as one line of an export, sealed if there is a key."""
+    record = _without_secrets(to_record(memory))
+    return written_line(record if installation is None else record | {SEAL: seal_of(record, installation)})
+
+
+def _installation(workspace: Workspace) -> Installation | None:
+    """Return what seals an export; None where no key can be made, for a backup must not depend on it."""
+    try:
+        workspace.settings.installation.seal("export", b"")
+    except KeyUnavailable:
+        return None
+    return workspace.settings.installation
 
 
 def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
     """Scan once more on the way out: a store may be older than the scan, or the scan have learned since."""
     clean, found = screened_fields(record)
+    clean = {name: encode(value) for name, value in clean.items()}
     return clean | {"content_hash": content_hash(clean["content"])} if found else record
 
 

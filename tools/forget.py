@@ -1,7 +1,7 @@
 """Letting memories go: softly, or for good when a purge is asked for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reverie.errors import InvalidInput
@@ -11,9 +11,10 @@ from reverie.moments import parse_span
 from reverie.storage.filters import has_any, one_of
 from reverie.storage.purge import Reach, purge, reach_of
 from reverie.storage.scope import RECALLED
-from reverie.tools.arguments import checked_choices, checked_ids, checked_label, checked_number
-from reverie.tools.resolving import resolved
+from reverie.tools.arguments import checked_choices, checked_number
+from reverie.tools.resolving import resolved_each
 from reverie.tools.results import Forgotten, Skipped
+from reverie.tools.screening import cleaned_label
 from reverie.tools.traces import traces_of
 from reverie.tools.workspace import Workspace
 
@@ -43,12 +44,13 @@ async def forget(workspace: Workspace, request: Request) -> Forgotten:
         MemoryNotFound: if an id is unknown; then nothing is forgotten.
     """
     now = workspace.now
-    reason = checked_label("reason", request.reason) or "forgotten on request"
+    reason = cleaned_label("reason", request.reason) or "forgotten on request"
     if request.ids:
         return await _apply(workspace, request, await _by_ids(workspace, request), reason, now)
     await workspace.accesses.count_if_possible()  # strength comes from recalls
     async with workspace.store.changing():  # so that a filter is judged on what is there when it is applied
         chosen = await _by_filters(workspace, request, now)
+        workspace.served.note_ids(memory.id for memory in chosen)
         return await _write(workspace, request, chosen, reason, now)
 
 
@@ -97,11 +99,11 @@ def _beside(reach: Reach) -> list[Skipped]:
 async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:
     if request.min_strength is not None or request.older_than or request.layer or request.tag or request.project:
         raise InvalidInput("ids", "cannot be combined with filters", "Give either ids or filters.")
-    return [await resolved(workspace, memory_id) for memory_id in checked_ids(request.ids)]
+    return await resolved_each(workspace, request.ids)
 
 
 async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> list[Memory]:
-    """Return the living memories of one project that fit every filter given."""
+    """Return the living memories of one project that fit every filter given; that one is pinned is told later."""
     if request.min_strength is None and not (request.older_than or request.project or request.layer or request.tag):
         raise InvalidInput(
             "ids",
@@ -117,8 +119,8 @@ async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> 
     found = await workspace.store.find(where, layers)
     if request.min_strength is not None:
         least = checked_number("min_strength", request.min_strength, 0.0, 100.0)
-        found = [memory for memory in found if memory.pinned or below_strength(memory, now, least)]
+        found = [memory for memory in found if below_strength(replace(memory, pinned=False), now, least)]
     if request.older_than:
         span = parse_span(request.older_than, "older_than")
-        found = [memory for memory in found if memory.pinned or older_than(memory, now, span)]
+        found = [memory for memory in found if older_than(replace(memory, pinned=False), now, span)]
     return found

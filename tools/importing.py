@@ -1,19 +1,28 @@
-"""Reading memories from a file: JSON Lines, as an export writes them or as anyone else does."""
+"""Reading memories from a file: JSON Lines, as an export writes them or as anyone else does.
+
+A line that carries this installation's seal is taken at its word and comes back exactly. Any other is believed no
+further than a stranger, unless a person vouches for the file (see drafts.py).
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, BinaryIO
 
 from reverie.embeddings.embedder import Embedding
 from reverie.errors import InvalidInput, StoreError
+from reverie.identity import derived_id
 from reverie.memory import LAYERS, Memory
+from reverie.record import encode
 from reverie.storage.rows import Embedded
+from reverie.storage.scope import RECALLED
 from reverie.storage.tombstones import purged_among
 from reverie.storage.upkeep import KEEP_VERSIONS_FOR
-from reverie.tools.arguments import checked_content
-from reverie.tools.drafts import checked_fields, drafted
-from reverie.tools.lines import BadLine, Line, read_lines
+from reverie.tools.arguments import MOST_IDS, checked_content
+from reverie.tools.drafts import Read, checked_fields, drafted
+from reverie.tools.lines import SEAL, BadLine, Line, is_ours, payload_of, read_lines
+from reverie.tools.restore import restore
 from reverie.tools.screening import screened_fields
 from reverie.tools.workspace import Workspace
 
@@ -21,6 +30,7 @@ _LINES_AT_ONCE = 500
 _TEXTS_AT_ONCE = 128  # an interrupted import waits for no more than these
 _CHARACTERS_AT_ONCE = 2_000_000  # long memories have a vector for each passage
 _MOST_BAD_LINES_TOLD = 1_000
+_LET_GO = ("expired", "superseded")
 
 
 @dataclass(slots=True)
@@ -35,7 +45,13 @@ class Imported:
     redacted: int = 0  # lines that something secret or private was taken out of
     quarantined: int = 0  # memories held back for review, new ones only
     purged: int = 0  # lines whose text was purged here and stays out
+    unproven: int = 0  # lines that were not taken at their word
+    broken_seals: int = 0  # of those, lines with a seal that does not fit: edited, or of another installation
+    forgotten: int = 0  # lines about memories that were let go here; they stay so unless they are to be revived
+    revived: int = 0
     bad_lines: list[BadLine] = field(default_factory=list)  # the first thousand
+
+    forgotten_ids: list[str] = field(default_factory=list)
 
     def skip(self, bad: BadLine) -> None:
         """Count a line that is not kept."""
@@ -47,22 +63,37 @@ class Imported:
 Progress = Callable[[Imported], None]
 
 
-async def import_memories(workspace: Workspace, file: BinaryIO, progress: Progress) -> Imported:
+async def import_memories(
+    workspace: Workspace, file: BinaryIO, progress: Progress, *, trust: bool = False, revive: bool = False
+) -> Imported:
     """Keep the memory of every line that can be read; an id that is there already is updated.
 
+    With `trust` every line is taken at its word. With `revive` memories that were let go here and that the file has
+    as active are brought back, as `restore` does.
+
     Raises:
+        KeyUnavailable: if a line has a seal and the key that proves it cannot be read.
         EmbedderError: if the texts cannot be embedded.
         StoreError: if they cannot be written. What `progress` told before is kept, and the same file can be
             imported again.
     """
     tally = Imported()
-    for part in _parts(_checked(workspace, read_lines(file), tally)):
+    for part in _parts(_checked(workspace, read_lines(file), tally, trust=trust)):
         await _keep(workspace, part, tally)
         progress(tally)
+    if revive:
+        await _revive(workspace, tally)
     progress(tally)
     if tally.added or tally.updated:
         await _compact(workspace)
     return tally
+
+
+async def _revive(workspace: Workspace, tally: Imported) -> None:
+    ids = list(dict.fromkeys(tally.forgotten_ids))
+    workspace.served.note_ids(ids)  # the file named them
+    for start in range(0, len(ids), MOST_IDS):
+        tally.revived += len((await restore(workspace, ids=ids[start : start + MOST_IDS])).restored)
 
 
 async def _compact(workspace: Workspace) -> None:
@@ -76,29 +107,46 @@ async def _compact(workspace: Workspace) -> None:
         await workspace.upkeep.run()
 
 
-def _checked(workspace: Workspace, lines: Iterable[Line | BadLine], tally: Imported) -> Iterator[dict[str, Any]]:
+def _checked(
+    workspace: Workspace, lines: Iterable[Line | BadLine], tally: Imported, *, trust: bool
+) -> Iterator[Read]:
+    installation, now = workspace.settings.installation, workspace.now
     for line in lines:
         tally.lines += 1
         if isinstance(line, BadLine):
             tally.skip(line)
             continue
         try:
-            fields, found = screened_fields(checked_fields(line.values))
+            values = {name: value for name, value in line.values.items() if name != SEAL}
+            fields, found = screened_fields(checked_fields(values))
             checked_content(fields["content"])  # nothing may be left of it
         except InvalidInput as error:
             tally.skip(BadLine.because(line.number, error))
             continue
+        for name in ("title", "project"):
+            if not fields.get(name, "x"):
+                del fields[name]
+        believed = trust or is_ours(line.values, installation)
+        tally.unproven += not believed
+        tally.broken_seals += not believed and SEAL in line.values
         tally.redacted += bool(found)
-        fields.setdefault("id", workspace.store.new_id())
-        yield fields
+        fields.setdefault("id", _id_of(workspace, fields))
+        # A microsecond apart, so that lines without a date keep their order.
+        yield Read(fields, now + timedelta(microseconds=tally.lines - 1), believed)
 
 
-def _parts(every: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    part: list[dict[str, Any]] = []
+def _id_of(workspace: Workspace, fields: Mapping[str, Any]) -> str:
+    """Return the id of a line without one: always the same, so that importing it again adds nothing."""
+    said = {name: encode(value) for name, value in fields.items() if value is not None}
+    return derived_id(payload_of({"project": workspace.here.project} | said))
+
+
+def _parts(every: Iterable[Read]) -> Iterator[list[Read]]:
+    part: list[Read] = []
     characters = 0
-    for fields in every:
-        part.append(fields)
-        characters += len(fields["content"])
+    for read in every:
+        part.append(read)
+        characters += len(read.fields["content"])
         if len(part) >= _LINES_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
             yield part
             part, characters = [], 0
@@ -106,15 +154,15 @@ def _parts(every: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         yield part
 
 
-async def _keep(workspace: Workspace, part: Sequence[Mapping[str, Any]], tally: Imported) -> None:
+async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> None:
     """Write one part of a file: everything new in it at once, everything updated at once."""
     now = workspace.now
-    purged = purged_among(workspace.store.database, (fields["content"] for fields in part))
+    purged = purged_among(workspace.store.database, (read.fields["content"] for read in part))
     if purged:
-        wanted = [fields for fields in part if fields["content"] not in purged]
+        wanted = [read for read in part if read.fields["content"] not in purged]
         tally.purged += len(part) - len(wanted)
         part = wanted
-    ids = list(dict.fromkeys(fields["id"] for fields in part))
+    ids = list(dict.fromkeys(read.fields["id"] for read in part))
     before = await workspace.store.get(ids)
     drafts = _drafts(workspace, part, before)
     vectors = await _embedded(workspace, drafts, before, {})
@@ -135,22 +183,31 @@ async def _keep(workspace: Workspace, part: Sequence[Mapping[str, Any]], tally: 
             await workspace.store.add(added, actor="import", at=now)
         if updated:
             await workspace.store.replace(updated, actor="import", at=now)
+        forgotten = [read.fields["id"] for read in part if _was_forgotten(read, known)]
+    tally.forgotten += len(forgotten)
+    tally.forgotten_ids += forgotten
     tally.added += len(added)
     tally.quarantined += sum(item.memory.status == "quarantined" for item in added)
     tally.updated += len(updated)
-    tally.unchanged += len(part) - len(added) - len(updated)
+    tally.unchanged += len(part) - len(added) - len(updated) - len(forgotten)
 
 
-def _drafts(
-    workspace: Workspace, part: Iterable[Mapping[str, Any]], known: Mapping[str, Memory]
-) -> dict[str, Memory]:
+def _drafts(workspace: Workspace, part: Iterable[Read], known: Mapping[str, Memory]) -> dict[str, Memory]:
     """Apply the lines in their order, so that of two with one id the last has the say."""
     drafts: dict[str, Memory] = {}
-    for fields in part:
-        memory_id = fields["id"]
+    for read in part:
+        if _was_forgotten(read, known):
+            continue
+        memory_id = read.fields["id"]
         base = drafts.get(memory_id, known.get(memory_id))
-        drafts[memory_id] = drafted(workspace, fields, base, workspace.now)
+        drafts[memory_id] = drafted(workspace, read, base, workspace.now)
     return drafts
+
+
+def _was_forgotten(read: Read, known: Mapping[str, Memory]) -> bool:
+    """Say whether a line would bring back what was let go here: an older file does not know of it."""
+    memory = known.get(read.fields["id"])
+    return memory is not None and memory.status in _LET_GO and read.fields.get("status", "active") in RECALLED
 
 
 async def _embedded(

@@ -18,10 +18,10 @@ from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.tombstones import purged_among
-from reverie.tools.arguments import checked_label, checked_number
+from reverie.tools.arguments import checked_number
 from reverie.tools.recognise import recognise
 from reverie.tools.results import Indexed
-from reverie.tools.screening import cleaned, held_if_suspect
+from reverie.tools.screening import cleaned, cleaned_label, held_if_suspect, screened_evidence
 from reverie.tools.workspace import Workspace
 
 MOST_FILES = 20_000
@@ -69,7 +69,8 @@ async def index_codebase(
     here, under = await asyncio.to_thread(_place, workspace, path)
     if here is not workspace.here:
         here = replace(here, project=(await recognise(workspace.store, here)).project)
-    owner = workspace.project_for(checked_label("project", project)) if project else here.project
+    given = cleaned_label("project", project)
+    owner = workspace.project_for(given) if given else here.project
     root = here.root
     assert root is not None  # noqa: S101 - _place has seen to it
     known = await _known(workspace, owner, root)
@@ -150,6 +151,9 @@ async def _read_all(work: _Work, progress: Progress) -> None:
 
 def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) -> None:
     for path in paths:
+        if cleaned(path)[1]:  # its name would be kept with it
+            work.scan.skipped["secret in the name"] = work.scan.skipped.get("secret in the name", 0) + 1
+            continue
         seen = _screened(read_file(work.scan, path, digests))
         if seen is None:
             continue
@@ -173,7 +177,8 @@ def _screened(seen: Seen | str | None) -> Seen | str | None:
         return seen
     text, _ = cleaned(seen.text)
     essence, _ = cleaned(seen.essence)
-    return replace(seen, text=text, essence=essence)
+    symbols = tuple(symbol for symbol in seen.symbols if not cleaned(symbol)[1])
+    return replace(seen, text=text, essence=essence, symbols=symbols)
 
 
 def _changed_folders(work: _Work, under: str) -> list[Seen]:
@@ -275,7 +280,7 @@ def _memory(
     )
     if known is not None:
         written = replace(written, **{name: getattr(known, name) for name in _KEPT})
-    return held_if_suspect(written, known)  # a README can speak to assistants too
+    return held_if_suspect(screened_evidence(written), known)  # a README can speak to assistants too
 
 
 def _id(here: ProjectIdentity, ref: str) -> str:

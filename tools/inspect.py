@@ -11,9 +11,8 @@ from reverie.moments import iso
 from reverie.record import encode, to_record
 from reverie.storage.filters import equals, has_any
 from reverie.storage.journal import Event
-from reverie.tools.arguments import checked_ids
 from reverie.tools.freshness import freshness_of
-from reverie.tools.resolving import resolved
+from reverie.tools.resolving import resolved_each
 from reverie.tools.results import Inspected
 from reverie.tools.workspace import Workspace
 
@@ -25,7 +24,7 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
         MemoryNotFound: if an id is unknown.
     """
     await workspace.accesses.count_if_possible()
-    memories = [await resolved(workspace, memory_id) for memory_id in checked_ids(ids)]
+    memories = await resolved_each(workspace, ids)
     workspace.served.note((memory.id, memory.content) for memory in memories)
     checked = await freshness_of(workspace, memories)
     memories = [replace(memory, anchors=checked[memory.id].anchors) for memory in memories]

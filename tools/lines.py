@@ -1,13 +1,22 @@
-"""The lines of a JSON Lines file as JSON objects, however badly it was written."""
+"""The lines of a JSON Lines file as JSON objects, however badly it was written, and the seal that ours carry.
+
+A line of an export carries a seal over everything else in it, made with the key of this installation. It proves
+that the line is ours and as it was, wherever it stands: in a file that was cut, sorted or joined with another.
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+from reverie.guard.hidden import escaped_json
+from reverie.installation import Installation
 
 LONGEST_LINE = 4 * 2**20
 """Twice what the longest memory takes with every character escaped."""
 
+SEAL = "seal"
+_PURPOSE = "export"
 _BOM = b"\xef\xbb\xbf"
 _SHOWN = 300
 
@@ -32,6 +41,36 @@ class Line:
 
     number: int
     values: dict[str, Any]
+
+
+def payload_of(values: Mapping[str, Any]) -> bytes:
+    """Return the values of a line in a form that does not depend on order, spaces or escapes; without its seal."""
+    sealed = {name: value for name, value in values.items() if name != SEAL}
+    return json.dumps(sealed, sort_keys=True, separators=(",", ":")).encode()
+
+
+def seal_of(values: Mapping[str, Any], installation: Installation) -> str:
+    """Return the seal of a line.
+
+    Raises:
+        KeyUnavailable: if the installation's key can be neither read nor made.
+    """
+    return installation.seal(_PURPOSE, payload_of(values))
+
+
+def is_ours(values: Mapping[str, Any], installation: Installation) -> bool:
+    """Say whether this installation exported a line just as it is.
+
+    Raises:
+        KeyUnavailable: if the installation's key can be neither read nor made.
+    """
+    seal = values.get(SEAL)
+    return isinstance(seal, str) and installation.fits(_PURPOSE, payload_of(values), seal)
+
+
+def written_line(values: Mapping[str, Any]) -> bytes:
+    """Write an object as one line, which nothing in it can end early and no terminal obeys."""
+    return escaped_json(json.dumps(values, ensure_ascii=False)).encode() + b"\n"
 
 
 def read_lines(file: BinaryIO) -> Iterator[Line | BadLine]:

@@ -1,6 +1,6 @@
 """Memories that are held back: kept on record with the reason, not recalled until somebody decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,9 +10,10 @@ from reverie.moments import iso
 from reverie.storage.filters import equals, one_of
 from reverie.storage.journal import Event
 from reverie.storage.rows import Embedded
-from reverie.tools.arguments import checked_ids, checked_label
-from reverie.tools.resolving import resolved
+from reverie.tools.arguments import checked_label
+from reverie.tools.resolving import resolved_each
 from reverie.tools.results import Skipped
+from reverie.tools.screening import screened_evidence
 from reverie.tools.workspace import Workspace
 
 RELEASED = "released"
@@ -36,9 +37,10 @@ class Held:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a decision changed, and what it could not be applied to."""
+    """What was released and forgotten, and what was not held."""
 
-    ids: list[str]
+    released: list[str]
+    forgotten: list[str]
     skipped: list[Skipped]
 
 
@@ -52,6 +54,7 @@ async def hold(workspace: Workspace, draft: Memory, reason: str, now: datetime) 
     held = await workspace.store.find(same)
     if held:
         return held[0]
+    draft = screened_evidence(draft)
     memory = replace(draft, status="quarantined", status_reason=reason, pinned=False)
     [embedding] = await workspace.embed([memory.content])
     item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
@@ -62,30 +65,58 @@ async def hold(workspace: Workspace, draft: Memory, reason: str, now: datetime) 
 
 async def held_memories(workspace: Workspace, *, project: str = "", limit: int = 100) -> list[Held]:
     """Return what waits in quarantine and is seen from a project, oldest first."""
-    seen = workspace.visible_from(workspace.project_for(checked_label("project", project)))
-    memories = await workspace.store.find(equals("status", "quarantined") & one_of("project", seen))
+    where = equals("status", "quarantined")
+    if not workspace.all_projects:
+        where &= one_of("project", workspace.visible_from(workspace.project_for(checked_label("project", project))))
+    memories = await workspace.store.find(where)
     return [_told(memory) for memory in memories[:limit]]
 
 
-async def release(workspace: Workspace, ids: Sequence[str], *, actor: str = "review", reason: str = "") -> Decided:
-    """Let held memories be recalled like any other.
+async def decide(
+    workspace: Workspace,
+    *,
+    release: Sequence[str] = (),
+    discard: Sequence[str] = (),
+    actor: str = "review",
+) -> Decided:
+    """Let some held memories be recalled like any other, and forget others, softly: all of it or nothing.
+
+    What is forgotten and restored later is held again.
 
     Raises:
-        MemoryNotFound: if an id is unknown; then nothing is released.
+        MemoryNotFound: if an id is unknown.
+        InvalidInput: if none is held, or one is to be both released and forgotten.
     """
-    values = {"status": "active", "status_reason": None}
-    return await _decide(workspace, ids, values, RELEASED, actor, reason or "released after review")
-
-
-async def discard(workspace: Workspace, ids: Sequence[str], *, actor: str = "review", reason: str = "") -> Decided:
-    """Forget held memories, softly; a restored one is held again.
-
-    Raises:
-        MemoryNotFound: if an id is unknown; then nothing is forgotten.
-    """
-    why = reason or "forgotten after review"
-    values = {"status": "expired", "expired_at": workspace.now, "status_reason": why}
-    return await _decide(workspace, ids, values, "forgotten", actor, why)
+    now = workspace.now
+    async with workspace.store.changing():
+        freed = await resolved_each(workspace, release, "--release") if release else []
+        dropped = await resolved_each(workspace, discard, "--forget") if discard else []
+        both = {memory.id for memory in freed} & {memory.id for memory in dropped}
+        if both:
+            raise InvalidInput(
+                "ids", f"{', '.join(sorted(both))} is to be both released and forgotten", "Say one of the two."
+            )
+        if not any(memory.status == "quarantined" for memory in (*freed, *dropped)):
+            raise InvalidInput("ids", "none of these is held in quarantine", "List what is held first.")
+        released = [memory for memory in freed if memory.status == "quarantined"]
+        values: dict[str, object] = {"status": "active", "status_reason": None}
+        await workspace.store.change(
+            released, values, action=RELEASED, actor=actor, at=now, reason="released after review"
+        )
+        forgotten = [memory for memory in dropped if memory.status == "quarantined"]
+        why = "forgotten after review"
+        values = {"status": "expired", "expired_at": now, "status_reason": why}
+        await workspace.store.change(forgotten, values, action="forgotten", actor=actor, at=now, reason=why)
+    workspace.upkeep.note_write()
+    return Decided(
+        [memory.id for memory in released],
+        [memory.id for memory in forgotten],
+        [
+            Skipped(memory.id, f"is {memory.status}")
+            for memory in (*freed, *dropped)
+            if memory.status != "quarantined"
+        ],
+    )
 
 
 def is_held(events: Sequence[Event]) -> bool:
@@ -95,22 +126,6 @@ def is_held(events: Sequence[Event]) -> bool:
         if event.before.get("status") == "quarantined":
             held = event.action != RELEASED
     return held
-
-
-async def _decide(
-    workspace: Workspace, ids: Sequence[str], values: Mapping[str, object], action: str, actor: str, reason: str
-) -> Decided:
-    checked_label("reason", reason)
-    now = workspace.now
-    async with workspace.store.changing():
-        memories = [await resolved(workspace, memory_id) for memory_id in checked_ids(ids)]
-        held = [memory for memory in memories if memory.status == "quarantined"]
-        if not held:
-            raise InvalidInput("ids", "none of these is held in quarantine", "List what is held first.")
-        await workspace.store.change(held, values, action=action, actor=actor, at=now, reason=reason)
-    workspace.upkeep.note_write()
-    free = [Skipped(memory.id, f"is {memory.status}") for memory in memories if memory.status != "quarantined"]
-    return Decided([memory.id for memory in held], free)
 
 
 def _told(memory: Memory) -> Held:

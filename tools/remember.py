@@ -12,7 +12,7 @@ from reverie.lifecycle.stability import first_stability
 from reverie.lifecycle.surprise import adjusted_importance
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Kind, Layer, Memory, Source, Tier
-from reverie.moments import parse_moment
+from reverie.moments import iso, parse_moment
 from reverie.record import checked_text, encode
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
@@ -23,7 +23,7 @@ from reverie.tools.purged import refuse_purged
 from reverie.tools.quarantine import hold
 from reverie.tools.resolving import resolved
 from reverie.tools.results import Conflict, Remembered
-from reverie.tools.screening import Screening, screened
+from reverie.tools.screening import Screening, screened, screened_evidence
 from reverie.tools.workspace import Workspace
 
 Choice = TypeVar("Choice", bound=str)
@@ -64,6 +64,10 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
     """
     request, screening = screened(request)
     result = await _remember(workspace, request, screening)
+    if request.tier and request.forget_after:
+        both = f"tier {request.tier} and forget_after are both kept: it is let go at whichever comes first"
+        result = replace(result, warnings=[*result.warnings, both])
+    workspace.served.note_ids([result.id, *(conflict.id for conflict in result.conflicts)])
     return replace(
         result,
         redactions=list(screening.redactions),
@@ -133,6 +137,10 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
     )
     importance = checked_number("importance", request.importance, 0.0, 1.0)
     tier: Tier | None = _one_of("tier", request.tier, TIERS) if request.tier else None
+    if forget_after is not None and forget_after <= now:
+        raise InvalidInput(
+            "forget_after", f"{iso(forget_after)} has passed", "Give a moment to come, or a span such as 30d."
+        )
     return Memory(
         id=workspace.store.new_id(),
         content=content,
@@ -196,7 +204,7 @@ async def anchored(workspace: Workspace, draft: Memory, files: list[str]) -> tup
     noted = [_noted(given) for given in found.unresolved] if not _can_look(workspace, draft) else []
     warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
     branch = standing.branch if _can_look(workspace, draft) else draft.branch
-    return replace(draft, anchors=(*found.anchors, *noted), branch=branch), warnings
+    return screened_evidence(replace(draft, anchors=(*found.anchors, *noted), branch=branch)), warnings
 
 
 def _can_look(workspace: Workspace, draft: Memory) -> bool:

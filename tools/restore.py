@@ -17,9 +17,9 @@ from reverie.memory import Memory
 from reverie.storage.accesses import record
 from reverie.storage.journal import Event
 from reverie.storage.projects import take_back_projects
-from reverie.tools.arguments import checked_ids
+from reverie.storage.rows import Embedded
 from reverie.tools.quarantine import is_held
-from reverie.tools.resolving import resolved
+from reverie.tools.resolving import resolved_batch, resolved_each, resolved_event
 from reverie.tools.results import Restored, Skipped
 from reverie.tools.workspace import Workspace
 
@@ -43,14 +43,14 @@ async def restore(
     now = workspace.now
     async with workspace.store.changing():
         if ids:
-            return await _restore_memories(workspace, checked_ids(ids), now)
+            return await _restore_memories(workspace, ids, now)
         if dream_id:
             return await _undo_dream(workspace, dream_id, now)
-        return await _undo(workspace, [await _event(workspace, event_id)], now)
+        return await _undo(workspace, [await resolved_event(workspace, event_id)], now)
 
 
 async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime) -> Restored:
-    memories = [await resolved(workspace, memory_id) for memory_id in ids]
+    memories = await resolved_each(workspace, ids)
     gone = [memory for memory in memories if memory.status in _LET_GO]
     for memory in gone:
         back = _reprieved(workspace, memory, now)
@@ -87,18 +87,12 @@ async def _count_as_recalled(workspace: Workspace, memories: Sequence[Memory], n
     await record(workspace.store, {memory.id: now for memory in memories})
 
 
-async def _event(workspace: Workspace, event_id: str) -> Event:
-    event = await workspace.store.journal.with_id(event_id)
-    if event is None:
-        raise InvalidInput("event_id", f"no event has the id {event_id!r}", "Use inspect to see a memory's events.")
-    return event
-
-
 async def _undo_dream(workspace: Workspace, dream_id: str, now: datetime) -> Restored:
     """Take back a night, or what one answer in review did, if the id is a question's."""
-    undone = await undo_night(workspace.store, dream_id, actor="restore", at=now)
+    batch = await resolved_batch(workspace, dream_id)
+    undone = await undo_night(workspace.store, batch, actor="restore", at=now)
     workspace.upkeep.note_write()
-    await take_back_projects(workspace.store.database, dream_id)
+    await take_back_projects(workspace.store.database, batch)
     left = [Skipped(memory_id, reason) for memory_id, reason in undone.left]
     return Restored(list(undone.restored), left, workspace.here.project)
 
@@ -127,6 +121,7 @@ async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: da
         await workspace.store.change([memory], values, action="undone", actor="restore", at=now, reason=event.id)
         return True
     before = dict(event.before)
+    before.pop("updated_at", None)  # taking it back is a change of its own
     layer = before.pop("layer", None)
     if layer is not None and layer != memory.layer:
         memory = await workspace.store.move(memory, layer, actor="restore", at=now, reason=event.id)
@@ -135,7 +130,13 @@ async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: da
         if comes_back:
             found = replace(memory, **before)
             before |= _raised(found, _reprieved(workspace, found, now))
-        await workspace.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
+        if before.get("content", memory.content) == memory.content:
+            await workspace.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
+        else:  # another text has other vectors
+            was = replace(memory, **before | {"embedder": workspace.embedder.stamp, "updated_at": now})
+            [made] = await workspace.embed([was.content])
+            item = Embedded(was, made.vector, made.passages, made.pieces)
+            await workspace.store.replace([item], actor="restore", at=now)
         if comes_back:
             await _count_as_recalled(workspace, [memory], now)
     return bool(before) or layer is not None

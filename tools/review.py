@@ -7,8 +7,11 @@ from reverie.dream.answering import Decision, apply_decision, checked_decision
 from reverie.errors import InvalidInput
 from reverie.memory import Memory
 from reverie.moments import iso
+from reverie.record import checked_text
 from reverie.storage.questions import Asked, Questions
 from reverie.tools.arguments import LONGEST_CONTENT, checked_number
+from reverie.tools.purged import refuse_purged
+from reverie.tools.resolving import resolved_question
 from reverie.tools.results import Reviewed
 from reverie.tools.workspace import Workspace
 
@@ -25,7 +28,7 @@ async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = 
     """
     limit = int(checked_number("limit", limit, 0, MOST_SHOWN))
     questions = Questions(workspace.store.database.table("questions"))
-    checked = [await _checked(questions, decision) for decision in decisions]
+    checked = [await _checked(workspace, decision) for decision in decisions]
     if len({decision.question.id for decision in checked}) < len(checked):
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
     resolved = []
@@ -46,30 +49,27 @@ async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = 
 
 async def _open_here(workspace: Workspace, questions: Questions, limit: int) -> list[dict[str, Any]]:
     """Show the open questions that are about nothing but memories which this session may see."""
-    seen = workspace.visible_from(workspace.here.project)
     shown: list[dict[str, Any]] = []
     for asked in await questions.open():
         if len(shown) == limit:
             break
         memories = await workspace.store.get(list(asked.memory_ids))
-        if all(memory.project in seen for memory in memories.values()):
+        if all(map(workspace.sees, memories.values())):
             shown.append(_shown(asked, memories.values()))
     return shown
 
 
-async def _checked(questions: Questions, decision: Mapping[str, Any]) -> Decision:
+async def _checked(workspace: Workspace, decision: Mapping[str, Any]) -> Decision:
     unknown = decision.keys() - _PARTS
     if unknown:
         raise InvalidInput("decisions", f"{sorted(unknown)[0]!r} is unknown", f"Give: {', '.join(sorted(_PARTS))}.")
     question_id, verdict, text = (decision.get(part, "") for part in ("question_id", "verdict", "text"))
     if not all(isinstance(part, str) for part in (question_id, verdict, text)) or len(text) > LONGEST_CONTENT:
         raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
-    found = await questions.named(question_id) if question_id.strip() else []
-    if len(found) != 1:
-        raise InvalidInput(
-            "question_id", f"no question has the id {question_id!r}", "Use review to see the open ones."
-        )
-    return checked_decision(found[0], verdict, text)
+    checked = checked_decision(await resolved_question(workspace, question_id), verdict, text)
+    if checked.text:
+        refuse_purged(workspace, checked_text("text", checked.text))
+    return checked
 
 
 def _shown(asked: Asked, memories: Iterable[Memory]) -> dict[str, Any]:

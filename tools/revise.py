@@ -74,6 +74,7 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
         if replaces:  # what is held back must not silence what is known
             await supersede(workspace, old, by=new, reason=reason, now=now)
     workspace.upkeep.note_write()
+    workspace.served.note_ids([new.id])
     return Revised(
         new.id,
         old.id if replaces else None,

@@ -49,6 +49,7 @@ class Workspace:
     meta_version: int = 0  # of the table that `recognised` was read from
     embedder_fault: str | None = None  # why the embedder could not be warmed
     served: Served = field(default_factory=Served)  # what this session was shown
+    all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
 
     @classmethod
     async def open(
@@ -148,6 +149,14 @@ class Workspace:
     def visible_from(self, project: str) -> tuple[str, ...]:
         """Return the projects whose memories are seen from one: itself, by all its names, and `global`."""
         return tuple(dict.fromkeys((*self.names_of(project), GLOBAL_PROJECT)))
+
+    def sees_project(self, project: str) -> bool:
+        """Whether the memories of a project are in this session's scope."""
+        return self.all_projects or project in self.visible_from(self.here.project)
+
+    def sees(self, memory: Memory) -> bool:
+        """Whether an id may name this memory: it is in scope, or this session was shown it."""
+        return self.sees_project(memory.project) or self.served.has_shown(memory.id)
 
 
 async def _opened(folder: Path, stamp: Stamp, clock: Clock, installation: Installation) -> MemoryStore:

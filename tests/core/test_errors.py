@@ -41,7 +41,8 @@ def test_every_error_descends_as_it_is_drawn() -> None:
         ),
         (
             errors.MemoryNotFound("abc"),
-            "No memory has the id 'abc'. Use recall to find the right one.",
+            "No memory has the id 'abc'. Use recall to find the right one; with all_projects it looks in "
+            "other projects too.",
             {"memory_id": "abc"},
         ),
         (

@@ -84,12 +84,14 @@ async def test_remembering_something_near_it_shows_nothing_of_it(mine):
     assert same.duplicate_of != (await ask(mine, project="theirs"))[0].results[0].id
 
 
-@pytest.mark.parametrize("tool", ["inspect", "forget", "revise", "pin", "promote", "restore", "supersede"])
-async def test_a_guessed_prefix_finds_nothing(mine, theirs, tool):
-    prefix = theirs[:10]
+@pytest.mark.parametrize("length", [10, 64], ids=["prefix", "whole"])
+@pytest.mark.parametrize("tool", ["inspect", "forget", "purge", "revise", "pin", "promote", "restore", "supersede"])
+async def test_an_id_of_another_project_finds_nothing(mine, theirs, tool, length):
+    prefix = theirs[:length]
     calls = {
         "inspect": lambda: inspect(mine, [prefix]),
         "forget": lambda: forget(mine, Forget(ids=[prefix])),
+        "purge": lambda: forget(mine, Forget(ids=[prefix], purge=True)),
         "revise": lambda: revise(mine, prefix, "Something else.", ""),
         "pin": lambda: pin(mine, prefix, pinned=False),
         "promote": lambda: move(mine, prefix, "", "up"),
@@ -98,6 +100,19 @@ async def test_a_guessed_prefix_finds_nothing(mine, theirs, tool):
     }
     with pytest.raises(MemoryNotFound):
         await calls[tool]()
+
+
+@pytest.mark.parametrize("asked", [{"all_projects": True}, {"project": "theirs"}])
+async def test_what_a_session_was_shown_on_request_it_may_use_by_its_id(mine, theirs, asked):
+    await ask(mine, **asked)
+    [memory] = (await inspect(mine, [theirs])).memories
+    assert memory["content"] == THEIR_PLAN
+    assert (await inspect(mine, [theirs[:10]])).memories[0]["id"] == theirs
+
+
+async def test_what_a_session_kept_elsewhere_it_may_use_by_its_id(mine):
+    kept = await remember.remember(mine, remember.Request(content="A note for them.", project="theirs"))
+    assert (await pin(mine, kept.id)).pinned
 
 
 async def test_an_ambiguous_prefix_does_not_name_the_ids_of_others(open_workspace, clock):
@@ -153,3 +168,107 @@ async def test_another_domain_is_another_store(open_workspace, theirs):
     assert answer.results == []
     with pytest.raises((MemoryNotFound, InvalidInput)):
         await inspect(elsewhere, [theirs])
+
+
+# ── questions, dreams and events ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+async def their_question(open_workspace, clock):
+    """A session of another project, a question there, and the dream that asked it."""
+    theirs = await open_workspace(project="theirs")
+    for port in (8080, 9090):
+        content = f"The Zanzibar service listens on port {port} in production"
+        await remember.remember(theirs, remember.Request(content=content, layer="semantic", confidence=0.9))
+        clock.advance(days=1)
+    told = await consolidate(theirs, steps=["beliefs"])
+    [question] = (await review(theirs)).questions
+    return theirs, question, told.dream_id
+
+
+async def everything(session):
+    return {memory.id: memory for memory in await session.store.find()}
+
+
+@pytest.mark.parametrize("length", [1, 2, 8, 64])
+async def test_no_question_of_another_project_is_answered(open_workspace, their_question, length):
+    theirs, question, _ = their_question
+    mine, before = await open_workspace(project="mine"), await everything(theirs)
+    for verdict in ("outdated", "holds", "forget"):
+        with pytest.raises(InvalidInput, match="no question has the id"):
+            await review(mine, [{"question_id": question["id"][:length], "verdict": verdict}])
+    assert await everything(theirs) == before
+    assert [one["id"] for one in (await review(theirs)).questions] == [question["id"]]
+
+
+@pytest.mark.parametrize("length", [1, 7])
+async def test_a_question_of_ones_own_needs_eight_characters(their_question, length):
+    theirs, question, _ = their_question
+    with pytest.raises(InvalidInput, match="at least 8 characters"):
+        await review(theirs, [{"question_id": question["id"][:length], "verdict": "holds"}])
+    await review(theirs, [{"question_id": question["id"][:8], "verdict": "holds"}])
+
+
+@pytest.mark.parametrize("length", [1, 8, 64])
+async def test_no_dream_answer_or_event_of_another_project_is_undone(open_workspace, their_question, length):
+    theirs, question, dream = their_question
+    mine = await open_workspace(project="mine")
+    event = (await theirs.store.journal.about(question["memories"][0]["id"]))[-1].id
+    before = await everything(theirs)
+    for arguments in ({"dream_id": dream[:length]}, {"event_id": event[:length]}):
+        with pytest.raises(InvalidInput, match="has the id"):
+            await restore(mine, **arguments)
+    await review(theirs, [{"question_id": question["id"], "verdict": "outdated"}])
+    answered = await everything(theirs)
+    with pytest.raises(InvalidInput, match="has the id"):
+        await restore(mine, dream_id=question["id"][:length])
+    assert await everything(theirs) == answered != before
+
+
+async def test_ids_of_ones_own_dreams_and_events_may_be_prefixes(their_question):
+    theirs, question, dream = their_question
+    challenged = question["memories"][0]["id"]
+    event = (await theirs.store.journal.about(challenged))[-1].id
+    for short in ({"dream_id": dream[:7]}, {"event_id": event[:7]}):
+        with pytest.raises(InvalidInput, match="at least 8 characters"):
+            await restore(theirs, **short)
+    assert (await restore(theirs, event_id=event[:12])).restored == [challenged]
+    later = await theirs.store.journal.about(challenged)
+    await restore(theirs, event_id=later[-1].id)
+    assert challenged in (await restore(theirs, dream_id=dream[:10])).restored
+
+
+async def test_a_dream_over_several_projects_is_undone_by_whoever_asked_for_it_or_by_a_person(
+    open_workspace, their_question, clock
+):
+    theirs, _, first = their_question
+    await restore(theirs, dream_id=first)
+    mine, later = await open_workspace(project="mine"), await open_workspace(project="mine")
+    for session in (mine, theirs):
+        for copy in ("", "!"):
+            content = f"The nightly backup of the billing database runs on the second replica of tokyo{copy}"
+            await remember.remember(session, remember.Request(content=content, layer="semantic"))
+    before = {memory_id: memory.status for memory_id, memory in (await everything(mine)).items()}
+
+    async def dreamt():
+        return (await consolidate(mine, steps=["dedupe"])).dream_id
+
+    dream = await dreamt()
+    assert {memory_id: memory.status for memory_id, memory in (await everything(mine)).items()} != before
+    with pytest.raises(InvalidInput, match="--undo --all-projects"):
+        await restore(later, dream_id=dream)
+    await restore(mine, dream_id=dream)
+    assert {memory_id: memory.status for memory_id, memory in (await everything(mine)).items()} == before
+
+
+async def test_a_dream_lists_what_it_changed_here_only(open_workspace, clock):
+    theirs, mine = await open_workspace(project="theirs"), await open_workspace(project="mine")
+    ids = {}
+    for session, project in ((mine, "mine"), (theirs, "theirs")):
+        for copy in ("", "!"):
+            content = f"The nightly backup of the billing database runs on the second replica of tokyo{copy}"
+            kept = await remember.remember(session, remember.Request(content=content, layer="semantic"))
+            ids.setdefault(project, set()).add(kept.id)
+    told = await consolidate(mine, steps=["dedupe"])
+    assert {change["id"] for change in told.changes} <= ids["mine"]
+    assert told.changes

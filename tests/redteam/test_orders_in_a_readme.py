@@ -8,7 +8,7 @@ from reverie.errors import InvalidInput
 from reverie.tools.brief import brief
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
-from reverie.tools.quarantine import discard, held_memories, release
+from reverie.tools.quarantine import decide, held_memories
 from reverie.tools.restore import restore
 from reverie.tools.revise import revise
 
@@ -96,7 +96,7 @@ async def test_forgetting_and_restoring_is_no_way_out(workspace, keep, ask):
 
 async def test_undoing_the_forgetting_is_no_way_out(workspace, keep, ask):
     kept = await keep(ORDER)
-    await discard(workspace, [kept.id])
+    await decide(workspace, discard=[kept.id])
     [event] = [e for e in await workspace.store.journal.about(kept.id) if e.action == "forgotten"]
     await restore(workspace, event_id=event.id)
     assert (await workspace.store.get([kept.id]))[kept.id].status == "quarantined"
@@ -107,14 +107,14 @@ async def test_what_is_held_is_listed_with_its_reason_and_released_by_decision(w
     [held] = await held_memories(workspace)
     assert (held.id, held.content, held.source) == (kept.id, ORDER, "ingest")
     assert "drop its instructions" in held.reason
-    assert (await release(workspace, [kept.id])).ids == [kept.id]
+    assert (await decide(workspace, release=[kept.id])).released == [kept.id]
     assert await held_memories(workspace) == []
     assert [row.id for row in (await ask("zanzibar"))[0].results] == [kept.id]
 
 
 async def test_what_was_released_stays_free_when_it_is_forgotten_and_restored(workspace, keep):
     kept = await keep(ORDER)
-    await release(workspace, [kept.id])
+    await decide(workspace, release=[kept.id])
     await forget(workspace, Forget(ids=[kept.id]))
     await restore(workspace, ids=[kept.id])
     assert (await workspace.store.get([kept.id]))[kept.id].status == "active"
@@ -123,7 +123,7 @@ async def test_what_was_released_stays_free_when_it_is_forgotten_and_restored(wo
 async def test_what_is_not_held_cannot_be_released(workspace, keep):
     kept = await keep("An honest note.")
     with pytest.raises(InvalidInput, match="none of these is held"):
-        await release(workspace, [kept.id])
+        await decide(workspace, release=[kept.id])
 
 
 async def test_what_was_stored_can_still_be_read_to_the_letter(workspace, keep, exported):

@@ -88,6 +88,34 @@ def test_the_journal_of_others_is_counted_and_proved_but_shown_only_when_told(ru
     assert [row for row in everywhere["last"] if row["memory_id"].startswith("0theirs0")]
 
 
+def test_the_journal_does_not_tell_what_others_have_had(module_folder: Path, called: Run) -> None:
+    """A card that a dream wrote and an undo took away is in no table any more, but its words are in the journal."""
+    words = ("aa", "bb", "cc", "dd", "ee")
+    lines = [{"id": f"0theirs0card{n}", "content": f"We know that Zoltan wrote part {n} {word}", "layer": "semantic",
+              "project": "theirs"} for n, word in enumerate(words)]  # fmt: skip
+    theirs = {"REVERIE_PROJECT": "theirs"}
+    called(module_folder, "import", "-", "--trust", stdin="\n".join(map(json.dumps, lines)), **theirs)
+    dream = json.loads(called(module_folder, "dream", "--steps", "peer_cards", "--json", **theirs).stdout)
+    assert called(module_folder, "dreams", dream["dream_id"], "--undo", "--all-projects", **theirs).returncode == 0
+    own = called(module_folder, "audit", "--json", "--last", "1000", REVERIE_PROJECT="mine").stdout
+    everything = called(module_folder, "audit", "--json", "--last", "1000", "--all-projects", **theirs).stdout
+    assert "Zoltan" in everything
+    assert "Zoltan" not in own
+
+
+@pytest.mark.parametrize("named", ["0theirs0faded", "0theirs0", "0the", "nothing-like-it"])
+def test_an_audit_about_a_memory_of_others_finds_nothing(run: Run, named: str) -> None:
+    result = run("audit", "--about", named, "--json")
+    assert (result.returncode, result.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("command", [["purge", "--dry-run"], ["curves"], ["quarantine", "--release"]])
+def test_a_whole_id_of_others_is_found_only_when_told(run: Run, command: list[str]) -> None:
+    memory_id = "0theirs0held1" if command[0] == "quarantine" else "0theirs0faded"
+    assert "No memory has the id" in run(*command, memory_id).stderr
+    assert run(*command, memory_id, "--all-projects").returncode == 0
+
+
 @pytest.mark.parametrize("address", ["memory://brief", "memory://status"])
 def test_no_resource_shows_it(mine: Any, address: str) -> None:
     assert THEIRS not in mine.run(mine.client.read_resource, address).contents[0].text

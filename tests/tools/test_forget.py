@@ -31,9 +31,12 @@ async def test_forgetting_is_soft_with_a_reason_and_an_event(workspace: Workspac
     assert [event.action for event in await workspace.store.journal.about(kept.id)] == ["remembered", "forgotten"]
 
 
-async def test_a_pinned_memory_is_skipped_by_every_way_of_forgetting(workspace: Workspace, keep: Keep) -> None:
+async def test_a_pinned_memory_is_skipped_by_every_way_of_forgetting(
+    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+) -> None:
     kept = await keep("the lamp burns oil", tags=["x"], importance=0.0, layer="episodic")
     await pin(workspace, kept.id)
+    clock.advance(minutes=1)  # type: ignore[attr-defined] # a filter tells only what fits it
     requests = [
         Request(ids=[kept.id]),
         Request(ids=[kept.id], purge=True),
@@ -152,3 +155,15 @@ async def test_a_purge_names_what_may_still_say_the_same(workspace: Workspace, k
     answer = await forget(workspace, Request(ids=[newer.id], purge=True))
     assert {one.id for one in answer.skipped} == {first.id, second.id}
     assert {one.reason for one in answer.skipped} == {"made from what was purged; purge it too if need be"}
+
+
+async def test_a_filter_reports_only_what_matches_it(
+    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+) -> None:
+    old = await keep("lamp one", layer="episodic", importance=0.1, pin=True)
+    clock.advance(days=100)  # type: ignore[attr-defined]
+    fresh = await keep("harbour two", layer="episodic", importance=0.9, pin=True)
+    answer = await forget(workspace, Request(older_than="90d"))
+    assert (answer.forgotten, answer.skipped) == ([], [Skipped(old.id, "pinned")])
+    answer = await forget(workspace, Request(min_strength=0.05))
+    assert fresh.id not in [one.id for one in answer.skipped]

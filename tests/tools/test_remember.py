@@ -197,3 +197,15 @@ async def test_long_texts_are_compared_too(keep: Keep) -> None:
     first = await keep(long + "stand on pier 7")
     other = await keep(long + "stand on pier 8")
     assert [conflict.id for conflict in other.conflicts] == [first.id]
+
+
+@pytest.mark.parametrize("passed", ["2020-01-01", "2026-03-02T09:30:00Z", "0s"])
+async def test_a_deadline_that_has_passed_is_refused(workspace: Workspace, keep: Keep, passed: str) -> None:
+    with pytest.raises(InvalidInput, match=r"forget_after: .* has passed\. Give a moment to come"):
+        await keep("The fair is in town.", forget_after=passed)
+    assert await workspace.store.count() == 0
+
+
+async def test_a_tier_beside_a_deadline_is_told(keep: Keep) -> None:
+    answer = await keep("The fair is in town.", tier="elephant", forget_after="3d")
+    assert answer.warnings == ["tier elephant and forget_after are both kept: it is let go at whichever comes first"]

@@ -1,11 +1,15 @@
+import io
+import json
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.settings import RETENTION_MODES
+from reverie.storage.scope import Scope
 from reverie.tools import remember
 from reverie.tools.forget import Request, forget
+from reverie.tools.importing import import_memories
 from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
@@ -190,3 +194,16 @@ async def test_a_restore_counts_as_a_recall(workspace: Workspace, keep: Keep, cl
     memory = await workspace.store.resolve(kept.id)
     assert (memory.access_count, memory.last_accessed_at) == (1, workspace.now)
     assert memory.tier is None
+
+
+async def test_an_import_that_changed_a_text_is_taken_back_with_its_vector(workspace: Workspace, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil", layer="semantic")
+    before = await workspace.store.resolve(kept.id)
+    line = json.dumps({"id": kept.id, "content": "plums and cherries", "layer": "semantic"})
+    await import_memories(workspace, io.BytesIO(line.encode()), lambda _: None)
+    await restore(workspace, event_id=await _last_event(workspace, kept.id))
+    after = await workspace.store.resolve(kept.id)
+    assert (after.content, after.title, after.trust) == (before.content, before.title, before.trust)
+    [embedding] = await workspace.embed([before.content])
+    [hit] = await workspace.store.nearest(embedding.vector, Scope(), 1)
+    assert hit.similarity == pytest.approx(1.0)
