@@ -5,8 +5,10 @@ notes have each of them somewhere: "We turned off TLS verification in the test h
 """
 
 import re
+import zlib
 from collections.abc import Iterator
 from functools import cache
+from math import sqrt
 
 from reverie.guard.views import commented, plain
 
@@ -224,11 +226,31 @@ _PAIRS = (
 """Cues that mean something else together: to forbid what weakens is honest, to order it is not."""
 
 
-def cues_in(statement: str) -> tuple[float, ...]:
-    """Return 1.0 for each cue and each pair of cues that a statement shows, else 0.0; always as many, in one order."""
+def cues_in(statement: str) -> list[float]:
+    """Return what a statement shows as numbers, always as many and in one order: cues, pairs of cues, words."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
     shown = {name: bool(pattern.search(seen)) for name, pattern in zip(CUES, _compiled(), strict=True)}
-    return (*map(float, shown.values()), *(float(shown[one] and shown[other]) for one, other in _PAIRS))
+    paired = [shown[one] and shown[other] for one, other in _PAIRS]
+    return [*(_CUE if there else 0.0 for there in (*shown.values(), *paired)), *_words_in(seen)]
+
+
+_CUE = 0.5
+"""How much a cue counts before training, against a vector of length one."""
+_BUCKETS = 1024
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def _words_in(seen: str) -> list[float]:
+    """Return the words and pairs of words, hashed into buckets, as a vector of length one at most."""
+    words: list[str] = []
+    for word in _WORD.findall(seen):
+        # Scripts without spaces give one long word: their pairs of letters say more.
+        words += [word] if word < "\u2e80" else [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+    grams = {*words, *(f"{one} {other}" for one, other in zip(words, words[1:], strict=False))}
+    buckets = [0.0] * _BUCKETS
+    for gram in grams:
+        buckets[zlib.crc32(gram.encode("utf-8", "replace")) % _BUCKETS] = 1.0 / sqrt(len(grams))
+    return buckets
 
 
 def statements_in(text: str) -> Iterator[str]:
