@@ -12,7 +12,7 @@ from functools import cache
 from typing import Literal
 
 from reverie.guard.passphrases import four_groups, is_grouped, is_passphrase
-from reverie.guard.randomness import classes_of, is_digest, is_hex, is_placeholder, is_uuid, looks_random
+from reverie.guard.randomness import classes_of, has_digit, is_digest, is_hex, is_placeholder, is_uuid, looks_random
 from reverie.guard.span import Span
 
 Word = Literal["password", "token", "key"]
@@ -101,6 +101,8 @@ _BEFORE_A_VALUE = frozenset("\"'`])\\ \t=:：><-→?[\n(,は是为為은는")
 _TOO_SHORT = 2  # `pw` stands in too many words to be a neighbour of anything
 _JOINT = re.compile(r"[^A-Za-z0-9+/]")  # within a blob of base64 a word is chance
 _LONG_WORD = 20
+_MOST_IN_A_RUN = 6
+"""Names with a value in 256 characters without a space; more than any address holds, and each costs a look."""
 _LONG_HEX = 32
 _SHORT_RANDOM = 10
 _LONGEST_NAME = 60
@@ -162,7 +164,7 @@ def assigned_in(text: str, lower: str) -> Iterator[Span]:
     if not present:
         return
     places: list[tuple[int, int]] = []
-    done = 0
+    done = run_end = in_this_run = 0
     for found in _any_of(present).finditer(lower):
         if _may_have_neighbours(text, found.start(), found.end()):
             places.append(found.span())
@@ -172,6 +174,12 @@ def assigned_in(text: str, lower: str) -> Iterator[Span]:
         end = after.end() if after and found[0].isascii() else found.end()  # CJK writes on without a space
         done = end
         if text[end : end + 1] not in _BEFORE_A_VALUE:
+            continue
+        if found.start() >= run_end:
+            run = _BARE.match(text, end)
+            run_end, in_this_run = run.end() if run else end, 0
+        in_this_run += 1
+        if in_this_run > _MOST_IN_A_RUN:
             continue
         named = _named(text, lower, found.start(), end, found[0])
         span = _value(text, named) if named is not None else None
@@ -248,7 +256,7 @@ def _is_secret_beside(named: _Named, value: str) -> bool:
     if named.word == "password":
         if is_hex(value):
             return len(value) >= _LONG_HEX
-        digit, letter = any(c.isdigit() for c in value), any(c.isalpha() for c in value)
+        digit, letter = has_digit(value), value.lower() != value.upper()
         signed = digit and letter and any(sign in value for sign in "!@#$%^&*?~")
         return signed or (classes_of(value) >= 3 and looks_random(value, _SHORT_RANDOM))
     return (is_hex(value) and len(value) >= _LONG_HEX) or (not is_hex(value) and looks_random(value))
@@ -285,13 +293,13 @@ def _is_code(value: str) -> bool:
         return True
     if not _REFERENCE.fullmatch(value) or looks_random(value, _SHORT_RANDOM):
         return False
-    return "." in value or not any(c.isdigit() for c in value)
+    return "." in value or not has_digit(value)
 
 
 def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
     if any(c.isspace() for c in value.strip()):
         return named.word == "password" and not told and is_passphrase(value)
-    digit, letter = any(c.isdigit() for c in value), any(c.isalpha() for c in value)
+    digit, letter = has_digit(value), value.lower() != value.upper()
     if named.word == "password":
         if is_grouped(value) or (named.name.endswith("passcode") and value.isdigit()):
             return True

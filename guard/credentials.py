@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from reverie.guard.randomness import classes_of, is_hex, is_placeholder, looks_random
+from reverie.guard.randomness import classes_of, has_digit, is_hex, is_placeholder, looks_random
 from reverie.guard.span import Span
 
 _KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20}")
@@ -24,9 +24,19 @@ def _key_block() -> re.Pattern[str]:
     )
 
 
-@cache
-def _putty_key() -> re.Pattern[str]:
-    return re.compile(r"PuTTY-User-Key-File-\d[\s\S]{0,4000}?Private-Lines: \d+(?:\s+[A-Za-z0-9+/=]{4,})*")
+_PUTTY = "PuTTY-User-Key-File-"
+_PUTTY_LINES = re.compile(r"Private-Lines: \d{1,4}(?:\s{1,4}[A-Za-z0-9+/=]{4,100}){0,200}")
+_LONGEST_PUTTY = 4_000
+
+
+def _putty_keys(text: str) -> Iterator[Span]:
+    start = text.find(_PUTTY)
+    while start >= 0:
+        lines = text.find("Private-Lines: ", start, start + _LONGEST_PUTTY)
+        found = _PUTTY_LINES.match(text, lines) if lines >= 0 else None
+        if found:
+            yield Span(start, found.end(), "private-key")
+        start = text.find(_PUTTY, found.end() if found else start + len(_PUTTY))
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}$")
@@ -87,8 +97,7 @@ def credentials_in(text: str, lower: str) -> Iterator[Span]:
         for found in _key_block().finditer(text):
             if _KEY_MATERIAL.search(found[0]):  # code that only looks for such blocks holds none
                 yield Span(found.start(), found.end(), "private-key")
-    if "PuTTY-User-Key-File" in text:
-        yield from (Span(found.start(), found.end(), "private-key") for found in _putty_key().finditer(text))
+    yield from _putty_keys(text)
     yield from _in_addresses(text)
     yield from _in_headers(text, lower)
     if any(program in text for program in _PROGRAMS):
@@ -106,6 +115,9 @@ def _in_addresses(text: str) -> Iterator[Span]:
     while at >= 0:
         start = at + 3
         rest = _REST.match(text, start)
+        if rest and "@" not in rest[0]:  # then nothing that begins within it has one either
+            at = text.find("://", max(start, rest.end() - 3))
+            continue
         if rest and _SCHEME.search(text, max(0, at - 31), at):
             yield from _in_address(rest[0], start)
         at = text.find("://", start)
@@ -139,7 +151,7 @@ def _in_headers(text: str, lower: str) -> Iterator[Span]:
 
 
 def _is_credential(place: str, value: str) -> bool:
-    digit = any(c.isdigit() for c in value)
+    digit = has_digit(value)
     if is_placeholder(value) or not digit:
         return False
     return place != "bare" or looks_random(value, 16) or len(value) >= 20

@@ -23,6 +23,7 @@ _COMMONEST = {
     for which in _WHICH
     for what in ("instruction", "prompt", "direction", "rules")
 }
+_STRAIGHT = tuple(_COMMONEST)
 _TURNED = tuple(bare[::-1] for bare in _COMMONEST)
 _LONGEST = max(map(len, _COMMONEST))
 _VERBS = (
@@ -119,7 +120,8 @@ def _after(letters: str, verb: str, *, turned: bool) -> Iterator[str]:
         orders = _TURNED if turned else _COMMONEST
         end = at + len(verb)
         near = letters[max(0, at - _LONGEST) : end] if turned else letters[at : at + _LONGEST]
-        yield from (order for order in orders if (near.endswith(order) if turned else near.startswith(order)))
+        if near.endswith(_TURNED) if turned else near.startswith(_STRAIGHT):
+            yield from (order for order in orders if (near.endswith(order) if turned else near.startswith(order)))
         at = letters.find(verb, end)
 
 

@@ -178,7 +178,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|(?:^|\n)\s*(?:#{1,4}\s*)?(?:human|assistant|system)\s*:\s*\S[^\n]*\n+\s*(?:#{1,4}\s*)?(?:human"
         r"|assistant|system|user)\s*:"
         r"|(?:^|\n)#{2,4}\s*(?:system|new system|instruction|developer)\s*(?:prompt|message|instructions?)?\s*:"
-        r"|-{3,}\s*(?:end|begin|start)(?: of)?(?: the)?(?: user| system| untrusted)?\s*(?:system prompt"
+        r"|(?<!-)-{3,80}\s{0,8}(?:end|begin|start)(?: of)?(?: the)?(?: user| system| untrusted)?\s*(?:system prompt"
         r"|instructions?|prompt|user (?:input"
         r"|message|query)|context|conversation)\s*-{3,}"
         r"|\"(?:tool_calls?|function_call)\"\s*:|\"method\"\s*:\s*\"tools/call\"|\"type\"\s*:\s*\"tool_use\"",

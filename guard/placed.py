@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from reverie.guard.randomness import classes_of, is_placeholder, is_uuid, looks_random
+from reverie.guard.randomness import classes_of, has_digit, is_placeholder, is_uuid, looks_random
 from reverie.guard.span import Span
 from reverie.guard.vendors import Shape
 
@@ -81,7 +81,7 @@ def placed_in(text: str, lower: str) -> Iterator[Span]:
 def _is_secret(kind: str, value: str) -> bool:
     if is_placeholder(value) or any(c.isspace() for c in value):
         return False
-    digit = any(c.isdigit() for c in value)
+    digit = has_digit(value)
     match kind:
         case "sole uuid":
             return True
@@ -115,7 +115,7 @@ def _in_cells(row: str, at: int, columns: list[int]) -> Iterator[Span]:
     cells = row.split("|")
     for number in columns:
         value = cells[number].strip(" *`\t\r") if number < len(cells) else ""
-        digit = any(c.isdigit() for c in value)
+        digit = has_digit(value)
         telling = (digit and classes_of(value) >= 2) or looks_random(value, 10)
         if len(value) >= 6 and telling and " " not in value and not is_placeholder(value):
             start = at + sum(len(cell) + 1 for cell in cells[:number]) + cells[number].find(value)

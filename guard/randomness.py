@@ -19,6 +19,7 @@ _STAND_IN = re.compile(
     r"|\w*(?:_|-)(?:here|placeholder|goes[-_]here)",
     re.IGNORECASE,
 )
+_ANY_DIGIT = re.compile(r"\d")
 _LONGEST_STAND_IN = 64
 _MIXED_FROM = 20
 _SHORT_PIECES = 2.8
@@ -59,12 +60,17 @@ def classes_of(value: str) -> int:
     """Count the kinds of characters: lower case, upper case, digits, signs."""
     return sum(
         (
-            any(c.islower() for c in value),
-            any(c.isupper() for c in value),
-            any(c.isdigit() for c in value),
-            any(not c.isalnum() for c in value),
+            value != value.upper(),
+            value != value.lower(),
+            has_digit(value),
+            bool(value) and not value.isalnum(),
         )
     )
+
+
+def has_digit(value: str) -> bool:
+    """Say whether there is a digit; one search instead of a call for each character."""
+    return _ANY_DIGIT.search(value) is not None
 
 
 def looks_random(value: str, shortest: int = _MIXED_FROM) -> bool:

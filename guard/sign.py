@@ -8,6 +8,7 @@ from functools import cache
 REACH = 300
 """Signs lie within this distance of any word that they cannot do without, unless they say otherwise."""
 _SHORT = 3
+_STEP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ def _stretches(text: str, words: tuple[str, ...], places: dict[str, list[int]], 
     stretches: list[tuple[int, int]] = []
     for place in sorted(found):
         if stretches and place - reach <= stretches[-1][1]:
-            stretches[-1] = (stretches[-1][0], place + reach)
+            stretches[-1] = (stretches[-1][0], place + reach + _STEP)
         else:
-            stretches.append((max(0, place - reach), place + reach))
+            stretches.append((max(0, place - reach), place + reach + _STEP))
     return stretches
 
 
@@ -67,7 +68,9 @@ def _places(text: str, word: str, places: dict[str, list[int]]) -> list[int]:
         while at >= 0:
             if len(word) > _SHORT or not (word.isascii() and word.isalpha()) or _is_whole(text, at, at + len(word)):
                 known.append(at)
-            at = text.find(word, at + len(word))
+                at = text.find(word, at + max(_STEP, len(word)))  # what stands nearer lies within the same stretch
+            else:
+                at = text.find(word, at + len(word))
     return known
 
 

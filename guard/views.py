@@ -7,6 +7,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from urllib.parse import unquote
 
 from reverie.guard.hidden import tag_text, visible
@@ -14,15 +15,15 @@ from reverie.guard.hidden import tag_text, visible
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x|%)?[0-9a-fA-F]{2}[ :,]?){16,}")
 _ESCAPES = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\x([0-9a-fA-F]{2})")
-_COMMENT = re.compile(
-    r"<!--(.{4,5000}?)(?:-->|$)|\[[^\]\n]{1,40}\]:\s{0,4}(?:#|<>)\s{0,4}[(\"'](.{4,2000}?)[)\"']", re.DOTALL
-)
+_LINK_COMMENT = re.compile(r"\[[^\]\n]{1,40}\]:[ \t]{0,4}(?:#|<>)[ \t]{0,4}[(\"']([^\n]{4,2000})")
+_ELEMENT = re.compile(r"<(\w{1,20})\b([^<>]{1,600})>")
 _UNSHOWN = re.compile(
-    r"<(\w+)[^<>]{0,300}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0"
-    r"|color\s*:\s*(?:white|#fff)|\shidden)"
-    r"[^<>]{0,300}>(.{4,4000}?)</\1",
-    re.DOTALL | re.IGNORECASE,
+    r"display\s{0,4}:\s{0,4}none|visibility\s{0,4}:\s{0,4}hidden|font-size\s{0,4}:\s{0,4}0|opacity\s{0,4}:\s{0,4}0"
+    r"|color\s{0,4}:\s{0,4}(?:white|#fff)|\shidden",
+    re.IGNORECASE,
 )
+_LONGEST_ASIDE = 5_000
+_MOST_ASIDES = 200
 _MOST_BLOBS = 50
 _NOT_LETTERS = bytes(set(range(128)) - set(range(ord("a"), ord("z") + 1)))
 _WIDE_GAPS = re.compile(r" {3,}|(?: {0,8}\n){3,}")
@@ -70,11 +71,27 @@ def squeezed(text: str) -> str:
 
 def commented(text: str) -> Iterator[str]:
     """Yield what a text says in comments and elements that no page shows."""
-    if "<!--" in text or "]:" in text:
-        for found in _COMMENT.finditer(text):
-            yield found[1] or found[2]
+    yield from islice(_comments(text), _MOST_ASIDES)
+    if "]:" in text:
+        yield from (found[1] for found in islice(_LINK_COMMENT.finditer(text), _MOST_ASIDES))
     if "<" in text and "</" in text:
-        yield from (found[2] for found in _UNSHOWN.finditer(text))
+        yield from islice(_unshown(text), _MOST_ASIDES)
+
+
+def _comments(text: str) -> Iterator[str]:
+    start = text.find("<!--")
+    while start >= 0:
+        end = text.find("-->", start + 4)
+        yield text[start + 4 : min(end if end >= 0 else len(text), start + _LONGEST_ASIDE)]
+        start = text.find("<!--", end) if end >= 0 else -1
+
+
+def _unshown(text: str) -> Iterator[str]:
+    for element in _ELEMENT.finditer(text):
+        if _UNSHOWN.search(element[2]):
+            end = text.find(f"</{element[1]}", element.end(), element.end() + _LONGEST_ASIDE)
+            if end >= 0:
+                yield text[element.end() : end]
 
 
 def decoded(text: str) -> Iterator[str]:
