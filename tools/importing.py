@@ -1,8 +1,9 @@
 """Reading memories from a file: JSON Lines, as an export writes them or as anyone else does."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
 from reverie.embeddings.embedder import Embedding
@@ -12,7 +13,8 @@ from reverie.storage.rows import Embedded
 from reverie.storage.tombstones import purged_among
 from reverie.storage.upkeep import KEEP_VERSIONS_FOR
 from reverie.tools.arguments import checked_content
-from reverie.tools.drafts import checked_fields, drafted
+from reverie.tools.classify import vectors_for
+from reverie.tools.drafts import checked_fields, completed, drafted
 from reverie.tools.lines import BadLine, Line, read_lines
 from reverie.tools.screening import screened_fields
 from reverie.tools.workspace import Workspace
@@ -130,7 +132,7 @@ async def _keep(workspace: Workspace, part: Sequence[Mapping[str, Any]], tally: 
             for made in [vectors[memory.content]]
         ]
         updated = [item for item in changed if item.memory.id in known]
-        added = [item for item in changed if item.memory.id not in known]
+        added = await _completed(workspace, part, [item for item in changed if item.memory.id not in known])
         if added:
             await workspace.store.add(added, actor="import", at=now)
         if updated:
@@ -139,6 +141,23 @@ async def _keep(workspace: Workspace, part: Sequence[Mapping[str, Any]], tally: 
     tally.quarantined += sum(item.memory.status == "quarantined" for item in added)
     tally.updated += len(updated)
     tally.unchanged += len(part) - len(added) - len(updated)
+
+
+async def _completed(
+    workspace: Workspace, part: Sequence[Mapping[str, Any]], added: list[Embedded]
+) -> list[Embedded]:
+    """Return new memories with the kind and layer that their lines leave open."""
+    lines = {fields["id"]: fields for fields in part}
+    open_still = {i.memory.id: i for i in added if not {"kind", "layer"} <= lines[i.memory.id].keys()}
+    if not open_still:
+        return added
+    texts = [item.memory.content for item in open_still.values()]
+    made = [Embedding(item.vector) for item in open_still.values()]
+    vectors = await asyncio.to_thread(vectors_for, workspace.embedder, texts, made)
+    for item, vector in zip(list(open_still.values()), vectors, strict=True):
+        memory = completed(workspace, item.memory, lines[item.memory.id], vector)
+        open_still[memory.id] = replace(item, memory=memory)
+    return [open_still.get(item.memory.id, item) for item in added]
 
 
 def _drafts(
