@@ -59,7 +59,9 @@ class LinearModel:
             for label, bias, size, row in zip(self.labels, self.bias, scale, steps, strict=True)
         }
         words = {"words": "\t".join(self.words)} if self.words else {}
-        return json.dumps({"trained_on": self.trained_on, "labels": rows} | words, indent=1, ensure_ascii=False) + "\n"
+        return (
+            json.dumps({"trained_on": self.trained_on, "labels": rows} | words, indent=1, ensure_ascii=False) + "\n"
+        )
 
 
 def from_json(text: str) -> LinearModel:

@@ -196,18 +196,12 @@ def classified(
     layer_given: bool,
     default_tier: Tier | None = None,
 ) -> Memory:
-    """Return a draft with the kind and the layer that nobody named, and a lifespan if it is passing."""
+    """Return a draft with the kind and the layer that nobody named, and a lifespan if it starts in working memory."""
     guess = classify(draft.content, vector, kind=draft.kind if kind_given else None)
-    if layer_given:
-        return draft if kind_given else replace(draft, kind=guess.kind)
-    fades = guess.passing and draft.tier is None and draft.forget_after is None
-    shorter = default_tier is not None and default_tier != "permanent"
-    return replace(
-        draft,
-        kind=guess.kind,
-        layer=guess.layer,
-        tier=PASSING_TIER if fades and not shorter else draft.tier,
-    )
+    layer = draft.layer if layer_given else guess.layer
+    passing = layer == "working" and draft.tier is None and draft.forget_after is None
+    own = default_tier in (None, "permanent")  # where the domain has a lifespan for everything, that is shorter
+    return replace(draft, kind=guess.kind, layer=layer, tier=PASSING_TIER if passing and own else draft.tier)
 
 
 def vectors_for(
