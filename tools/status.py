@@ -2,14 +2,17 @@
 
 import asyncio
 import os
+from collections import Counter
 from pathlib import Path
 
 from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.errors import StoreError
-from reverie.memory import LAYERS, STATUSES
+from reverie.lifecycle.fate import overdue
+from reverie.lifecycle.lasting import LIVING
+from reverie.memory import LAYERS, STATUSES, Layer, Memory
 from reverie.moments import iso
 from reverie.settings import unknown_variables
-from reverie.storage.filters import equals
+from reverie.storage.filters import equals, everything, is_set, not_after, one_of
 from reverie.tools.dreams import last_dream
 from reverie.tools.results import Status
 from reverie.tools.workspace import Workspace
@@ -42,12 +45,24 @@ async def _last_dream(workspace: Workspace) -> str | None:
     return None if night is None else f"{night.id} at {iso(night.started_at)} ({night.status})"
 
 
-async def _counts(workspace: Workspace, layer: str) -> dict[str, int]:
+async def _counts(workspace: Workspace, layer: Layer) -> dict[str, int]:
     table = workspace.store.database.table(layer)
     if not await table.count():
         return {}
     numbers = await asyncio.gather(*(table.count(equals("status", name)) for name in STATUSES))
-    return {name: number for name, number in zip(STATUSES, numbers, strict=True) if number}
+    counts = Counter(dict(zip(STATUSES, numbers, strict=True)))
+    for memory in await _overdue(workspace, layer):
+        counts[memory.status] -= 1
+        counts["expired"] += 1
+    return {name: number for name, number in counts.items() if number}
+
+
+async def _overdue(workspace: Workspace, layer: Layer) -> list[Memory]:
+    """Return the memories of a layer whose time is over though no sweep has come by."""
+    now, tier = workspace.now, workspace.settings.tier
+    limited = not_after("forget_after", now) | (is_set("tier") if tier is None else everything())
+    found = await workspace.store.find_few({layer: one_of("status", LIVING) & limited})
+    return [memory for memory in found if overdue(memory, now, tier)]
 
 
 def _health(workspace: Workspace) -> list[str]:
