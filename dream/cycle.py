@@ -24,7 +24,7 @@ from reverie.dream.steps import STEPS
 from reverie.dream.undoing import take_back, withdraw_questions
 from reverie.embeddings.embedder import Embedder
 from reverie.errors import StoreBusy
-from reverie.lifecycle.fate import move_of
+from reverie.lifecycle.fate import move_of, overdue
 from reverie.lifecycle.lasting import LIVING
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -166,6 +166,10 @@ async def _dreamt(
     stages = len(steps) + 2
     await tell(0, stages, "reading")
     snapshot = await read(dreamer, now, projects)
+    if "sweep" not in steps:  # which would let go of them before any other step sees them
+        snapshot = snapshot.without(
+            memory.id for memory in snapshot.memories if overdue(memory, now, dreamer.settings.tier)
+        )
     thinking = Thinking(snapshot, dreamer.settings, dreamer.judge, steps)
     thought = 0
     while name := thinking.ahead:

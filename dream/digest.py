@@ -7,7 +7,7 @@ own: a digest across projects would carry one project's memories into another.
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from reverie.dream.gate import may_be_built_on, may_be_written
+from reverie.dream.gate import may_be_quoted, may_be_written
 from reverie.dream.judge import DayNote, Judge
 from reverie.dream.lines import line_of
 from reverie.dream.making import dreamt
@@ -21,7 +21,8 @@ MOST_CHARACTERS = 1_200
 A_DAY = timedelta(hours=24)
 FEWEST_MEMORIES = 3
 _LONGEST_GAP = timedelta(days=7)
-_DURABLE: frozenset[Kind] = frozenset({"fact", "decision", "preference", "how_to", "rejected"})
+_DURABLE: frozenset[Kind] = frozenset({"decision", "preference", "how_to", "rejected"})
+"""What a day's note promotes by its kind. A fact is not among them: most of what is said in passing is a fact by kind."""
 
 
 def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
@@ -55,8 +56,9 @@ def extract(ledger: Sequence[Memory], now: datetime) -> DayNote:
 
 
 def may_be_promoted(memory: Memory, now: datetime) -> bool:
-    """Say whether a memory is of a durable kind and young enough for a day's note."""
-    return memory.kind in _DURABLE and now - memory.happened_at <= _LONGEST_GAP
+    """Say whether a day's note may promote a memory: by its kind, or a fact that a judge calls durable."""
+    durable = memory.kind == "fact" or memory.kind in _DURABLE
+    return durable and _may_last(memory) and now - memory.happened_at <= _LONGEST_GAP
 
 
 def _since(project: str, snapshot: Snapshot) -> datetime | None:
@@ -76,7 +78,7 @@ def _ledger(project: str, since: datetime, snapshot: Snapshot) -> list[Memory]:
         if memory.project == project
         and memory.layer != "codebase"
         and since < memory.happened_at <= snapshot.now
-        and may_be_built_on(memory)
+        and may_be_quoted(memory)
     ]
     return sorted(lately, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, memory.id))
 
@@ -97,7 +99,13 @@ def _writing(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Sn
 
 def _promotions(note: DayNote, ledger: Sequence[Memory], snapshot: Snapshot) -> Iterator[Deed]:
     for memory in ledger:
-        if memory.id in note.durable and memory.layer == "episodic" and memory.id not in snapshot.demoted:
+        named = memory.id in note.durable and _may_last(memory)
+        if named and memory.layer == "episodic" and memory.id not in snapshot.demoted:
             reason = "a durable line of the day's note"
             change = Change(memory_id=memory.id, action="moved", reason=reason, values={"layer": "semantic"})
             yield Deed(summary="episodic → semantic", changes=(change,))
+
+
+def _may_last(memory: Memory) -> bool:
+    """Say whether nothing limits the lifespan of a memory, as it does of what was said in passing (000-passing)."""
+    return memory.tier in (None, "permanent")

@@ -9,9 +9,14 @@ LEAST_TRUST_TO_BUILD_ON = 0.5
 """A card, digest or bridge speaks with the store's voice, so it rests on nothing less trusted than this."""
 
 
-def may_be_built_on(memory: Memory) -> bool:
-    """Say whether a card, digest or bridge may repeat a memory."""
+def may_be_quoted(memory: Memory) -> bool:
+    """Say whether a day's digest may repeat a memory."""
     return memory.status == "active" and memory.trust >= LEAST_TRUST_TO_BUILD_ON and memory.forget_after is None
+
+
+def may_be_built_on(memory: Memory) -> bool:
+    """Say whether a card or bridge, which lasts, may rest on a memory: not on one with a limited lifespan."""
+    return may_be_quoted(memory) and memory.tier in (None, "permanent")
 
 
 def shown(text: str) -> str:

@@ -90,6 +90,14 @@ class Snapshot:
         told = (f"{memory.id} {memory.layer} {memory.updated_at.isoformat()}" for memory in self.memories)
         return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
+    def without(self, ids: Iterable[str]) -> "Snapshot":
+        """Return the store as if these memories were not there."""
+        left_out = set(ids)
+        if not left_out:
+            return self
+        kept = [place for place, memory in enumerate(self.memories) if memory.id not in left_out]
+        return replace(self, memories=tuple(self.memories[place] for place in kept), vectors=self.vectors[kept])
+
     def after(self, deeds: Sequence[Deed]) -> "Snapshot":
         """Return the store as these deeds would leave it: what they retire is gone for the steps to come."""
         if not deeds:

@@ -2,7 +2,7 @@
 
 A model is a JSON file of some kilobytes in `bundle/`, written by a script in `training/`: a row of 8-bit weights
 and a bias for each label. Features are the unit vector of a text, followed by as many cues as the model was trained
-with (1.0 where a rule of words fits, else 0.0).
+with (1.0 where a rule of words fits, else 0.0). A model may name the words that some of its cues stand for.
 """
 
 import base64
@@ -27,6 +27,7 @@ class LinearModel:
     weights: "NDArray[np.float32]"  # a row for each label
     bias: "NDArray[np.float32]"
     trained_on: str = STAMP
+    words: tuple[str, ...] = ()  # the words that the last cues stand for, one each
 
     def probabilities(self, vector: "NDArray[np.float32]", cues: Sequence[float] = ()) -> dict[str, float]:
         """Return how likely each label is.
@@ -57,7 +58,10 @@ class LinearModel:
             }
             for label, bias, size, row in zip(self.labels, self.bias, scale, steps, strict=True)
         }
-        return json.dumps({"trained_on": self.trained_on, "labels": rows}, indent=1) + "\n"
+        words = {"words": "\t".join(self.words)} if self.words else {}
+        return (
+            json.dumps({"trained_on": self.trained_on, "labels": rows} | words, indent=1, ensure_ascii=False) + "\n"
+        )
 
 
 def from_json(text: str) -> LinearModel:
@@ -71,7 +75,8 @@ def from_json(text: str) -> LinearModel:
         for row in rows.values()
     ]
     bias = np.array([row["bias"] for row in rows.values()], dtype=np.float32)
-    return LinearModel(tuple(rows), np.stack(weights), bias, written["trained_on"])
+    words = tuple(written["words"].split("\t")) if "words" in written else ()
+    return LinearModel(tuple(rows), np.stack(weights), bias, written["trained_on"], words)
 
 
 @cache

@@ -16,6 +16,7 @@ _FIELDS = (
     *("source", "source_ref", "trust", "confidence"),
     *("importance", "surprise", "created_at", "happened_at", "updated_at", "access_count", "pinned", "status"),
     "status_reason",  # a challenged memory names its challenger there
+    *("core", "tier", "forget_after"),  # whether its time is over
     "anchors",
 )
 _NOT_READ = {"content_hash": "", "stability": 0.0, "embedder": ""}  # fields that have no default

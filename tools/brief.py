@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import fence_for, harmless_line
+from reverie.lifecycle.fate import overdue
 from reverie.lifecycle.strength import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
 from reverie.storage import filters
@@ -124,6 +125,8 @@ async def _choose(
         by=section.order,
         limit=section.most or limit,
     )
+    in_time = [m for m in memories if overdue(m, now, workspace.settings.tier) is None]
+    memories, total = in_time, total - (len(memories) - len(in_time))
     if section.order == "importance":
         memories.sort(key=lambda m: (m.project != project, not m.pinned, -strength_of(m, now), m.id))
     return Chosen(section, memories, total)

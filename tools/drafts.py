@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
@@ -13,10 +13,14 @@ from reverie.lifecycle.trust import imported_trust, trust_of
 from reverie.memory import Anchor, Memory, Source
 from reverie.record import FIELDS, decode
 from reverie.tools.arguments import checked_content, checked_label
-from reverie.tools.classify import kind_of, layer_of
+from reverie.tools.classify import classified, classify
 from reverie.tools.remember import title_of
 from reverie.tools.screening import held_if_suspect, says_the_same, still_held
 from reverie.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _MADE_ANEW = ("vector", "content_hash", "embedder")
 _MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
@@ -105,14 +109,27 @@ def _nowhere(anchors: tuple[Anchor, ...], base: Memory | None) -> tuple[Anchor, 
     return tuple(anchor if anchor in known else replace(anchor, root=None) for anchor in anchors)
 
 
+def completed(
+    workspace: Workspace, memory: Memory, fields: Mapping[str, Any], vector: "NDArray[np.float32] | None"
+) -> Memory:
+    """Return a new memory with the kind and layer that its line leaves open, now that its vector is known."""
+    return classified(
+        memory,
+        vector,
+        kind_given="kind" in fields,
+        layer_given="layer" in fields,
+        default_tier=workspace.settings.tier,
+    )
+
+
 def _new(workspace: Workspace, fields: Mapping[str, Any], at: datetime, now: datetime) -> Memory:
     content = fields["content"]
-    kind = fields.get("kind") or kind_of(content)
+    guess = classify(content, kind=fields.get("kind"))  # by words, until its vector is there
     created_at = fields.get("created_at", at)
     defaults: dict[str, Any] = {
         "title": title_of(content),
-        "kind": kind,
-        "layer": layer_of(kind, content),
+        "kind": guess.kind,
+        "layer": guess.layer,
         "project": workspace.here.project,
         "source": "import",
         "stability": first_stability(fields.get("importance", 0.5)),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from reverie.lifecycle.fate import as_read
 from reverie.lifecycle.likeness import Difference, differences
 from reverie.memory import Memory
 from reverie.storage.scope import RECALLED
@@ -105,7 +106,7 @@ async def echoed(workspace: "Workspace", draft: Memory) -> Memory | None:
     if memory_id is None:
         return None
     known = (await workspace.store.get([memory_id])).get(memory_id)
-    if known is None or known.status not in RECALLED:
+    if known is None or as_read(known, workspace.now, workspace.settings.tier).status not in RECALLED:
         return None
     return known if known.project in workspace.visible_from(draft.project) else None
 

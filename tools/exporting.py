@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from reverie.errors import InvalidInput, KeyUnavailable
 from reverie.identity import content_hash
 from reverie.installation import Installation
+from reverie.lifecycle.fate import as_read
 from reverie.memory import LAYERS, Memory
 from reverie.record import encode, to_record
 from reverie.tools.arguments import checked_label
@@ -52,7 +53,7 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
     installation = _installation(workspace)
     with _target(file) as out:
         async for memory in _oldest_first(workspace, checked_label("project", project), progress):
-            out.write(line_of(memory, installation))
+            out.write(line_of(as_read(memory, workspace.now, workspace.settings.tier), installation))
             written += 1
     return Exported(written, file, sealed=installation is not None)
 

@@ -4,9 +4,10 @@ A line that carries this installation's seal is taken at its word and comes back
 further than a stranger, unless a person vouches for the file (see drafts.py).
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, BinaryIO
 
@@ -20,7 +21,8 @@ from reverie.storage.scope import RECALLED
 from reverie.storage.tombstones import purged_among
 from reverie.storage.upkeep import KEEP_VERSIONS_FOR
 from reverie.tools.arguments import MOST_IDS, checked_content
-from reverie.tools.drafts import Read, checked_fields, drafted
+from reverie.tools.classify import vectors_for
+from reverie.tools.drafts import Read, checked_fields, completed, drafted
 from reverie.tools.lines import SEAL, BadLine, Line, is_ours, payload_of, read_lines
 from reverie.tools.restore import restore
 from reverie.tools.screening import screened_fields
@@ -178,7 +180,7 @@ async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> 
             for made in [vectors[memory.content]]
         ]
         updated = [item for item in changed if item.memory.id in known]
-        added = [item for item in changed if item.memory.id not in known]
+        added = await _completed(workspace, part, [item for item in changed if item.memory.id not in known])
         if added:
             await workspace.store.add(added, actor="import", at=now)
         if updated:
@@ -190,6 +192,23 @@ async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> 
     tally.quarantined += sum(item.memory.status == "quarantined" for item in added)
     tally.updated += len(updated)
     tally.unchanged += len(part) - len(added) - len(updated) - len(forgotten)
+
+
+async def _completed(
+    workspace: Workspace, part: Sequence[Read], added: list[Embedded]
+) -> list[Embedded]:
+    """Return new memories with the kind and layer that their lines leave open."""
+    lines = {read.fields["id"]: read.fields for read in part}
+    open_still = {i.memory.id: i for i in added if not {"kind", "layer"} <= lines[i.memory.id].keys()}
+    if not open_still:
+        return added
+    texts = [item.memory.content for item in open_still.values()]
+    made = [Embedding(item.vector) for item in open_still.values()]
+    vectors = await asyncio.to_thread(vectors_for, workspace.embedder, texts, made)
+    for item, vector in zip(list(open_still.values()), vectors, strict=True):
+        memory = completed(workspace, item.memory, lines[item.memory.id], vector)
+        open_still[memory.id] = replace(item, memory=memory)
+    return [open_still.get(item.memory.id, item) for item in added]
 
 
 def _drafts(workspace: Workspace, part: Iterable[Read], known: Mapping[str, Memory]) -> dict[str, Memory]:

@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 from typing import Any
 
+from reverie.lifecycle.fate import as_read
 from reverie.lifecycle.importance import importance_of
 from reverie.lifecycle.outlook import outlook_of
 from reverie.lifecycle.strength import strength_of, strength_word
@@ -24,7 +25,8 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
         MemoryNotFound: if an id is unknown.
     """
     await workspace.accesses.count_if_possible()
-    memories = await resolved_each(workspace, ids)
+    found = await resolved_each(workspace, ids)
+    memories = [as_read(memory, workspace.now, workspace.settings.tier) for memory in found]
     workspace.served.note((memory.id, memory.content) for memory in memories)
     checked = await freshness_of(workspace, memories)
     memories = [replace(memory, anchors=checked[memory.id].anchors) for memory in memories]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.identity import content_hash
+from reverie.lifecycle.fate import overdue
 from reverie.lifecycle.likeness import contradictions
 from reverie.lifecycle.surprise import NEIGHBOURS, is_duplicate, surprise_from
 from reverie.memory import Memory
@@ -40,6 +41,8 @@ async def neighbours_of(
     hits = await workspace.store.around(vector, scope, _LOOKED_AT)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
     found = await workspace.store.behind(near, scope)
+    late = {m.id for m in found.values() if overdue(m, workspace.now, workspace.settings.tier)}
+    hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),

@@ -11,9 +11,11 @@ from reverie.embeddings.embedder import Reading
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import harmless_line
+from reverie.lifecycle.fate import as_read
 from reverie.memory import KINDS, LAYERS, Kind, Layer, Status
 from reverie.moments import iso, parse_moment
 from reverie.storage.candidates import Candidate, Findings, Question
+from reverie.storage.glimpse import Glimpse
 from reverie.storage.scope import RECALLED, Scope
 from reverie.tools.arguments import checked_choices, checked_label, checked_number, checked_query, checked_tags
 from reverie.tools.arrange import arranged
@@ -124,12 +126,25 @@ async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *
     parts = {memory_id: parts[memory_id] for memory_id in best}
     chosen = glimpses.of(best if wanted is None else contenders(parts, wanted))
     as_asked = [replace(glimpse, memory=scope.as_asked(glimpse.memory)) for glimpse in chosen]
+    in_time = _in_time(workspace, as_asked, scope, scope.as_of or now)
+    overdue = len(as_asked) - len(in_time)
+    passed_over = findings.passed_over
     return Found(
-        ranked(as_asked, parts, query, now),
-        len(near),
-        {**findings.passed_over, "distance": len(findings.candidates) - len(near)},
+        ranked(in_time, parts, query, now),
+        len(near) - overdue,
+        {
+            **passed_over,
+            "distance": len(findings.candidates) - len(near),
+            "status": passed_over.get("status", 0) + overdue,
+        },
         "lexical_only" if reading is None else "ready",
     )
+
+
+def _in_time(workspace: Workspace, glimpses: Sequence[Glimpse], scope: Scope, moment: datetime) -> list[Glimpse]:
+    """Return what is in scope once deadlines and tiers are heeded, which a sweep may not have come by to do."""
+    read = [replace(one, memory=as_read(one.memory, moment, workspace.settings.tier)) for one in glimpses]
+    return [one for one in read if one.memory.status in scope.statuses]
 
 
 async def _by_freshness(

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
@@ -16,7 +16,7 @@ from reverie.moments import iso, parse_moment
 from reverie.record import checked_text, encode
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
-from reverie.tools.classify import kind_of, layer_of
+from reverie.tools.classify import classified, vectors_for
 from reverie.tools.echo import echoed
 from reverie.tools.neighbours import Neighbours, neighbours_of
 from reverie.tools.purged import refuse_purged
@@ -25,6 +25,9 @@ from reverie.tools.resolving import resolved
 from reverie.tools.results import Conflict, Remembered
 from reverie.tools.screening import Screening, screened, screened_evidence
 from reverie.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from reverie.storage.rows import Vector
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -82,7 +85,7 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     files = _checked_files(workspace, request.files)
     reason = screening.held_back(draft.source)
     if reason is not None:
-        held = await hold(workspace, draft, reason, now)
+        held = await hold(workspace, _classified(workspace, request, draft, None), reason, now)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[])
     superseded = await resolved(workspace, request.supersedes) if request.supersedes else None
     if superseded is None and (known := await echoed(workspace, draft)) is not None:
@@ -91,6 +94,8 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     [embedding], (draft, warnings) = await asyncio.gather(
         workspace.embed([draft.content]), anchored(workspace, draft, files)
     )
+    [vector] = await asyncio.to_thread(vectors_for, workspace.embedder, [draft.content], [embedding])
+    draft = _classified(workspace, request, draft, vector)
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
@@ -127,7 +132,6 @@ def title_of(content: str) -> str:
 def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
     """Check the arguments and lay the memory out, before anything is embedded or written."""
     content = checked_content(request.content)
-    kind = _kind(request.kind, content)
     source: Source = _one_of("source", request.source, SOURCES)
     happened_at = (
         parse_moment(request.happened_at, "happened_at", now=now, forward=False) if request.happened_at else now
@@ -146,8 +150,8 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
         content=content,
         content_hash=content_hash(content),
         title=checked_label("title", request.title) or title_of(content),
-        kind=kind,
-        layer=_layer(request.layer, kind, content),
+        kind="fact" if request.kind == "auto" else _one_of("kind", request.kind, KINDS),
+        layer="working" if request.layer == "auto" else _one_of("layer", request.layer, LAYERS),
         tags=checked_tags(request.tags),
         project=workspace.project_for(checked_label("project", request.project)),
         branch=workspace.here.branch,
@@ -168,12 +172,15 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
     )
 
 
-def _kind(given: str, content: str) -> Kind:
-    return kind_of(content) if given == "auto" else _one_of("kind", given, KINDS)
-
-
-def _layer(given: str, kind: Kind, content: str) -> Layer:
-    return layer_of(kind, content) if given == "auto" else _one_of("layer", given, LAYERS)
+def _classified(workspace: Workspace, request: Request, draft: Memory, vector: "Vector | None") -> Memory:
+    """Return the draft with its kind and layer, guessed where the caller left them to us."""
+    return classified(
+        draft,
+        vector,
+        kind_given=request.kind != "auto",
+        layer_given=request.layer != "auto",
+        default_tier=workspace.settings.tier,
+    )
 
 
 def _one_of(argument: str, value: str, allowed: tuple[Choice, ...]) -> Choice:

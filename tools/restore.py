@@ -11,6 +11,7 @@ from typing import Any
 
 from reverie.dream.undoing import undo_night
 from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.lifecycle.fate import overdue
 from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.reprieve import reprieved
 from reverie.memory import Memory
@@ -51,7 +52,8 @@ async def restore(
 
 async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime) -> Restored:
     memories = await resolved_each(workspace, ids)
-    gone = [memory for memory in memories if memory.status in _LET_GO]
+    tier = workspace.settings.tier
+    gone = [memory for memory in memories if memory.status in _LET_GO or overdue(memory, now, tier)]
     for memory in gone:
         back = _reprieved(workspace, memory, now)
         values = {name: getattr(back, name) for name in _CLEARED} | _raised(memory, back)
@@ -62,7 +64,7 @@ async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime)
     workspace.upkeep.note_write()
     return Restored(
         [memory.id for memory in gone],
-        [Skipped(memory.id, _as_it_is(memory)) for memory in memories if memory.status not in _LET_GO],
+        [Skipped(memory.id, _as_it_is(memory)) for memory in memories if memory not in gone],
         workspace.project_of(memories),
     )
 

@@ -2,14 +2,17 @@
 
 import asyncio
 import os
+from collections import Counter
 from pathlib import Path
 
 from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.errors import StoreError
-from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES
+from reverie.lifecycle.fate import overdue
+from reverie.lifecycle.lasting import LIVING
+from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES, Layer, Memory
 from reverie.moments import iso
 from reverie.settings import meant_by, unknown_variables
-from reverie.storage.filters import Condition, equals, none_of, one_of
+from reverie.storage.filters import Condition, equals, everything, is_set, none_of, not_after, one_of
 from reverie.tools.dreams import last_dream
 from reverie.tools.recognise import look_alike
 from reverie.tools.results import Status
@@ -60,12 +63,24 @@ async def _elsewhere(workspace: Workspace, own: tuple[str, ...]) -> dict[str, in
     return {name: number for name, number in found.items() if number}
 
 
-async def _counts(workspace: Workspace, layer: str, own: Condition) -> dict[str, int]:
+async def _counts(workspace: Workspace, layer: Layer, own: Condition) -> dict[str, int]:
     table = workspace.store.database.table(layer)
     if not await table.count():
         return {}
     numbers = await asyncio.gather(*(table.count(equals("status", name) & own) for name in STATUSES))
-    return {name: number for name, number in zip(STATUSES, numbers, strict=True) if number}
+    counts = Counter(dict(zip(STATUSES, numbers, strict=True)))
+    for memory in await _overdue(workspace, layer, own):
+        counts[memory.status] -= 1
+        counts["expired"] += 1
+    return {name: number for name, number in counts.items() if number}
+
+
+async def _overdue(workspace: Workspace, layer: Layer, own: Condition) -> list[Memory]:
+    """Return the memories of a layer whose time is over though no sweep has come by."""
+    now, tier = workspace.now, workspace.settings.tier
+    limited = not_after("forget_after", now) | (is_set("tier") if tier is None else everything())
+    found = await workspace.store.find_few({layer: one_of("status", LIVING) & own & limited})
+    return [memory for memory in found if overdue(memory, now, tier)]
 
 
 def _health(workspace: Workspace) -> list[str]:

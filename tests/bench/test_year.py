@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from reverie.tools.classify import kind_of, layer_of
+from reverie.tools.classify import classify
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -37,9 +37,9 @@ def test_nobody_works_on_sundays_or_holidays_or_at_night(monkeypatch: pytest.Mon
 
 def test_what_is_written_is_of_many_kinds_and_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     writes = _bench("developer", monkeypatch).year_of(7, 500).writes
-    layers = Counter(layer_of(kind_of(write.content), write.content) for write in writes)
+    layers = Counter(classify(write.content).layer for write in writes)
     assert set(layers) == {"working", "episodic", "semantic", "procedural"}
-    assert len({kind_of(write.content) for write in writes}) >= 6
+    assert len({classify(write.content).kind for write in writes}) >= 6
     assert len({write.content for write in writes}) == len(writes)
 
 
