@@ -1,17 +1,16 @@
 """Old beliefs are challenged, with the evidence shown; never on a model's mood about a sentence alone (002-dream).
 
-Evidence is what the code on disk says, and newer memories on the same subject that differ in number, version,
-negation or value. A belief it speaks against becomes `challenged` and less sure, and a question is queued; importance
-as set is not touched. A belief that the code bears out is confirmed, and rests until it is due again.
-
-An amount that a text quite unlike it states anew is doubted if nothing else can be meant, and else only asked about:
-on conversations most such finds were two things of one kind, and doubting them cost recall (docs/decisions/0019).
+Evidence is what the code on disk says, and newer memories on the same subject. A belief becomes `challenged` and less
+sure, and a question is queued, only if the two cannot both hold: the rules are lifecycle/conflicts.py's, and for an
+amount that a text quite unlike it states anew, lifecycle/quantities.py's. Whatever could also be two things of one
+sort is only asked about. Importance as set is not touched. A belief that the code bears out is confirmed, and rests
+until it is due again.
 """
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from reverie.dream.clash import clashes
+from reverie.dream.clash import conflict_between
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
 from reverie.dream.refusals import is_refused
@@ -83,11 +82,9 @@ def _probed(
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
     undone: Deed | None = None
-    for newer, reasons in _against(place, belief, update, snapshot) if may_ask else ():
-        unsure = (
-            update is not None and newer is update.newer and not (update.is_sure and belief.layer in _BELIEF_LAYERS)
-        )
-        deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge, unsure=unsure)
+    for newer, reason, is_certain in _against(place, belief, update, snapshot) if may_ask else ():
+        unsure = not (is_certain and belief.layer in _BELIEF_LAYERS)
+        deed = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
         if deed is not None and is_refused(deed, snapshot.refused, snapshot.by_id):
             undone = deed  # somebody took this back; another memory may still speak against the belief
         elif deed is not None:
@@ -101,26 +98,31 @@ def _probed(
 
 def _against(
     place: int, belief: Memory, update: Update | None, snapshot: Snapshot
-) -> Iterator[tuple[Memory, tuple[str, ...]]]:
-    """Yield newer memories that state an amount anew, then those near it that cannot hold beside the belief."""
-    if update is not None:
-        yield update.newer, (update.reason,)
+) -> Iterator[tuple[Memory, str, bool]]:
+    """Yield newer memories that speak against a belief, why, and whether it is certain that both cannot hold."""
+    if update is not None and update.is_sure:
+        yield update.newer, update.reason, True
+    possible: list[tuple[Memory, str, bool]] = []
     for other, _ in () if snapshot.as_left else snapshot.near.of(place):
         newer = snapshot.memories[other]
         if newer.kind in DREAMT_KINDS or newer.layer == "codebase" or _when(newer) <= _when(belief):
             continue
-        reasons = clashes(belief, newer, snapshot)
-        if reasons:
-            yield newer, reasons
+        found = conflict_between(belief, newer, snapshot)
+        if found is not None and found.is_certain:
+            yield newer, found.told, True
+        elif found is not None:
+            possible.append((newer, found.told, False))
+    if update is not None and not update.is_sure:
+        yield update.newer, update.reason, False
+    yield from possible
 
 
 def _when(memory: Memory) -> tuple[datetime, datetime]:
     return memory.happened_at, memory.created_at
 
 
-def _shown(newer: Memory, reasons: tuple[str, ...]) -> tuple[str, ...]:
-    said = f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}"
-    return (*reasons, said)
+def _shown(newer: Memory, reason: str) -> tuple[str, ...]:
+    return reason, f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}"
 
 
 def _challenged(
