@@ -7,8 +7,10 @@ sort is only asked about. Importance as set is not touched. A belief that the co
 until it is due again.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Final
 
 from reverie.dream.clash import conflict_between
 from reverie.dream.judge import Judge
@@ -25,7 +27,7 @@ UNTOUCHED = timedelta(days=14)
 """After this long a belief is due to be looked at again; each confirmation doubles the time."""
 
 MOST_OPEN_QUESTIONS = 50
-"""More than this nobody answers; the rest waits until some are."""
+"""In one project; more than this nobody answers, and the rest waits until some are."""
 
 CONFIDENCE_KEPT = 0.6
 CONFIDENCE_FLOOR = 0.2
@@ -34,23 +36,27 @@ _MOST_DOUBLINGS = 4
 _BELIEF_LAYERS = ("semantic", "procedural")
 _VERDICTS: tuple[Verdict, ...] = ("outdated", "holds", "revise", "forget")
 _SHOWN = 300
+_LINE: Final = re.compile(r"(?<=\w):\d+\b")
+"""A line number in a receipt: a line added above it makes no new question."""
 
 
 def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Challenge what evidence speaks against; confirm what the code bears out."""
     doubtful = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
-    room = MOST_OPEN_QUESTIONS - len(doubtful)
+    still_open = snapshot.open_by_project("belief")
     updates = updates_in(snapshot)
     deeds: list[Deed] = []
     for place, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
         if belief.id in doubtful or not _is_belief(belief, stated_anew=update is not None):
             continue
-        deed = _probed(place, belief, update, snapshot, judge, may_ask=room > 0)
+        may_ask = still_open[belief.project] < MOST_OPEN_QUESTIONS
+        deed = _probed(place, belief, update, snapshot, judge, may_ask=may_ask)
         if deed is not None:
             deeds.append(deed)
-            room -= sum(question.settled is None for question in deed.questions)
-    notes = ("more doubts wait until some of the open questions are answered",) if room <= 0 and deeds else ()
+            still_open[belief.project] += sum(question.settled is None for question in deed.questions)
+    full = deeds and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
+    notes = ("more doubts wait until some of the open questions are answered",) if full else ()
     return Proposal(tuple(deeds), notes)
 
 
@@ -135,7 +141,7 @@ def _challenged(
     unsure: bool = False,
 ) -> Deed | None:
     ids = (belief.id, *(memory.id for memory in newer))
-    about = () if newer else (belief.id, *evidence)
+    about = () if newer else (belief.id, *(_LINE.sub("", line) for line in evidence))
     if question_id("belief", ids, about) in snapshot.asked:
         return None
     verdict = judge.still_holds(belief, evidence)

@@ -14,7 +14,14 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from reverie.lifecycle.likeness import OPPOSING_PREFIXES
-from reverie.lifecycle.measures import Measure, in_notation_of, measures_in, placeholder, surely_differ, with_placeholders
+from reverie.lifecycle.measures import (
+    Measure,
+    in_notation_of,
+    measures_in,
+    placeholder,
+    surely_differ,
+    with_placeholders,
+)
 from reverie.lifecycle.restatement import actives_of, restates
 from reverie.lifecycle.tokens import FILLERS, Token, every_token_of, tokens_of
 from reverie.lifecycle.wordforms import means_the_same, plain_form
@@ -74,7 +81,9 @@ _ONE_PLACE: Final = _forms(
 """Verbs that put a thing in one place, day or form: said of another one, the first may be out of date."""
 
 _OWNING: Final = _forms("own maintain lead manage")
-_MANY: Final = _forms("support test cover include contain handle accept offer provide fix add own review maintain work read")
+_MANY: Final = _forms(
+    "support test cover include contain handle accept offer provide fix add own review maintain work read"
+)
 """Verbs whose object may be another one each time."""
 
 _ATTRIBUTES: Final = _forms(
@@ -127,9 +136,13 @@ _STATES: Final = frozenset(
 """States of which a thing has one. Directions and ends (first/last, min/max, before/after) tell two things apart."""
 
 _BEFORE_A_STATE: Final = _BE | frozenset("turned switched stays remains still always set =".split())
-_LOOSE_STATES: Final = frozenset({frozenset(("befor", "after")), frozenset(("above", "below")), frozenset(("must", "may"))})
+_LOOSE_STATES: Final = frozenset(
+    {frozenset(("befor", "after")), frozenset(("above", "below")), frozenset(("must", "may"))}
+)
 _SURE_NEGATIONS: Final = frozenset({"not", "no", "never"})
-_SILENT: Final = frozenset("some there while who which that very really quite already any at of up also too always".split())
+_SILENT: Final = frozenset(
+    "some there while who which that very really quite already any at of up also too always".split()
+)
 _DETERMINERS: Final = frozenset("a an the our all each every any this that these those its their".split())
 
 
@@ -211,9 +224,7 @@ def _on_one_subject(one: str, other: str) -> bool:
     return len(ours & theirs) >= _LEAST_IN_COMMON * min(len(ours), len(theirs))
 
 
-def _readings(
-    older: str, one: _Statement, newer: str, other: _Statement
-) -> Iterator[tuple[_Statement, _Statement]]:
+def _readings(older: str, one: _Statement, newer: str, other: _Statement) -> Iterator[tuple[_Statement, _Statement]]:
     """Yield the two statements as they stand, and with either passive put into the active."""
     yield one, other
     for text in actives_of(newer):
@@ -328,9 +339,7 @@ def _told_as_change(one: _Statement, other: _Statement) -> Conflict | None:
 
 
 def _telling(parts: Sequence[_Part]) -> set[str]:
-    return {
-        part.key for part in parts if part.kind not in ("negation", "measure") and part.key not in _PREPOSITIONS
-    }
+    return {part.key for part in parts if part.kind not in ("negation", "measure") and part.key not in _PREPOSITIONS}
 
 
 def _akin(one: str, other: str) -> bool:
@@ -367,7 +376,9 @@ def _statement(sentence: str) -> _Statement:
             parts.append(part)
     is_order = verb_index == 0 or (verb_index is not None and _leads(tokens[:verb_index]))
     if verb_index is None:  # "Upload limit 20 MB": what has a unit is the value
-        verb_at = next((at for at, part in enumerate(parts) if part.measure is not None and part.has_unit), len(parts))
+        verb_at = next(
+            (at for at, part in enumerate(parts) if part.measure is not None and part.has_unit), len(parts)
+        )
     return _Statement(
         tuple(parts),
         verb_at,

@@ -14,7 +14,9 @@ from typing import Final, Literal
 
 from reverie.lifecycle.tokens import NUMBER_WORDS
 
-Dimension = Literal["time", "months", "size", "bit rate", "ratio", "money", "clock", "date", "rate", "month rate", "count"]
+Dimension = Literal[
+    "time", "months", "size", "bit rate", "ratio", "money", "clock", "date", "rate", "month rate", "count"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ def same_measure(one: Measure, other: Measure) -> bool:
     """Say whether two measures are one amount; sizes may be in thousands or in powers of two."""
     if one.dimension == other.dimension and one.unit == other.unit:
         return _equal(one.value, other.value) or any(
-            _equal(x, y) for x, y in ((one.binary, other.binary), (one.value, other.binary), (one.binary, other.value))
+            _equal(x, y)
+            for x, y in ((one.binary, other.binary), (one.value, other.binary), (one.binary, other.value))
         )
     if {one.dimension, other.dimension} == {"count", "ratio"}:
         return 0 < one.value < 1 and _equal(one.value, other.value)

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reverie.dream.answering import Decision, apply_decision, checked_decision
+from reverie.dream.moot import why_moot
 from reverie.errors import InvalidInput
-from reverie.memory import Memory
+from reverie.memory import Anchor, Memory
 from reverie.moments import iso
 from reverie.storage.questions import Asked, Questions
 from reverie.tools.arguments import LONGEST_CONTENT, checked_number
 from reverie.tools.results import Reviewed
+from reverie.tools.revise import reanchored
 from reverie.tools.workspace import Workspace
 
 MOST_SHOWN = 50
@@ -30,7 +32,8 @@ async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = 
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
     resolved = []
     for decision in checked:
-        changed = await apply_decision(workspace.store, workspace.embedder, decision, workspace.now)
+        anchors = await _anchors(workspace, decision) if decision.verdict == "revise" else None
+        changed = await apply_decision(workspace.store, workspace.embedder, decision, workspace.now, anchors)
         resolved.append(
             {
                 "question_id": decision.question.id,
@@ -51,9 +54,15 @@ async def _open_here(workspace: Workspace, questions: Questions, limit: int) -> 
         if len(shown) == limit:
             break
         memories = await workspace.store.get(list(asked.memory_ids))
-        if all(memory.project in seen for memory in memories.values()):
+        if why_moot(asked, memories) is None and all(memory.project in seen for memory in memories.values()):
             shown.append(_shown(asked, memories.values()))
     return shown
+
+
+async def _anchors(workspace: Workspace, decision: Decision) -> tuple[Anchor, ...] | None:
+    """Return what a revised text is seen in now, or None if the memory is gone, which answering reports."""
+    old = (await workspace.store.get([decision.question.memory_ids[0]])).get(decision.question.memory_ids[0])
+    return None if old is None else (await reanchored(workspace, old, decision.text)).anchors
 
 
 async def _checked(questions: Questions, decision: Mapping[str, Any]) -> Decision:
