@@ -43,8 +43,8 @@ def question_about(memory: Memory, checked: Checked) -> Question:
     return Question(
         kind="drift",
         memory_ids=(memory.id,),
-        ask="What this memory was seen in is gone. Is it still true without it (holds), no longer (forget), or true in "
-        "other words (revise, with the text)?",
+        ask="What this memory was seen in is gone. Is it still true without it (holds), no longer (forget), or "
+        "true in other words (revise, with the text)?",
         evidence=(checked.note or f"{', '.join(gone)} is gone",),
         verdicts=_VERDICTS,
         about=(memory.id, *gone),

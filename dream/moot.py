@@ -1,7 +1,7 @@
 """Questions that nobody can answer any more, or ever could: they are withdrawn, and do not stand in others' way.
 
-A question is moot when one of its memories is gone, when its memories belong to several projects (no session sees them
-all), and when what drift missed was found again.
+A question is moot when one of its memories is gone, when its memories belong to several projects (no session sees
+them all), and when what drift missed was found again.
 """
 
 from collections.abc import Mapping

@@ -46,33 +46,39 @@ LONGEST_SENTENCE = 40
 """In tokens. In a longer one, what differs says nothing: it is about many things."""
 
 MOST_SENTENCES = 6
+_MOST_CHARACTERS = 600
 _WIDEST_VALUE = 2
 _LEAST_SHARED = 0.5
 _FEWEST_SHARED = 2
 _LEAST_IN_COMMON = 0.25
 _LEAST_OF_SUBJECT = 2 / 3
-"""Of `access tokens` half is in `refresh tokens`: another thing. Of `nightly GTFS import` more is in `GTFS import`."""
+"""`access tokens` and `refresh tokens` share half: two things. `nightly data import` may be called `data import`."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 def _forms(words: str) -> frozenset[str]:
-    return frozenset(plain_form(word) for word in words.split())
+    return frozenset(map(plain_form, words.split()))
 
 
-_BE: Final = frozenset("is are was were be been being am = ist sind es está son est sont".split())
-_HAVE: Final = frozenset("has have had hat haben tiene tienen a ont".split())
-_AUXILIARIES: Final = _BE | (_HAVE - {"a"}) | frozenset("do does did will would".split())
-_MODALS: Final = frozenset("must should can may might shall could needs".split())
-_PAST: Final = frozenset("was were had did".split())
+_BE: Final = _set("is are was were be been being am = ist sind es está son est sont")
+_HAVE: Final = _set("has have had tiene tienen")
+_AUXILIARIES: Final = _BE | _HAVE | _set("do does did will would")
+_MODALS: Final = _set("must should can may might shall could needs")
+_PAST: Final = _set("was were had did")
 _VERBS: Final = _forms(
-    "allow accept apply begin belong block bind build cache call check collect close come commit compile connect consist "
-    "contain cost cover create default delete deploy depend detect drop emit enable end ensure exceed expect expire "
-    "export fail fetch format get give go grow handle happen hold host import include index install keep last leave "
-    "lease limit list listen live load lock log maintain make manage map mean measure merge migrate monitor need offer own "
-    "parse pass pin point poll prefer process provide publish pull push put queue raise reach read receive refresh "
-    "reject release render report require reside respond restart retry return review rotate run save scale scan send "
-    "serve set ship show sign sit spend stand start stay stop store stream support sync take terminate test time tolerate "
-    "treat trigger update upload use validate wait wake weigh work write lead läuft laufen escucha expira dura dauert "
-    "beträgt liegt wait fix add avoid disable restrict configure reserve timeout ping"
+    "allow accept apply begin belong block bind build cache call check collect close come commit compile connect "
+    "consist contain cost cover create default delete deploy depend detect drop emit enable end ensure exceed "
+    "expect expire export fail fetch format get give go grow handle happen hold host import include index install "
+    "keep last leave lease limit list listen live load lock log maintain make manage map mean measure merge "
+    "migrate monitor need offer own parse pass pin point poll prefer process provide publish pull push put queue "
+    "raise reach read receive refresh reject release render report require reside respond restart retry return "
+    "review rotate run save scale scan send serve set ship show sign sit spend stand start stay stop store stream "
+    "support sync take terminate test time tolerate treat trigger update upload use validate wait wake weigh work "
+    "write lead läuft laufen escucha expira dura dauert beträgt liegt wait fix add avoid disable restrict "
+    "configure reserve timeout ping"
 )
 _ONE_PLACE: Final = _forms(
     "be belong build call come default deploy document declare define end expire go happen host keep live locate "
@@ -80,6 +86,8 @@ _ONE_PLACE: Final = _forms(
 )
 """Verbs that put a thing in one place, day or form: said of another one, the first may be out of date."""
 
+_COUNTING: Final = _forms("cover contain handle")
+_REQUIRING: Final = _forms("require need use")
 _OWNING: Final = _forms("own maintain lead manage")
 _MANY: Final = _forms(
     "support test cover include contain handle accept offer provide fix add own review maintain work read"
@@ -88,40 +96,58 @@ _MANY: Final = _forms(
 
 _ATTRIBUTES: Final = _forms(
     "port limit timeout size level version count retries retry ttl priority concurrency replicas threshold budget "
-    "length width height depth rate score quota maximum minimum max min total capacity number value code weight year "
-    "coverage interval delay age pid uid batch factor ratio scale timeouts"
+    "length width height depth rate score quota maximum minimum max min total capacity number value code weight "
+    "year coverage interval delay age pid uid batch factor ratio scale timeouts"
 )
 """Words that a value may follow; a number after another noun (ticket 12, shard 3) is the name of a thing."""
 
-_PREPOSITIONS: Final = frozenset("in on at to from with under into onto within inside via through as in".split())
+_PREPOSITIONS: Final = _set("in on at to from with under into onto within inside via through as in")
 _CHANGING: Final = (
     "raised lowered increased decreased reduced extended shortened changed moved switched bumped upgraded downgraded "
     "rescheduled postponed renamed migrated converted grown adjusted set updated cut brought doubled halved"
 )
 _CHANGE_VERBS: Final = frozenset(_CHANGING.split())
-_CUE_WORDS: Final = frozenset(
-    "now currently instead again nowadays anymore longer henceforth jetzt nun inzwischen mittlerweile ahora actualmente "
-    "désormais maintenant".split()
+_CUE_WORDS: Final = _set(
+    "now currently instead again nowadays anymore longer henceforth jetzt nun inzwischen mittlerweile ahora "
+    "actualmente désormais maintenant"
 )
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _TOLD_AS_CHANGE: Final = re.compile(
-    r"\b(?:now(?! (?:and|that)\b)|no longer|not? .{0,40}\b(?:anymore|any more)|instead|again|these days|nowadays|from now on|"
-    r"as of|in favou?r of|got rid of|get rid of|taken? over|took over|shut down|switched (?:on|off|to)|turned (?:on|off)|"
-    r"since (?:january|february|march|april|may|june|july|august|september|october|november|december|the|last|this|\d)|"
-    r"(?:was|were|been|got|is|are|we|has|have|gets?|it) (?:\w+ )?(?:raised|lowered|increased|reduced|extended|shortened|"
-    r"changed|moved|switched|bumped|upgraded|downgraded|rescheduled|postponed|renamed|migrated|converted|ported|replaced|"
-    r"dropped|removed|retired|abandoned|decommissioned|discontinued|reverted|lifted|rewritten|deprecated|deleted|gone)|"
-    r"(?:moved|extended|raised|lowered|renamed|upgraded|rescheduled|switched|increased|reduced|grown) (?:\w+ ){0,2}to|"
-    r"jetzt|inzwischen|mittlerweile|nicht mehr|umgezogen|geändert|erhöht|gesenkt|ersetzt|ahora|ya no|hemos (?:subido|"
-    r"bajado|cambiado|movido)|désormais|maintenant|ne \w+ plus)\b",
+    r"\b(?:now(?! (?:and|that)\b)|no longer|not? .{0,40}\b(?:anymore|any more)|instead|again|these days|nowadays|"
+    r"from now on|as of|in favou?r of|(?:got|get) rid of|taken? over|took over|shut down|switched (?:on|off|to)|"
+    rf"turned (?:on|off)|since (?:{_MONTHS}|the|last|this|\d)|"
+    r"(?:was|were|been|got|is|are|we|has|have|gets?|it) (?:\w+ )?(?:raised|lowered|increased|reduced|extended|"
+    r"shortened|changed|moved|switched|bumped|upgraded|downgraded|rescheduled|postponed|renamed|migrated|converted|"
+    r"ported|replaced|dropped|removed|retired|abandoned|decommissioned|discontinued|reverted|lifted|rewritten|"
+    r"deprecated|deleted|gone)|"
+    r"(?:moved|extended|raised|lowered|renamed|upgraded|rescheduled|switched|increased|reduced|grown) "
+    r"(?:\w+ ){0,2}to|"
+    r"jetzt|inzwischen|mittlerweile|nicht mehr|umgezogen|geändert|erhöht|gesenkt|ersetzt|ahora|ya no|"
+    r"hemos (?:subido|bajado|cambiado|movido)|désormais|maintenant|ne \w+ plus)\b",
     re.IGNORECASE,
 )
 _REASON: Final = re.compile(
-    r",? (?:because|since(?= )|so that|due to|as of|as\b(?= (?:we|it|the))|in order to|thanks to|weil|porque|parce que)\b.*$"
-    r"|,? at the request of .*$|\s*\([^()]*\)(?=\.?$)",
+    r",? (?:because|since(?= )|so that|due to|as of|as\b(?= (?:we|it|the))|in order to|thanks to|weil|porque|"
+    r"parce que)\b.*$|,? at the request of .*$|\s*\([^()]*\)(?=\.?$)",
     re.IGNORECASE | re.DOTALL,
 )
 _SENTENCES: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
-_PRONOUN: Final = re.compile(r"^\W*(?:it|he|she|they|this|that|these|those|both|here|there)\b", re.IGNORECASE)
+_PRONOUN: Final = re.compile(
+    r"^\W*(?:it|he|she|they|this|that|these|those|both|some|many|several|most|another|one of)\b", re.IGNORECASE
+)
+_ADDED: Final = re.compile(
+    r"\b(?:also|too|as well|in addition|additionally|another|auch|también|aussi)\b", re.IGNORECASE
+)
+"""What is said beside something else stands in for nothing."""
+
+_UNSURE: Final = re.compile(
+    r"^\W*(?:an?|there|here)\b|\b(?:if|when|whenever|unless|while|until|once|in case|as long as|about|around|roughly|"
+    r"approximately|circa|almost|nearly|sometimes|often|usually|e\.g\.|for example)\b|~|\?\W*$",
+    re.IGNORECASE,
+)
+"""Under a condition, of one among many, or only about: two such statements can both hold."""
+
+_ONLY_ONE: Final = re.compile(r"^\W*(?:our|my|(?:the )?(?:default|only))\b", re.IGNORECASE)
 _COLON: Final = re.compile(r"^([^:`]{2,60}): (?=\S)")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _SURE_STATES: Final = (
@@ -135,15 +161,13 @@ _STATES: Final = frozenset(
 )
 """States of which a thing has one. Directions and ends (first/last, min/max, before/after) tell two things apart."""
 
-_BEFORE_A_STATE: Final = _BE | frozenset("turned switched stays remains still always set =".split())
+_BEFORE_A_STATE: Final = _BE | _set("turned switched stays remains still always set =")
 _LOOSE_STATES: Final = frozenset(
     {frozenset(("befor", "after")), frozenset(("above", "below")), frozenset(("must", "may"))}
 )
 _SURE_NEGATIONS: Final = frozenset({"not", "no", "never"})
-_SILENT: Final = frozenset(
-    "some there while who which that very really quite already any at of up also too always".split()
-)
-_DETERMINERS: Final = frozenset("a an the our all each every any this that these those its their".split())
+_SILENT: Final = _set("some there while who which that very really quite already any at of up also too always")
+_DETERMINERS: Final = _set("a an the our all each every any this that these those its their")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +194,8 @@ class _Statement:
     is_order: bool
     is_change: bool
     has_subject: bool
+    is_of_one: bool
+    """Whether its subject is named as the only one of its sort: `our registry`, `the default branch`."""
 
     @property
     def keys(self) -> list[str]:
@@ -193,13 +219,14 @@ def find_conflict(older: str, newer: str) -> Conflict | None:
     return best if is_alone else replace(best, is_certain=False)
 
 
-def _sentences(text: str) -> list[str]:
+def _sentences(text: str) -> dict[str, None]:
+    """Return the sentences of a text, each once, in order."""
     parts = (part.strip() for part in _SENTENCES.split(text.strip()))
-    return list(dict.fromkeys(part for part in parts if re.search(r"\w", part)))
+    return dict.fromkeys(part for part in parts if re.search(r"\w", part))
 
 
 def _between(older: str, newer: str) -> Conflict | None:
-    if not _on_one_subject(older, newer):
+    if max(len(older), len(newer)) > _MOST_CHARACTERS or not _on_one_subject(older, newer):
         return None
     spoken = in_notation_of(older, newer)
     if restates(older, spoken):
@@ -208,11 +235,13 @@ def _between(older: str, newer: str) -> Conflict | None:
     one, other = _statement(plain), _statement(said)
     if max(len(one.parts), len(other.parts)) > LONGEST_SENTENCE or not (one.parts and other.parts):
         return None
-    if one.is_event or (other.is_event and not other.is_change):
+    if one.is_event or (other.is_event and not other.is_change) or _ADDED.search(f"{plain} {said}"):
         return None
     for ours, theirs in _readings(plain, one, said, other):
         found = _in_one_place(ours, theirs)
         if found is not None:
+            unsure = _UNSURE.search(plain) or _UNSURE.search(said)
+            found = replace(found, is_certain=found.is_certain and not unsure)
             return found if one.has_subject and other.has_subject else None
     changed = other.is_change or bool(_TOLD_AS_CHANGE.search(newer))
     return _told_as_change(one, other) if changed and one.has_subject else None
@@ -280,14 +309,18 @@ def _another_amount(
 ) -> Conflict | None:
     if gone.measure is None or come.measure is None or not surely_differ(gone.measure, come.measure):
         return None
-    if at < one.verb_at or place < other.verb_at or one.verb in _MANY - {"cover", "contain", "handl"}:
-        if gone.after and gone.after == come.after and gone.after[:1].isupper() and not gone.has_unit:
-            pass  # Node 18 is required, Node 22 is required
-        else:
-            return None
+    if at < one.verb_at or place < other.verb_at or one.verb in _MANY - _COUNTING:
+        is_tool = gone.after == come.after and gone.after[:1].isupper() and not gone.has_unit
+        return (
+            Conflict(f"numbers differ: {gone.shown} / {come.shown}", is_certain=False)
+            if (is_tool and one.verb in _REQUIRING)
+            else None
+        )  # Node 18 is required, Node 22 is required
     told = f"numbers differ: {gone.shown} / {come.shown}"
     dimension = gone.measure.dimension
-    if dimension in ("clock", "date"):
+    if dimension == "date" or gone.after.casefold() in ("and", "or"):
+        return Conflict(told, is_certain=other.is_change and dimension == "date")
+    if dimension == "clock":
         return Conflict(told, other.is_change or one.verb == "is")
     if dimension != "count" or gone.has_unit:
         return Conflict(told, True)
@@ -320,7 +353,8 @@ def _placed_elsewhere(
         return told
     before = gone[0].after.casefold()
     named = one.verb in ("is", "call", "nam") and (
-        before in ("called", "named") or (before in _BE and all(p.kind in ("name", "path") for p in (*gone, *come)))
+        before in ("called", "named")
+        or (before in _BE and (one.is_of_one or all(p.kind in ("name", "path") for p in (*gone, *come))))
     )
     placed = one.verb in _ONE_PLACE and before in _PREPOSITIONS
     return told if named or placed else None
@@ -332,6 +366,8 @@ def _told_as_change(one: _Statement, other: _Statement) -> Conflict | None:
     shared = {word for word in ours if any(_akin(word, its) for its in theirs)}
     subject = [part.key for part in one.parts[: one.verb_at] if part.key in ours]
     if len(shared) < max(_FEWEST_SHARED, _LEAST_SHARED * len(ours)):
+        return None
+    if not subject and shared != ours:
         return None
     if subject and (subject[-1] not in shared or len(shared & set(subject)) < _LEAST_OF_SUBJECT * len(subject)):
         return None
@@ -368,7 +404,7 @@ def _statement(sentence: str) -> _Statement:
     is_change = any(token.form in _CUE_WORDS for token in tokens) or _changes(tokens)
     parts: list[_Part] = []
     verb_at = 0 if verb_index is None else -1
-    for index, token in enumerate(tokens):
+    for index in range(len(tokens)):
         if index == verb_index:
             verb_at = len(parts)
         part = _part(tokens, index, amounts, coded, sentence)
@@ -387,6 +423,7 @@ def _statement(sentence: str) -> _Statement:
         is_order,
         is_change,
         not _PRONOUN.match(sentence),
+        bool(_ONLY_ONE.match(sentence)),
     )
 
 
@@ -394,7 +431,7 @@ def _part(
     tokens: Sequence[Token], index: int, amounts: dict[str, Measure], coded: set[str], sentence: str
 ) -> _Part | None:
     token = tokens[index]
-    before = tokens[index - 1].shown if index else ""
+    before = next((one.shown for one in reversed(tokens[:index]) if one.form not in _DETERMINERS), "")
     if token.form in amounts:
         measure = amounts[token.form]
         following = tokens[index + 1] if index + 1 < len(tokens) else None
@@ -469,11 +506,11 @@ def _verb_of(tokens: Sequence[Token], amounts: dict[str, Measure]) -> tuple[int 
 def _is_finite(tokens: Sequence[Token], index: int) -> bool:
     form = tokens[index].form
     if index == 0 or _leads(tokens[:index]):
-        return True  # an order
+        return form.endswith("ss") or not form.endswith("s")  # an order; `Releases happen` is none
     before = tokens[index - 1].form
-    if before in _DETERMINERS or before in _PREPOSITIONS or before in ("of", "for"):
+    if before in _DETERMINERS | _PREPOSITIONS | {"of", "for"}:
         return False
-    if form.endswith("s") or form.endswith("ed") or form != plain_form(form) and form + "e" != form:
+    if form.endswith(("s", "ed")) or form in _IRREGULAR_PASTS:
         return True
     return before.endswith("s") or before in ("we", "you", "they", "i", "to", "people")
 
@@ -483,13 +520,13 @@ def _leads(tokens: Sequence[Token]) -> bool:
 
 
 def _is_participle(form: str) -> bool:
-    return (form.endswith("ed") or form.endswith("en") or form in _IRREGULAR_PARTICIPLES) and len(form) > 3
+    return (form.endswith(("ed", "en")) or form in _IRREGULAR_PARTICIPLES) and len(form) > 3
 
 
-_IRREGULAR_PARTICIPLES: Final = frozenset("built kept sent run set put held found made sold read cut stored".split())
-_IRREGULAR_PASTS: Final = frozenset(
-    "took ran met sent fell broke wrote went began found made got left lost held built kept told gave came grew chose "
-    "brought bought caught rose spent won sold said thought became put".split()
+_IRREGULAR_PARTICIPLES: Final = _set("built kept sent run set put held found made sold read cut stored")
+_IRREGULAR_PASTS: Final = _set(
+    "took ran met sent fell broke wrote went began found made got left lost held built kept told gave came grew "
+    "chose brought bought caught rose spent won sold said thought became put"
 )
 
 
@@ -501,7 +538,7 @@ def _is_event(tokens: Sequence[Token], verb_index: int | None) -> bool:
         first = helped[0]
         perfect = forms[first] in ("has", "have") and first + 1 < len(forms) and _is_participle(forms[first + 1])
         perfect = perfect or forms[first : first + 2] in (["has", "been"], ["have", "been"])
-        if forms[first] in _PAST or perfect:
+        if forms[first] in _PAST or forms[first] in ("will", "would") or perfect:
             return True
     for at, token in enumerate(tokens):
         if token.kind != "word":

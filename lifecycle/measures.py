@@ -23,7 +23,8 @@ Dimension = Literal[
 class Measure:
     """A span of a text that states a value in a dimension.
 
-    `unit` is the currency of money, or a decimal that may be a version. `binary` is the value of a size if its prefix means powers of 1024.
+    `unit` is the currency of money, or a decimal that may be a version. `binary` is the value of a size if its prefix
+    means powers of 1024.
     """
 
     start: int
@@ -86,11 +87,13 @@ _NAMED = rf"(?P<named>{'|'.join(_MONTH_NUMBERS)})"
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _SIZE: Final = re.compile(r"([kmgtp]|kilo|mega|giga|tera|peta|)(i?)(b|bytes?)", re.IGNORECASE)
 
+_SAYING_AN_AMOUNT = (*NUMBER_WORDS, *_PARTS, *_TIMES, *_ADVERBS, *_SCALES, "every", "alle", "an?", "noon", "midnight")
 _ANY: Final = re.compile(
-    rf"\d|\b(?:{'|'.join((*NUMBER_WORDS, *_PARTS, *_TIMES, *_ADVERBS, *_SCALES, 'every', 'alle', 'an?', 'noon', 'midnight'))}"
-    r"|(?:first|second|third|fourth) quarter)\b",
-    re.IGNORECASE,
+    rf"\d|\b(?:{'|'.join(_SAYING_AN_AMOUNT)}|(?:first|second|third|fourth) quarter)\b", re.IGNORECASE
 )
+LONGEST_READ = 4_000
+"""In characters: a longer text states many things, and none of them in other words as a whole."""
+
 Span = tuple[int, int]
 Read = Callable[[re.Match[str]], Measure | None]
 
@@ -157,17 +160,19 @@ def placeholder(number: int) -> str:
 
 @lru_cache(maxsize=64)  # a new text is held against each of its neighbours
 def _measures(text: str) -> tuple[Measure, ...]:
-    if not _ANY.search(text):
+    if len(text) > LONGEST_READ or not _ANY.search(text):
         return ()
-    taken = [match.span() for match in _CODE.finditer(text)]
+    taken = bytearray(len(text))
+    for match in _CODE.finditer(text):
+        taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
     found: list[Measure] = []
     for pattern, read in _PATTERNS:
         for match in pattern.finditer(text):
-            measure = read(match)
-            if measure is None or math.isnan(measure.value):
+            if any(taken[match.start() : match.end()]):
                 continue
-            if not any(a < measure.end and measure.start < b for a, b in taken):
-                taken.append((measure.start, measure.end))
+            measure = read(match)
+            if measure is not None and not math.isnan(measure.value):
+                taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
                 found.append(measure)
     return tuple(sorted(found, key=lambda measure: measure.start))
 

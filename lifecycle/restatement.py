@@ -25,7 +25,7 @@ _FACTS: Final = ("number", "version", "path", "name")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 """`user` and `users` may be two tables: what stands in backquotes is compared to the letter."""
 
-_DAYS: Final = frozenset(f"{day}days" for day in "mon tues wednes thurs fri satur sun".split())
+_DAYS: Final = frozenset(f"{day}days" for day in ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun"])
 """Of names only days are the same in the plural: `on a Friday`, `on Fridays`. `Order` and `Orders` are two tables."""
 
 _FARTHEST_STEP = 1

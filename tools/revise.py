@@ -20,8 +20,8 @@ from reverie.tools.workspace import Workspace
 async def reanchored(workspace: Workspace, old: Memory, content: str) -> Memory:
     """Return a memory with a corrected text, anchored to the code as it is now.
 
-    Files and symbols of the old text that are still there go on to hold; what is gone was the reason to correct it, and
-    scripts, targets and dependencies are claims of the text itself. Where nothing can be looked at, anchors stay.
+    Files and symbols of the old text that are still there go on to hold; what is gone was the reason to correct it,
+    and scripts, targets and dependencies are claims of the text itself. Where nothing can be looked at, anchors stay.
     """
     checked = (await freshness_of(workspace, [old]))[old.id]
     standing = [

@@ -1,4 +1,4 @@
-"""The loop of every kind of question: a dream asks, review shows it, each verdict answers it, no dream asks it again."""
+"""The loop of every kind of question: a dream asks, review shows it, each verdict answers it, no dream asks again."""
 
 import subprocess
 from collections.abc import AsyncIterator, Callable
@@ -63,8 +63,12 @@ async def a_merge(workspace: Workspace, clock: Any, root: Path) -> None:
 
 async def a_bridge(workspace: Workspace, clock: Any, root: Path) -> None:
     for number, word in enumerate(("copies", "moves", "stores"), 1):
-        await keep(workspace, f"Each time Alfa {word} nightly ledgers into cold storage batch {number}", tags=["finance"])
-        await keep(workspace, f"Each time Bravo {word} nightly ledgers into cold storage batch {number}", tags=["platform"])
+        await keep(
+            workspace, f"Each time Alfa {word} nightly ledgers into cold storage batch {number}", tags=["finance"]
+        )
+        await keep(
+            workspace, f"Each time Bravo {word} nightly ledgers into cold storage batch {number}", tags=["platform"]
+        )
 
 
 async def a_belief(workspace: Workspace, clock: Any, root: Path) -> None:
@@ -163,7 +167,7 @@ async def test_a_revised_memory_is_anchored_to_the_code_as_it_is_now(
     await review(at_work, [answer])
     [revised] = [memory for memory in await at_work.store.find() if memory.status == "active"]
     assert {(anchor.path, anchor.symbol) for anchor in revised.anchors} >= {("src/refunds.py", None)}
-    assert all("lint" != anchor.symbol for anchor in revised.anchors)
+    assert all(anchor.symbol != "lint" for anchor in revised.anchors)
     checked = at_work.evidence.check(revised.project, revised.branch, revised.anchors, thorough=True)
     assert checked.freshness == "verified"
 
