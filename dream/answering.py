@@ -10,6 +10,7 @@ import numpy as np
 
 from reverie.dream import applying
 from reverie.dream.cluster import merging, missing_facts, title_of
+from reverie.dream.drift import is_challenged
 from reverie.dream.gate import may_be_written
 from reverie.dream.plan import Change, Deed, New, dreamt_id
 from reverie.dream.snapshot import Snapshot, in_order
@@ -19,7 +20,7 @@ from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.trust import trust_of
-from reverie.memory import Memory
+from reverie.memory import Anchor, Memory
 from reverie.storage.questions import OPEN, Asked, Questions
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
@@ -27,6 +28,7 @@ from reverie.storage.whole import mark_of
 
 ACTOR = "review"
 _NEED_A_TEXT = ("merge", "bridge", "revise")
+_LEAVES_IT = ("holds", "separate", "no_bridge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,16 @@ def checked_decision(question: Asked, verdict: str, text: str) -> Decision:
     return Decision(question, verdict, text.strip())
 
 
-async def apply_decision(store: MemoryStore, embedder: Embedder, decision: Decision, now: datetime) -> list[str]:
+async def apply_decision(
+    store: MemoryStore,
+    embedder: Embedder,
+    decision: Decision,
+    now: datetime,
+    anchors: tuple[Anchor, ...] | None = None,
+) -> list[str]:
     """Do what an answer asks for and close its question; return the ids of what was changed or written.
+
+    `anchors` are what a revised text was seen in as the code is now; without them it keeps the old ones.
 
     Raises:
         InvalidInput: if the memories it is about are not what they were, or the text leaves a fact out.
@@ -73,7 +83,7 @@ async def apply_decision(store: MemoryStore, embedder: Embedder, decision: Decis
     async with store.changing():
         memories = await store.get(list(question.memory_ids))
         doubt = await _doubt(store, question)
-        deed = _deed(decision, _living(question, memories), doubt, now)
+        deed = _deed(decision, _living(decision, memories), doubt, now, anchors)
         if deed is not None:
             snapshot = _around(memories, now, embedder)
             marks = {memory.id: mark_of(memory) for memory in memories.values()}
@@ -90,7 +100,13 @@ async def apply_decision(store: MemoryStore, embedder: Embedder, decision: Decis
     return [*(new.memory.id for new in deed.news), *(change.memory_id for change in deed.changes)]
 
 
-def _deed(decision: Decision, memories: Sequence[Memory], doubt: Mapping[str, Any], now: datetime) -> Deed | None:
+def _deed(
+    decision: Decision,
+    memories: Sequence[Memory],
+    doubt: Mapping[str, Any],
+    now: datetime,
+    anchors: tuple[Anchor, ...] | None,
+) -> Deed | None:
     first = memories[0]
     match decision.verdict:
         case "merge":
@@ -101,14 +117,16 @@ def _deed(decision: Decision, memories: Sequence[Memory], doubt: Mapping[str, An
                 )
             return merging(memories, decision.text, now)
         case "bridge":
-            subjects = decision.question.body.get("about", [])
+            subjects = decision.question.body.get("about", [])[:2]  # the project stands third
             return Deed(summary="bridge written", news=(bridging(subjects, memories, decision.text, now),))
         case "outdated":
             return _superseded(first, memories[1], now) if len(memories) > 1 else _let_go(first, "refuted", now)
         case "revise":
-            return _revised(first, decision.text, now)
+            return _revised(replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now)
         case "forget":
             return _let_go(first, "review", now)
+        case "holds" if decision.question.kind == "drift":
+            return _held_without_evidence(first)
         case "holds":
             return _held(first, doubt)
         case _:
@@ -162,20 +180,31 @@ def _held(belief: Memory, doubt: Mapping[str, Any]) -> Deed | None:
     return Deed(summary="upheld", changes=(change,))
 
 
+def _held_without_evidence(memory: Memory) -> Deed:
+    """Return what lets a memory stand without the code that is gone: it is not looked for again."""
+    left = tuple(anchor for anchor in memory.anchors if anchor.freshness != "missing")
+    values: dict[str, Any] = {"anchors": left}
+    if is_challenged(memory):
+        values |= {"status": "active", "status_reason": None}
+    change = Change(memory_id=memory.id, action="upheld", reason="by an answer in review", values=values)
+    return Deed(summary="upheld", changes=(change,))
+
+
 async def _doubt(store: MemoryStore, question: Asked) -> Mapping[str, Any]:
     """Return what stood in a belief before it was challenged."""
     events = await store.journal.about(question.memory_ids[0]) if question.kind == "belief" else []
     return next((event.before for event in reversed(events) if event.action == "challenged"), {})
 
 
-def _living(question: Asked, memories: Mapping[str, Memory]) -> list[Memory]:
+def _living(decision: Decision, memories: Mapping[str, Memory]) -> list[Memory]:
+    question = decision.question
     for memory_id in question.memory_ids:
         memory = memories.get(memory_id)
         if memory is None or memory.status not in LIVING:
             raise InvalidInput(
                 "question_id", f"{memory_id} is no longer there to decide about", "Leave this question out."
             )
-        if memory.pinned and question.kind != "bridge":
+        if memory.pinned and question.kind != "bridge" and decision.verdict not in _LEAVES_IT:
             raise InvalidInput("question_id", f"{memory_id} is pinned", "Take the pin away first, or leave it out.")
     return [memories[memory_id] for memory_id in question.memory_ids]
 

@@ -88,10 +88,13 @@ async def write(batch: Batch, embedded: Sequence[Embedded], store: MemoryStore, 
     """Write a batch: the journal first, what is new before what is retired. Call it inside `changing()`."""
     await store.journal.write(batch.events)
     await write_batch(store, embedded, batch.edits)
-    await Questions(store.database.table("questions")).write([_asked(question, at) for question in batch.questions])
+    await Questions(store.database.table("questions")).write(
+        [asked_from(question, at) for question in batch.questions]
+    )
 
 
-def _asked(question: Question, at: datetime) -> Asked:
+def asked_from(question: Question, at: datetime) -> Asked:
+    """Return a question as it goes on record."""
     return Asked(
         id=question.id,
         asked_at=at,

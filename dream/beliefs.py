@@ -1,17 +1,18 @@
 """Old beliefs are challenged, with the evidence shown; never on a model's mood about a sentence alone (002-dream).
 
-Evidence is what the code on disk says, and newer memories on the same subject that differ in number, version,
-negation or value. A belief it speaks against becomes `challenged` and less sure, and a question is queued; importance
-as set is not touched. A belief that the code bears out is confirmed, and rests until it is due again.
-
-An amount that a text quite unlike it states anew is doubted if nothing else can be meant, and else only asked about:
-on conversations most such finds were two things of one kind, and doubting them cost recall (docs/decisions/0019).
+Evidence is what the code on disk says, and newer memories on the same subject. A belief becomes `challenged` and less
+sure, and a question is queued, only if the two cannot both hold: the rules are lifecycle/conflicts.py's, and for an
+amount that a text quite unlike it states anew, lifecycle/quantities.py's. Whatever could also be two things of one
+sort is only asked about. Importance as set is not touched. A belief that the code bears out is confirmed, and rests
+until it is due again.
 """
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Final
 
-from reverie.dream.clash import clashes
+from reverie.dream.clash import conflict_between
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
 from reverie.dream.refusals import is_refused
@@ -26,7 +27,7 @@ UNTOUCHED = timedelta(days=14)
 """After this long a belief is due to be looked at again; each confirmation doubles the time."""
 
 MOST_OPEN_QUESTIONS = 50
-"""More than this nobody answers; the rest waits until some are."""
+"""In one project; more than this nobody answers, and the rest waits until some are."""
 
 CONFIDENCE_KEPT = 0.6
 CONFIDENCE_FLOOR = 0.2
@@ -35,23 +36,27 @@ _MOST_DOUBLINGS = 4
 _BELIEF_LAYERS = ("semantic", "procedural")
 _VERDICTS: tuple[Verdict, ...] = ("outdated", "holds", "revise", "forget")
 _SHOWN = 300
+_LINE: Final = re.compile(r"(?<=\w):\d+\b")
+"""A line number in a receipt: a line added above it makes no new question."""
 
 
 def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Challenge what evidence speaks against; confirm what the code bears out."""
     doubtful = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
-    room = MOST_OPEN_QUESTIONS - len(doubtful)
+    still_open = snapshot.open_by_project("belief")
     updates = updates_in(snapshot)
     deeds: list[Deed] = []
     for place, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
         if belief.id in doubtful or not _is_belief(belief, stated_anew=update is not None):
             continue
-        deed = _probed(place, belief, update, snapshot, judge, may_ask=room > 0)
+        may_ask = still_open[belief.project] < MOST_OPEN_QUESTIONS
+        deed = _probed(place, belief, update, snapshot, judge, may_ask=may_ask)
         if deed is not None:
             deeds.append(deed)
-            room -= sum(question.settled is None for question in deed.questions)
-    notes = ("more doubts wait until some of the open questions are answered",) if room <= 0 and deeds else ()
+            still_open[belief.project] += sum(question.settled is None for question in deed.questions)
+    full = deeds and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
+    notes = ("more doubts wait until some of the open questions are answered",) if full else ()
     return Proposal(tuple(deeds), notes)
 
 
@@ -83,11 +88,9 @@ def _probed(
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
     undone: Deed | None = None
-    for newer, reasons in _against(place, belief, update, snapshot) if may_ask else ():
-        unsure = (
-            update is not None and newer is update.newer and not (update.is_sure and belief.layer in _BELIEF_LAYERS)
-        )
-        deed = _challenged(belief, (newer,), _shown(newer, reasons), snapshot, judge, unsure=unsure)
+    for newer, reason, is_certain in _against(place, belief, update, snapshot) if may_ask else ():
+        unsure = not (is_certain and belief.layer in _BELIEF_LAYERS)
+        deed = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
         if deed is not None and is_refused(deed, snapshot.refused, snapshot.by_id):
             undone = deed  # somebody took this back; another memory may still speak against the belief
         elif deed is not None:
@@ -101,26 +104,31 @@ def _probed(
 
 def _against(
     place: int, belief: Memory, update: Update | None, snapshot: Snapshot
-) -> Iterator[tuple[Memory, tuple[str, ...]]]:
-    """Yield newer memories that state an amount anew, then those near it that cannot hold beside the belief."""
-    if update is not None:
-        yield update.newer, (update.reason,)
+) -> Iterator[tuple[Memory, str, bool]]:
+    """Yield newer memories that speak against a belief, why, and whether it is certain that both cannot hold."""
+    if update is not None and update.is_sure:
+        yield update.newer, update.reason, True
+    possible: list[tuple[Memory, str, bool]] = []
     for other, _ in () if snapshot.as_left else snapshot.near.of(place):
         newer = snapshot.memories[other]
         if newer.kind in DREAMT_KINDS or newer.layer == "codebase" or _when(newer) <= _when(belief):
             continue
-        reasons = clashes(belief, newer, snapshot)
-        if reasons:
-            yield newer, reasons
+        found = conflict_between(belief, newer, snapshot)
+        if found is not None and found.is_certain:
+            yield newer, found.told, True
+        elif found is not None:
+            possible.append((newer, found.told, False))
+    if update is not None and not update.is_sure:
+        yield update.newer, update.reason, False
+    yield from possible
 
 
 def _when(memory: Memory) -> tuple[datetime, datetime]:
     return memory.happened_at, memory.created_at
 
 
-def _shown(newer: Memory, reasons: tuple[str, ...]) -> tuple[str, ...]:
-    said = f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}"
-    return (*reasons, said)
+def _shown(newer: Memory, reason: str) -> tuple[str, ...]:
+    return reason, f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}"
 
 
 def _challenged(
@@ -133,7 +141,7 @@ def _challenged(
     unsure: bool = False,
 ) -> Deed | None:
     ids = (belief.id, *(memory.id for memory in newer))
-    about = () if newer else (belief.id, *evidence)
+    about = () if newer else (belief.id, *(_LINE.sub("", line) for line in evidence))
     if question_id("belief", ids, about) in snapshot.asked:
         return None
     verdict = judge.still_holds(belief, evidence)

@@ -1,6 +1,7 @@
-"""Whether two memories on one subject cannot both hold: the same sentence with another number, version or `not`."""
+"""What keeps two memories apart: a conflict that is certain or possible, or any difference that forbids a merge."""
 
 from reverie.dream.snapshot import Snapshot
+from reverie.lifecycle.conflicts import Conflict, find_conflict
 from reverie.lifecycle.likeness import contradictions
 from reverie.lifecycle.restatement import restates
 from reverie.memory import Memory
@@ -13,8 +14,19 @@ LONGEST_STATEMENT = 40
 """In tokens. In a longer text, numbers that differ say nothing: it is about many things."""
 
 
+def conflict_between(older: Memory, newer: Memory, snapshot: Snapshot) -> Conflict | None:
+    """Return why an older memory may not hold beside a newer one. Each pair is compared once a night."""
+    if "event" in (older.kind, newer.kind):
+        return None  # what happened has happened, whatever happened since
+    known = snapshot.reading.conflicts
+    pair = (older.id, newer.id)
+    if pair not in known:
+        known[pair] = find_conflict(older.content, newer.content)
+    return known[pair]
+
+
 def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return why both cannot hold; nothing if they can. Each pair is compared once a night."""
+    """Return in what two memories differ too much to be merged. Each pair is compared once a night."""
     pair = (one.id, other.id)
     known = snapshot.reading.clashes.get(pair)
     if known is None:

@@ -27,6 +27,8 @@ FEWEST_MEMBERS = 5
 MOST_MEMBERS = 24
 SHARED_WORDS = 0.3
 MOST_OPEN_QUESTIONS = 20
+"""In one project: those of another are answered by other sessions."""
+
 _OVERLAP = 0.5
 _TITLE_LENGTH = 80
 
@@ -37,6 +39,7 @@ def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         return Proposal()
     deeds: list[Deed] = []
     asked = [set(ids) for kind, ids in snapshot.open_questions.values() if kind == "merge"]
+    still_open = snapshot.open_by_project("merge")
     waiting = 0
     for members in clusters_of(snapshot):
         question = _question(members)
@@ -47,7 +50,8 @@ def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
             deeds.append(merging(members, text, snapshot.now))
         elif any(_overlap(ids, members) >= _OVERLAP for ids in asked):
             continue  # nearly the same is open already
-        elif len(asked) < MOST_OPEN_QUESTIONS:
+        elif still_open[members[0].project] < MOST_OPEN_QUESTIONS:
+            still_open[members[0].project] += 1
             asked.append({member.id for member in members})
             deeds.append(Deed(summary="asked whether to merge", questions=(question,)))
         else:

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from reverie.dream import applying
 from reverie.dream.digest import may_be_promoted
 from reverie.dream.evidence import Check, Evidence, NoEvidence
 from reverie.dream.judge import Judge, Rules
+from reverie.dream.moot import withdraw_moot
 from reverie.dream.plan import Deed, Refusal, StepName
 from reverie.dream.planning import Plan, Thinking, by_step
 from reverie.dream.prune import KEEP_LOGS_FOR
@@ -32,7 +33,7 @@ from reverie.storage.filters import one_of
 from reverie.storage.lock import ProcessLock
 from reverie.storage.nights import Night, Nights, NightStatus
 from reverie.storage.prune import fold_old_logs, old_logs
-from reverie.storage.questions import OPEN, WITHDRAWN, Questions
+from reverie.storage.questions import OPEN, WITHDRAWN, Asked, Questions
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 from reverie.storage.whole import read_marks, read_whole
@@ -163,6 +164,8 @@ async def _dreamt(
 ) -> Told:
     if not dry_run:
         await recover(dreamer.store, now)
+        async with dreamer.store.changing():
+            await withdraw_moot(dreamer.store, now)
     stages = len(steps) + 2
     await tell(0, stages, "reading")
     snapshot = await read(dreamer, now, projects)
@@ -196,6 +199,7 @@ async def read(dreamer: Dreamer, now: datetime, projects: Sequence[str] = ()) ->
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, dreamer.evidence, memories)
     nights = await Nights(store.database.table("dreams")).all()
+    living = {memory.id for memory in memories}
     snapshot = Snapshot(
         now=now,
         memories=in_order(memories),
@@ -203,8 +207,10 @@ async def read(dreamer: Dreamer, now: datetime, projects: Sequence[str] = ()) ->
         embedder=dreamer.embedder.stamp,
         embed=_embedding(dreamer.embedder),
         asked={one.id: one.status for one in asked if one.status != WITHDRAWN},
-        open_questions={one.id: (one.kind, one.memory_ids) for one in asked if one.status == OPEN},
-        bridges_asked_lately=sum(one.kind == "bridge" and now - one.asked_at < _LATELY for one in asked),
+        open_questions={one.id: (one.kind, one.memory_ids) for one in asked if _is_open(one, living)},
+        bridges_asked_lately=sum(
+            one.kind == "bridge" and one.status != WITHDRAWN and now - one.asked_at < _LATELY for one in asked
+        ),
         demoted=frozenset(await _demoted(store, memories, now)),
         checks=checks,
         restored=await _restored(store, memories, checks),
@@ -213,6 +219,11 @@ async def read(dreamer: Dreamer, now: datetime, projects: Sequence[str] = ()) ->
         old_events=events,
     )
     return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_morning(nights))
+
+
+def _is_open(asked: Asked, living: Set[str]) -> bool:
+    """Say whether a question waits for an answer about memories that this night sees."""
+    return asked.status == OPEN and all(memory_id in living for memory_id in asked.memory_ids)
 
 
 def _last_morning(nights: Sequence[Night]) -> str | None:
@@ -262,7 +273,7 @@ async def _write(
             await applying.write(batch, embedded, store, now)
         if prunes and (snapshot.old_accesses or snapshot.old_events):
             await fold_old_logs(store, now - KEEP_LOGS_FOR, now)
-        await _withdraw_moot(store, plan)
+        await withdraw_moot(store, now)
         await nights.write(Night(id=dream_id, started_at=now, finished_at=now, status="done", report=report))
     return told
 
@@ -286,20 +297,6 @@ def reported(told: Told, batch: applying.Batch) -> dict[str, object]:
         "questions": [question.id for question in batch.questions],
         "notes": list(told.notes),
     }
-
-
-async def _withdraw_moot(store: MemoryStore, plan: Plan) -> None:
-    """Take back open questions of which a memory is no longer there to be decided about."""
-    living = plan.morning.by_id
-    questions = Questions(store.database.table("questions"))
-    still_open = [asked for asked in await questions.open() if not all(one in living for one in asked.memory_ids)]
-    known = await store.get([one for asked in still_open for one in asked.memory_ids])
-    moot = [
-        asked.id
-        for asked in still_open
-        if not all(one in known and known[one].status in LIVING for one in asked.memory_ids)
-    ]
-    await questions.close(moot, WITHDRAWN)
 
 
 def _told(

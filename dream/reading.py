@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from reverie.lifecycle.conflicts import Conflict
 from reverie.lifecycle.quantities import Amount
 from reverie.lifecycle.tokens import Token, tokens_of
 from reverie.memory import Memory
@@ -40,6 +41,7 @@ class Reading:
         self._amounts: dict[str, tuple[Amount, ...]] = {}
         self.clashes: dict[tuple[str, str], tuple[str, ...]] = {}
         """What was found between two memories; see clash.py."""
+        self.conflicts: dict[tuple[str, str], Conflict | None] = {}
 
     def amounts(self, memory: Memory, read: Callable[[str], tuple[Amount, ...]]) -> tuple[Amount, ...]:
         """Return the amounts that a memory's text states."""

@@ -1,6 +1,7 @@
 """The store as one night sees it: read once, then only thought about."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,7 +16,7 @@ from reverie.dream.neighbours import Near, carried, near_pairs
 from reverie.dream.plan import Change, Deed
 from reverie.dream.reading import Reading
 from reverie.lifecycle.lasting import LIVING
-from reverie.memory import Memory
+from reverie.memory import GLOBAL_PROJECT, Memory
 
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
@@ -79,6 +80,11 @@ class Snapshot:
         stayed = [self.evening.places.get(memory.id, -1) for memory in self.memories]
         return carried(self.evening.near, stayed, told, self.vectors, projects)
 
+    def open_by_project(self, kind: str) -> Counter[str]:
+        """Count the open questions of a kind by the project whose sessions see them."""
+        asked = (ids for of_kind, ids in self.open_questions.values() if of_kind == kind)
+        return Counter(project_of(self.by_id[one] for one in ids if one in self.by_id) for ids in asked)
+
     @property
     def told(self) -> tuple[Memory, ...]:
         """The memories that were told to us, not dreamt about others."""
@@ -135,6 +141,11 @@ class Snapshot:
         if same and "near" in self.__dict__:
             after.__dict__["near"] = self.near  # nobody came or went: who lies near whom is as it was
         return after
+
+
+def project_of(memories: Iterable[Memory]) -> str:
+    """Return the one project that sees all these memories: theirs, or `global` if they belong to none."""
+    return next((memory.project for memory in memories if memory.project != GLOBAL_PROJECT), GLOBAL_PROJECT)
 
 
 def changed(memory: Memory, change: Change, now: datetime) -> Memory:

@@ -1,7 +1,7 @@
 """Bridges: two subjects that live in different places and yet lie close, if a judge confirms it (002-dream).
 
 Rules only see that they are close; without a model or an assistant's word no bridge is written. A pair is put to a
-judge once, ever.
+judge once, ever, and lies within one project and what is global: a question across projects nobody could answer.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from reverie.dream.judge import Judge
 from reverie.dream.lines import spelled
 from reverie.dream.making import dreamt
 from reverie.dream.plan import Deed, New, Proposal, Question, question_id
-from reverie.dream.snapshot import Snapshot
+from reverie.dream.snapshot import Snapshot, project_of
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import Settings
 
@@ -40,30 +40,31 @@ class _Subject:
 def synthesis(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Put close pairs from different contexts to the judge, and write the bridges that are confirmed."""
     deeds: list[Deed] = []
-    still_open = sum(kind == "bridge" for kind, _ in snapshot.open_questions.values())
+    still_open = snapshot.open_by_project("bridge")
     lately = snapshot.bridges_asked_lately
-    for one, other, cosine in _pairs(_subjects(snapshot)):
-        if lately + len(deeds) >= MOST_A_NIGHT:
-            break
-        if _key(one, other) in snapshot.asked:
-            continue
-        text = judge.bridged(one.name, other.name, one.memories[:_SHOWN], other.memories[:_SHOWN])
-        if text is None and still_open < MOST_OPEN_QUESTIONS:
-            still_open += 1
-            deeds.append(Deed(summary="asked about a bridge", questions=(_question(one, other, cosine),)))
-        elif text is not None:
-            deeds.append(_answered(one, other, text, cosine, snapshot))
+    for project in sorted({memory.project for memory in snapshot.memories}):
+        for one, other, cosine in _pairs(_subjects(snapshot, project), project):
+            if lately + len(deeds) >= MOST_A_NIGHT:
+                return Proposal(tuple(deeds))
+            if any(key in snapshot.asked for key in _keys(one, other, project)):
+                continue
+            text = judge.bridged(one.name, other.name, one.memories[:_SHOWN], other.memories[:_SHOWN])
+            if text is None and still_open[project] < MOST_OPEN_QUESTIONS:
+                still_open[project] += 1
+                question = _question(one, other, project, cosine)
+                deeds.append(Deed(summary="asked about a bridge", questions=(question,)))
+            elif text is not None:
+                deeds.append(_answered(one, other, project, text, cosine, snapshot))
     return Proposal(tuple(deeds))
 
 
 def bridging(subjects: Sequence[str], ground: Sequence[Memory], text: str, now: datetime) -> New:
-    """Lay out a bridge; one between projects belongs to none of them."""
-    projects = {memory.project for memory in ground}
+    """Lay out a bridge in the project of what it connects; only one between global memories is global."""
     bridge = dreamt(
         text,
         kind="bridge",
         layer="semantic",
-        project=projects.pop() if len(projects) == 1 else GLOBAL_PROJECT,
+        project=project_of(ground),
         ground=ground,
         now=now,
         entities=tuple(sorted(subjects)),
@@ -72,9 +73,9 @@ def bridging(subjects: Sequence[str], ground: Sequence[Memory], text: str, now: 
     return New(memory=bridge, reason=f"connects {' and '.join(subjects)}")
 
 
-def _answered(one: _Subject, other: _Subject, text: str, cosine: float, snapshot: Snapshot) -> Deed:
+def _answered(one: _Subject, other: _Subject, project: str, text: str, cosine: float, snapshot: Snapshot) -> Deed:
     confirmed = bool(text.strip()) and may_be_written(text)
-    question = _question(one, other, cosine, "bridge" if confirmed else "no_bridge")
+    question = _question(one, other, project, cosine, "bridge" if confirmed else "no_bridge")
     if not confirmed:
         return Deed(summary="no bridge", questions=(question,))
     ground = (*one.memories[:_SHOWN], *other.memories[:_SHOWN])
@@ -85,9 +86,12 @@ def _answered(one: _Subject, other: _Subject, text: str, cosine: float, snapshot
     )
 
 
-def _subjects(snapshot: Snapshot) -> list[_Subject]:
+def _subjects(snapshot: Snapshot, project: str) -> list[_Subject]:
+    """Return what is often named in the memories that sessions of a project see."""
     places: dict[str, list[int]] = {}
     for place, memory in enumerate(snapshot.memories):
+        if memory.project not in (project, GLOBAL_PROJECT):
+            continue
         if memory.kind not in ("peer_card", "bridge", "digest") and may_be_built_on(memory):
             for entity in snapshot.reading.of(memory).entities:
                 places.setdefault(entity, []).append(place)
@@ -116,8 +120,8 @@ def _places_of(memory: Memory) -> list[str]:
     return [*(f"tag {tag}" for tag in memory.tags), *(f"folder {folder}" for folder in folders if folder)]
 
 
-def _pairs(subjects: Sequence[_Subject]) -> list[tuple[_Subject, _Subject, float]]:
-    """Return the close pairs that live in different contexts, closest first."""
+def _pairs(subjects: Sequence[_Subject], project: str) -> list[tuple[_Subject, _Subject, float]]:
+    """Return the close pairs of a project that live in different contexts, closest first."""
     if not subjects:
         return []
     centres = np.stack([subject.centre for subject in subjects])
@@ -126,6 +130,7 @@ def _pairs(subjects: Sequence[_Subject]) -> list[tuple[_Subject, _Subject, float
         (subjects[one], subjects[other], float(cosines[one, other]))
         for one, other in np.argwhere(cosines >= CLOSE)
         if _apart(subjects[one], subjects[other])
+        and (project in subjects[one].projects or project in subjects[other].projects)
     ]
     return sorted(found, key=lambda pair: (-pair[2], pair[0].name, pair[1].name))
 
@@ -138,11 +143,13 @@ def _apart(one: _Subject, other: _Subject) -> bool:
     return bool(one.places) and bool(other.places) and not one.places & other.places
 
 
-def _key(one: _Subject, other: _Subject) -> str:
-    return question_id("bridge", (), tuple(sorted((one.name, other.name))))
+def _keys(one: _Subject, other: _Subject, project: str) -> tuple[str, str]:
+    """Return how this question is known, and how it was before questions were asked project by project."""
+    names = tuple(sorted((one.name, other.name)))
+    return question_id("bridge", (), (*names, project)), question_id("bridge", (), names)
 
 
-def _question(one: _Subject, other: _Subject, cosine: float, settled: str | None = None) -> Question:
+def _question(one: _Subject, other: _Subject, project: str, cosine: float, settled: str | None = None) -> Question:
     ground = (*one.memories[:_SHOWN], *other.memories[:_SHOWN])
     names = tuple(sorted((one.name, other.name)))
     return Question(
@@ -152,7 +159,7 @@ def _question(one: _Subject, other: _Subject, cosine: float, settled: str | None
         "remembering? Then say it in one or two sentences.",
         evidence=(f"cosine {cosine:.2f} between memories from {_contexts(one)} and {_contexts(other)}",),
         verdicts=("bridge", "no_bridge"),
-        about=names,
+        about=(*names, project),
         settled="bridge" if settled == "bridge" else "no_bridge" if settled else None,
     )
 

@@ -97,10 +97,13 @@ def surely_restated(old: Amount, new: Amount, olds: Sequence[Amount], news: Sequ
     """Say whether nothing else can be meant: the news is in the very clause, and each text states one such amount.
 
     `olds` and `news` are all amounts of the two texts. A triangle of 7, 24 and 25 cm has no one length to be updated,
-    and what went up from 78 to 88 is not what stood at 90.
+    what went up from 78 to 88 is not what stood at 90, and access tokens are not refresh tokens: the news tells the
+    older value too, or every word that stood beside it.
     """
+    told_from = old.value in _values(news, new.unit, "from")
     return (
-        new.is_news_itself
+        (told_from or old.context <= new.context)
+        and new.is_news_itself
         and restated(old, new)
         and _values(olds, old.unit, "") == {old.value}
         and _values(news, new.unit, "") == {new.value}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from reverie.lifecycle.likeness import OPPOSITES
+from reverie.lifecycle.measures import in_notation_of
 from reverie.lifecycle.tokens import Token, tokens_of
 from reverie.lifecycle.wordforms import means_the_same, plain_form
 
@@ -23,6 +24,9 @@ _SILENT: Final = frozenset(_SAYS_LITTLE.split())
 _FACTS: Final = ("number", "version", "path", "name")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 """`user` and `users` may be two tables: what stands in backquotes is compared to the letter."""
+
+_DAYS: Final = frozenset(f"{day}days" for day in ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun"])
+"""Of names only days are the same in the plural: `on a Friday`, `on Fridays`. `Order` and `Orders` are two tables."""
 
 _FARTHEST_STEP = 1
 """How far a word may stand from its place: `big green` for `green and big`, but no swap of who did it."""
@@ -55,7 +59,9 @@ class Gist:
 
 def restates(a: str, b: str) -> bool:
     """Say whether two texts say the same, so that either may stand for both."""
-    ours, theirs = gist_of(a), gist_of(b)
+    b = in_notation_of(a, b)
+    names = _names(a) | _names(b)
+    ours, theirs = gist_of(a, names), gist_of(b, names)
     if ours.negations != theirs.negations or Counter(ours.facts) != Counter(theirs.facts):
         return False
     if _same_words(ours.words, theirs.words):
@@ -63,9 +69,9 @@ def restates(a: str, b: str) -> bool:
     return _turned(a, theirs) or _turned(b, ours)
 
 
-def gist_of(text: str) -> Gist:
-    """Reduce a text to what it says."""
-    tokens = tokens_of(_unfolded(text))
+def gist_of(text: str, names: frozenset[str] = frozenset()) -> Gist:
+    """Reduce a text to what it says; a word at its start that is a name elsewhere is that name."""
+    tokens = [_named(token, names) for token in tokens_of(_unfolded(text))]
     return Gist(
         (
             *((token.kind, token.form) for token in tokens if token.kind in _FACTS),
@@ -79,6 +85,31 @@ def gist_of(text: str) -> Gist:
 def facts_of(text: str) -> frozenset[tuple[str, str]]:
     """Return the numbers, versions, paths and names of a text, each once."""
     return frozenset((token.kind, token.form) for token in tokens_of(text) if token.kind in _FACTS)
+
+
+def actives_of(text: str) -> Iterator[str]:
+    """Yield a passive sentence put into the active, the parts in each order that they may have there."""
+    match = _PASSIVE.match(_unfolded(text).strip().rstrip("."))
+    if match is None:
+        return
+    doer, place = _cut_at_preposition(match["doer"])
+    done_to = match["done_to"][0].lower() + match["done_to"][1:]  # a capital in mid-sentence would make a name
+    verb, rest = match["verb"], match["rest"]
+    yield " ".join((doer, verb, done_to, rest, place))
+    yield " ".join((doer, verb, rest, done_to, place))
+    yield " ".join((doer, place, verb, done_to, rest))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(token.form for token in tokens_of(text) if token.kind == "name")
+
+
+def _named(token: Token, names: frozenset[str]) -> Token:
+    if token.kind == "word" and token.form in names:
+        return Token("name", token.form, token.shown)
+    if token.kind == "name" and token.form in _DAYS:
+        return Token("name", token.form.removesuffix("s"), token.shown)
+    return token
 
 
 def _words(tokens: Sequence[Token]) -> Iterator[str]:
@@ -101,18 +132,7 @@ def _unfolded(text: str) -> str:
 
 def _turned(passive: str, active: Gist) -> bool:
     """Compare a passive sentence, put into the active, with one that is active."""
-    match = _PASSIVE.match(_unfolded(passive).strip().rstrip("."))
-    if match is None:
-        return False
-    doer, place = _cut_at_preposition(match["doer"])
-    done_to = match["done_to"][0].lower() + match["done_to"][1:]  # a capital in mid-sentence would make a name
-    verb, rest = match["verb"], match["rest"]
-    orders = (
-        (doer, verb, done_to, rest, place),
-        (doer, verb, rest, done_to, place),
-        (doer, place, verb, done_to, rest),
-    )
-    return any(_same_words(tuple(_words(tokens_of(" ".join(order)))), active.words) for order in orders)
+    return any(_same_words(tuple(_words(tokens_of(text))), active.words) for text in actives_of(passive))
 
 
 def _cut_at_preposition(doer: str) -> tuple[str, str]:

@@ -67,12 +67,17 @@ _FILE: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{1,4}")
 _IDENTIFIER: Final = re.compile(r".*(?:[a-z][A-Z]|\d|_|::|\w\.\w|[#+]$).*")
 
 
-@lru_cache(maxsize=8)  # a new text is held against each of its neighbours
+@lru_cache(maxsize=32)  # a new text is held against each of its neighbours
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Read a text into its tokens, in order, fillers left out."""
     plain = _plain(text)
     shouted = text.isupper()  # as written: a contraction is spelled out in small letters
     return tuple(token for token in _tokens(plain) if not _is_filler(token, shouted=shouted))
+
+
+def every_token_of(text: str) -> tuple[Token, ...]:
+    """Read a text into its tokens, in order, fillers included."""
+    return tuple(_tokens(_plain(text)))
 
 
 def is_mixed_case(token: Token) -> bool:

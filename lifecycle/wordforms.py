@@ -1,6 +1,9 @@
 """Words as their plain forms: endings, irregular participles and a few words that always mean the same."""
 
+from functools import lru_cache
 from typing import Final
+
+_WORDS_KEPT = 1 << 14
 
 _IRREGULAR = (
     "be:was,were,been,being,is,are,am have:has,had,having do:did,done,does make:made take:took,taken give:gave,given "
@@ -43,6 +46,7 @@ _LIKE_VERBS = "something nothing anything everything string morning evening duri
 _NO_VERBS: Final = frozenset(_LIKE_VERBS.split())
 
 
+@lru_cache(maxsize=_WORDS_KEPT)
 def plain_form(word: str) -> str:
     """Return a small-letter word without its ending: `slicing`, `sliced` and `slices` are all `slice`."""
     if word in _FORMS:

@@ -1,12 +1,15 @@
 """Following the code: memories whose evidence moved are repaired, those whose evidence is gone are challenged."""
 
 import asyncio
-from collections.abc import Sequence
 from datetime import datetime
 
 from reverie.codebase.drift import DriftChange, DriftPlan, check_all, plan_drift
+from reverie.dream.applying import asked_from
+from reverie.dream.drift import question_about
+from reverie.dream.moot import withdraw_moot
 from reverie.memory import LADDER, Memory
 from reverie.storage.filters import differs, none_of, one_of
+from reverie.storage.questions import OPEN, WITHDRAWN, Questions
 from reverie.storage.scope import RECALLED
 from reverie.tools.results import Drifted, DriftedMemory
 from reverie.tools.workspace import Workspace
@@ -25,7 +28,7 @@ async def drift(workspace: Workspace, *, dry_run: bool = False) -> Drifted:
     batch = ""
     if plan.changes and not dry_run:
         batch = workspace.store.new_id()
-        plan = DriftPlan(await _apply(workspace, plan.changes, now, batch), plan.found)
+        plan = DriftPlan(await _apply(workspace, plan, now, batch), plan.found)
         workspace.upkeep.note_write()
     others = await _others(workspace)
     return _told(plan, others, batch, dry_run=dry_run)
@@ -49,18 +52,22 @@ async def _last_restored(workspace: Workspace, memory: Memory) -> datetime | Non
     return max((event.at for event in events if event.action in _RESTORING), default=None)
 
 
-async def _apply(
-    workspace: Workspace, changes: Sequence[DriftChange], now: datetime, batch: str
-) -> tuple[DriftChange, ...]:
+async def _apply(workspace: Workspace, plan: DriftPlan, now: datetime, batch: str) -> tuple[DriftChange, ...]:
     """Write what still applies: checking took a while, and others may have changed a memory meanwhile."""
     store = workspace.store
+    checked = {memory.id: found for memory, found in plan.found}
+    questions = Questions(store.database.table("questions"))
     applied: list[DriftChange] = []
     async with store.changing():
-        fresh = await store.get([change.memory.id for change in changes])
-        for change in changes:
+        answered = {one.id for one in await questions.all() if one.status not in (OPEN, WITHDRAWN)}
+        fresh = await store.get([change.memory.id for change in plan.changes])
+        for change in plan.changes:
             memory = fresh.get(change.memory.id)
             if memory is None or not _is_as_planned(memory, change.memory):
                 continue
+            question = question_about(memory, checked[memory.id]) if change.action == "challenged" else None
+            if question is not None and question.id in answered:
+                continue  # somebody said that it holds without this
             await store.change(
                 [memory],
                 change.values,
@@ -70,7 +77,10 @@ async def _apply(
                 reason=change.reason,
                 batch=batch,
             )
+            if question is not None:
+                await questions.write([asked_from(question, now)])
             applied.append(change)
+        await withdraw_moot(store, now)
     return tuple(applied)
 
 

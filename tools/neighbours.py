@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reverie.identity import content_hash
+from reverie.lifecycle.conflicts import find_conflict
 from reverie.lifecycle.fate import overdue
 from reverie.lifecycle.likeness import contradictions
+from reverie.lifecycle.restatement import restates
 from reverie.lifecycle.surprise import NEIGHBOURS, is_duplicate, surprise_from
 from reverie.memory import Memory
 from reverie.storage.scope import Scope
@@ -49,9 +51,9 @@ async def neighbours_of(
         identical=await _identical(workspace, memories, fingerprint, project),
         duplicate=_duplicate(memories, content),
         conflicts=[
-            Conflict(memory.id, memory.content[:_SHOWN], "; ".join(reasons))
+            Conflict(memory.id, memory.content[:_SHOWN], found.told)
             for memory, _ in memories
-            if content_hash(memory.content) != fingerprint and (reasons := contradictions(memory.content, content))
+            if content_hash(memory.content) != fingerprint and (found := find_conflict(memory.content, content))
         ],
     )
 
@@ -70,6 +72,7 @@ async def _identical(
 def _duplicate(memories: Sequence[tuple[Memory, float]], content: str) -> Memory | None:
     """Return the nearest memory that says the same; near vectors alone may differ in a number or a `not`."""
     for memory, similarity in memories:
-        if is_duplicate(similarity) and not contradictions(memory.content, content):
+        alike = is_duplicate(similarity) and not contradictions(memory.content, content)
+        if alike or restates(memory.content, content):
             return memory
     return None

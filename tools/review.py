@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reverie.dream.answering import Decision, apply_decision, checked_decision
+from reverie.dream.moot import why_moot
 from reverie.errors import InvalidInput
-from reverie.memory import Memory
+from reverie.memory import Anchor, Memory
 from reverie.moments import iso
 from reverie.record import checked_text
 from reverie.storage.questions import Asked, Questions
@@ -13,6 +14,7 @@ from reverie.tools.arguments import LONGEST_CONTENT, checked_number
 from reverie.tools.purged import refuse_purged
 from reverie.tools.resolving import resolved_question
 from reverie.tools.results import Reviewed
+from reverie.tools.revise import reanchored
 from reverie.tools.workspace import Workspace
 
 MOST_SHOWN = 50
@@ -33,7 +35,8 @@ async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = 
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
     resolved = []
     for decision in checked:
-        changed = await apply_decision(workspace.store, workspace.embedder, decision, workspace.now)
+        anchors = await _anchors(workspace, decision) if decision.verdict == "revise" else None
+        changed = await apply_decision(workspace.store, workspace.embedder, decision, workspace.now, anchors)
         resolved.append(
             {
                 "question_id": decision.question.id,
@@ -54,9 +57,15 @@ async def _open_here(workspace: Workspace, questions: Questions, limit: int) -> 
         if len(shown) == limit:
             break
         memories = await workspace.store.get(list(asked.memory_ids))
-        if all(map(workspace.sees, memories.values())):
+        if why_moot(asked, memories) is None and all(map(workspace.sees, memories.values())):
             shown.append(_shown(asked, memories.values()))
     return shown
+
+
+async def _anchors(workspace: Workspace, decision: Decision) -> tuple[Anchor, ...] | None:
+    """Return what a revised text is seen in now, or None if the memory is gone, which answering reports."""
+    old = (await workspace.store.get([decision.question.memory_ids[0]])).get(decision.question.memory_ids[0])
+    return None if old is None else (await reanchored(workspace, old, decision.text)).anchors
 
 
 async def _checked(workspace: Workspace, decision: Mapping[str, Any]) -> Decision:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
+from reverie.memory import Memory
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_content, checked_label
 from reverie.tools.freshness import freshness_of
@@ -14,6 +15,25 @@ from reverie.tools.resolving import resolved
 from reverie.tools.results import Revised
 from reverie.tools.screening import Screening, addressing, cleaned
 from reverie.tools.workspace import Workspace
+
+
+async def reanchored(workspace: Workspace, old: Memory, content: str) -> Memory:
+    """Return a memory with a corrected text, anchored to the code as it is now.
+
+    Files and symbols of the old text that are still there go on to hold; what is gone was the reason to correct it,
+    and scripts, targets and dependencies are claims of the text itself. Where nothing can be looked at, anchors stay.
+    """
+    checked = (await freshness_of(workspace, [old]))[old.id]
+    standing = [
+        anchor
+        for anchor in checked.anchors
+        if anchor.kind in ("file", "folder", "symbol") and anchor.freshness in ("verified", "changed")
+    ]
+    files = [f"{anchor.path}::{anchor.symbol}" if anchor.symbol else anchor.path for anchor in standing]
+    drafted, _ = await anchored(workspace, replace(old, content=content), files)
+    unseen = [anchor for anchor in checked.anchors if anchor.freshness == "unverifiable"]
+    kept = {(anchor.path, anchor.symbol, anchor.kind): anchor for anchor in (*unseen, *drafted.anchors)}
+    return replace(drafted, anchors=tuple(kept.values()))
 
 
 async def revise(workspace: Workspace, memory_id: str, content: str, reason: str) -> Revised:
@@ -32,14 +52,7 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
     refuse_purged(workspace, content)
     now = workspace.now
     old = await resolved(workspace, memory_id)
-    [embedding], seen, (drafted, _) = await asyncio.gather(
-        workspace.embed([content]),
-        freshness_of(workspace, [old]),
-        anchored(workspace, replace(old, content=content), []),
-    )
-    # What still stands goes on to hold for the corrected text; what is gone was the reason to correct it.
-    standing = [anchor for anchor in seen[old.id].anchors if anchor.freshness not in ("missing", "moved")]
-    anchors = tuple({(a.path, a.symbol, a.kind): a for a in (*standing, *drafted.anchors)}.values())
+    [embedding], drafted = await asyncio.gather(workspace.embed([content]), reanchored(workspace, old, content))
     async with workspace.store.changing():
         old = await resolved(workspace, memory_id)
         if old.status == "superseded":
@@ -55,7 +68,7 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             derived_from=(old.id,),
             session=workspace.store.session,
             branch=drafted.branch,
-            anchors=anchors,
+            anchors=drafted.anchors,
             created_at=now,
             happened_at=now,
             updated_at=now,

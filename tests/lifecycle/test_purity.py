@@ -16,6 +16,7 @@ PURE = {
     "collections.abc",
     "dataclasses",
     "datetime",
+    "difflib",
     "functools",  # what a pure function once gave, it gives again
     "math",
     "re",

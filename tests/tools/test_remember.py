@@ -193,9 +193,9 @@ async def test_files_named_by_the_caller_are_kept_as_anchors(workspace: Workspac
 
 
 async def test_long_texts_are_compared_too(keep: Keep) -> None:
-    long = "the harbour and its lamp " * 200
-    first = await keep(long + "stand on pier 7")
-    other = await keep(long + "stand on pier 8")
+    long = " ".join(f"The harbour has a lamp on mast {number}." for number in range(200))
+    first = await keep(f"{long} The ferry holds 70 cars.")
+    other = await keep(f"{long} The ferry holds 80 cars.")
     assert [conflict.id for conflict in other.conflicts] == [first.id]
 
 
