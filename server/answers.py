@@ -1,7 +1,6 @@
 """Results as MCP answers: structured content, and a compact text for the model to read."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from mcp.types import CallToolResult, TextContent
@@ -19,6 +18,7 @@ from reverie.tools.results import (
     Reviewed,
     Revised,
     Status,
+    lean,
 )
 
 
@@ -26,7 +26,7 @@ def answer(result: Any, text: str | None = None) -> CallToolResult:
     """Pack a result dataclass with its text."""
     return CallToolResult(
         content=[TextContent(type="text", text=told(result) if text is None else text)],
-        structured_content=_plain(asdict(result)),
+        structured_content=lean(result),
     )
 
 
@@ -130,10 +130,3 @@ def _listed(ids: list[str]) -> str:
 
 def _skipped(skipped: list[Any]) -> str:
     return "".join(f" Skipped {item.id}: {item.reason}." for item in skipped[:10])
-
-
-def _plain(value: Any) -> Any:
-    """Leave out what was not asked for: an explanation that is None."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items() if not (name == "why" and part is None)}
-    return [_plain(item) for item in value] if isinstance(value, list) else value

@@ -89,7 +89,7 @@ def _checked(workspace: Workspace, lines: Iterable[Line | BadLine], tally: Impor
             tally.skip(BadLine.because(line.number, error))
             continue
         tally.redacted += bool(found)
-        fields.setdefault("id", workspace.store.new_id())
+        fields.setdefault("id", workspace.store.new_id.memory())
         yield fields
 
 

@@ -134,7 +134,7 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
     importance = checked_number("importance", request.importance, 0.0, 1.0)
     tier: Tier | None = _one_of("tier", request.tier, TIERS) if request.tier else None
     return Memory(
-        id=workspace.store.new_id(),
+        id=workspace.store.new_id.memory(),
         content=content,
         content_hash=content_hash(content),
         title=checked_label("title", request.title) or title_of(content),

@@ -9,6 +9,7 @@ from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.tiny import TinyEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError, InvalidInput
+from reverie.identity import short_id
 from reverie.tools import forget, recall, remember
 from reverie.tools.importing import import_memories
 from reverie.tools.results import Recalled, Remembered
@@ -132,7 +133,7 @@ async def test_a_memory_too_long_for_the_budget_is_cut_at_a_sentence_with_the_id
     long = await keep("The lamp stands by the sea. " * 200)
     answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=200))
     [row] = answer.results
-    assert row.content.endswith(f"by the sea. […cut: inspect {long.id}]")
+    assert row.content.endswith(f"by the sea. […cut: inspect {short_id(long.id)}]")
     assert answer.tokens > 150
 
 
