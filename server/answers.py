@@ -91,7 +91,8 @@ def _told_revised(result: Revised) -> str:
 def _told_indexed(result: Indexed) -> str:
     return (
         f"Indexed {result.files} files, {result.symbols} definitions of {harmless_line(result.project)}: "
-        f"{result.memories} new, {result.updated} updated, {result.removed} removed, {sum(result.skipped.values())} files left out."
+        f"{result.memories} new, {result.updated} updated, {result.removed} removed, "
+        f"{sum(result.skipped.values())} files left out."
     )
 
 

@@ -31,8 +31,8 @@ async def leading(
 ) -> tuple[list[Memory], int]:
     """Return the first memories that fit, and how many fit in all.
 
-    A project's own come first, then what a person said, then by importance; or else the newest. Only the columns that decide this are read of
-    those that fit, and whole rows only of those that lead.
+    A project's own come first, then what a person said, then by importance; or else the newest. Only the columns
+    that decide this are read of those that fit, and whole rows only of those that lead.
     """
     tables = [store.database.table(layer) for layer in layers]
     fitting = pa.concat_tables(

@@ -32,6 +32,7 @@ MOST_RESULTS = 100
 SECONDS_FOR_THE_MODEL = 2.0
 """The first question of a session waits so long for the model; then it is answered by words, and says so."""
 
+_MOST_FOR_THE_SEARCH = 0.3  # of a budget: what tells of the search instead of what was found
 _CHECKED_PER_ROW = 3  # those beyond the limit may rise when others sink or are too many of one source
 _INCLUDABLE: tuple[Status, ...] = ("expired", "superseded", "quarantined")
 
@@ -98,37 +99,30 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
         "limit": max(0, found.matches - weak - unfit - chosen.capped - len(rows)),
     }
 
-    def answer(shown: Sequence[RecalledMemory], text: str) -> Recalled:
-        filtered = left_out | {"budget": len(rows) - len(shown)}
-        return _within(
-            budget,
-            Recalled(
-                results=list(shown),
-                fits=fits(rows) if shown else "none",
-                total_matches=found.matches,
-                filtered={reason: count for reason, count in filtered.items() if count},
-                tokens=count_tokens(text),
-                index_state=found.index_state,
-                scope=_described(scope, request),
-            ),
+    fit = fits(rows)
+    described = _described(scope, request)
+
+    def answer(shown: Sequence[RecalledMemory], text: str, *, brief: bool) -> Recalled:
+        filtered = {} if brief else left_out | {"budget": len(rows) - len(shown)}
+        return Recalled(
+            results=list(shown),
+            fits=fit if shown else "none",
+            total_matches=found.matches,
+            filtered={reason: count for reason, count in filtered.items() if count},
+            tokens=count_tokens(text),
+            index_state=found.index_state,
+            scope={} if brief else described,
         )
 
+    brief = _size(answer([], "", brief=False)) > _MOST_FOR_THE_SEARCH * budget  # the rows need the room
     page = Page(
-        budget, fits(rows), found.index_state, request.explain, lambda shown, text: _size(answer(shown, text))
+        budget, fit, found.index_state, request.explain, lambda shown, text: _size(answer(shown, text, brief=brief))
     )
     shown, text = page.served(rows, evidence, now)
     shown_ids = {row.id for row in shown}
     workspace.accesses.note((row.memory for row in chosen.rows if row.memory.id in shown_ids), now)
     workspace.served.note([*((row.id, row.content) for row in shown), *((row.id, text) for row in shown[:1])])
-    return answer(shown, text), text
-
-
-def _within(budget: int, answer: Recalled) -> Recalled:
-    """Leave out what describes the search where the budget is too small for it, the longest first."""
-    if _size(answer) <= budget:
-        return answer
-    bare = replace(answer, scope={})
-    return bare if _size(bare) <= budget else replace(bare, filtered={})
+    return answer(shown, text, brief=brief), text
 
 
 def _size(answer: Recalled) -> int:

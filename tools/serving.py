@@ -128,7 +128,7 @@ def _row(candidate: Ranked, checked: Checked, now: datetime, *, explain: bool) -
         source=memory.source,
         status=memory.status,
         age_days=round(max(0.0, (now - memory.created_at).total_seconds() / _SECONDS_PER_DAY), 2),
-        created_at=iso(memory.created_at),
+        created_at=iso(memory.created_at.replace(microsecond=0)),  # six digits cost as much as a word
         pinned=memory.pinned,
         why=_why(candidate) if explain else None,
     )
