@@ -1,9 +1,10 @@
-"""Ids that sort by time, and the fingerprint of a text."""
+"""Ids, short forms of them for texts, and the fingerprint of a text."""
 
 import hashlib
 import re
 import secrets
 import threading
+from collections.abc import Iterable
 
 from reverie.clock import Clock
 
@@ -11,14 +12,24 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: nothing that reads 
 _TIME_DIGITS = 9  # milliseconds until the year 3084
 _RANDOM_DIGITS = 7
 
+_LETTERS = _DIGITS[10:]
+_TICK = 32  # milliseconds that a time of eight digits counts by, until the year 3084 too
+
 SHORTEST_PREFIX = 8
 ID_PATTERN = re.compile(r"[A-Za-z0-9_.:-]{1,64}", re.ASCII)
 
 
-class IdMaker:
-    """Makes ids of 16 characters: nine of time, then seven of chance.
+# What `memory_id` makes; an id of the first versions begins with its time, and so with a digit.
+_CHANCE_FIRST = re.compile(rf"[{_LETTERS}][{_DIGITS}]{{15}}")
+_CODE = re.compile(r"code-[0-9a-f]{20}")
 
-    Within a process no two share their time part, so ids sort in the order they were made.
+
+class IdMaker:
+    """Makes ids of 16 characters.
+
+    Those of events, dreams and accesses are nine of time, then seven of chance: within a process no two share their
+    time part, so they sort in the order they were made. Those of memories begin with chance, so that eight characters
+    tell them apart; nothing sorts by them but to break a tie.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -32,6 +43,42 @@ class IdMaker:
             self._last = max(self._last + 1, int(self._clock().timestamp() * 1000))
             moment = self._last
         return _written(moment, _TIME_DIGITS) + _written(secrets.randbits(5 * _RANDOM_DIGITS), _RANDOM_DIGITS)
+
+    def memory(self) -> str:
+        """Return a new id for a memory."""
+        return memory_id(secrets.randbits(64), int(self._clock().timestamp() * 1000))
+
+
+def memory_id(chance: int, moment: int) -> str:
+    """Write an id: eight characters of chance, a letter first, then the time, given in milliseconds."""
+    rest, first = divmod(chance, len(_LETTERS))
+    return _LETTERS[first] + _written(rest, SHORTEST_PREFIX - 1) + _written(moment // _TICK, 8)
+
+
+def short_ids(ids: Iterable[str]) -> dict[str, str]:
+    """Return for each id the shortest form that names it in a text: eight characters where they are of chance.
+
+    Ids that begin with their time, and those that came from elsewhere, share beginnings: they stay whole.
+    """
+    whole = list(dict.fromkeys(ids))
+    short: dict[str, str] = {}
+    for one in whole:
+        length = _telling(one)
+        while any(other != one and other.startswith(one[:length]) for other in whole) and length < len(one):
+            length += 1
+        short[one] = one[:length]
+    return short
+
+
+def short_id(one: str) -> str:
+    """Return the shortest form of an id that stands alone."""
+    return one[: _telling(one)]
+
+
+def _telling(one: str) -> int:
+    if _CHANCE_FIRST.fullmatch(one):
+        return SHORTEST_PREFIX
+    return len("code-") + SHORTEST_PREFIX if _CODE.fullmatch(one) else len(one)
 
 
 def content_hash(content: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from reverie.identity import memory_id
 from reverie.memory import Memory
 
 StepName = Literal[
@@ -24,7 +25,6 @@ QuestionKind = Literal["merge", "bridge", "belief", "drift"]
 Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget"]
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
-_SPREAD_MS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +111,10 @@ def question_id(kind: QuestionKind, memory_ids: tuple[str, ...], about: tuple[st
 def dreamt_id(now: datetime, *ground: str) -> str:
     """Name a memory by the night and by what it was made from, so that planning needs no dice.
 
-    The ids of one night lie within a second of it, and sort with those that were made awake.
+    As with every memory, the first eight characters tell it apart: also from what another night makes of the same.
     """
-    spread = int(hashlib.sha256("\0".join(ground).encode()).hexdigest(), 16) % _SPREAD_MS
-    return _written(int(now.timestamp() * 1000) + spread, 9) + hashed(ground, 7)
+    moment = int(now.timestamp() * 1000)
+    return memory_id(int(hashlib.sha256("\0".join((*ground, str(moment))).encode()).hexdigest(), 16), moment)
 
 
 def hashed(parts: tuple[str, ...], digits: int) -> str:

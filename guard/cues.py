@@ -189,7 +189,7 @@ CUES: dict[str, str] = {
     ),
     "forbids": r"^(?:[-*># ]*)(?:please )?(?:never|do not|don'?t|avoid|niemals|nie|ne |no |não |不要|не )\b|\b(?:must not|may not|forbidden|not allowed|is required|mandatory)\b",
     "asks first": r"\b(?:ask|tell me|show me|report|confirm|get (?:a |one )?(?:review|approval)|announce|tell (?:the )?(?:user|on-call)|frag\w*|pide|спрашивай)\b",
-    "describes": rf"\b(?:is|are|uses?|runs?|lives?|has|have|takes?|needs?|returns?|comes?|sends?|stores?|ist|läuft|est|tourne|es|usa|是|на)\b",
+    "describes": r"\b(?:is|are|uses?|runs?|lives?|has|have|takes?|needs?|returns?|comes?|sends?|stores?|ist|läuft|est|tourne|es|usa|是|на)\b",
     "house words of development": (
         r"\b(?:lint\w*|format\w*|commit messages?|changelog|docs?|migration\w*|schema|index|pytest|make|npm|cargo|docker|deploy\w*|branch\w*"
         r"|component\w*|function\w*|types?|fixtures?|port|endpoint\w*|api|queue|cache|timeout|version\w*)\b"

@@ -25,7 +25,7 @@ from mcp.types import (
     RootsCapability,
     ToolAnnotations,
 )
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, WithJsonSchema
 
 from reverie.errors import ReverieError, TooMuch
 from reverie.memory import Kind, Layer, Source, Tier
@@ -50,9 +50,30 @@ INSTRUCTIONS = (
 )
 
 _PAUSE_AFTER_HANDSHAKE = 0.02
+_ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
+"""Some clients show a model only the names of tools until it asks: these three are used before anybody would."""
+
 
 StepName = Literal[
     "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
+]
+Step = Literal["working", "episodic", "semantic", "procedural", ""]
+Decision = Annotated[
+    dict[str, str],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "question_id": {"type": "string"},
+                "verdict": {
+                    "type": "string",
+                    "enum": ["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget"],
+                },
+                "text": {"type": "string"},
+            },
+            "required": ["question_id", "verdict"],
+        }
+    ),
 ]
 Hidden = Literal["expired", "superseded", "quarantined"]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -148,6 +169,7 @@ def build_server(parts: Parts, pace: Pace | None = None) -> ReverieServer:
         tool.parameters = lean_input(tool.parameters)
         if tool.fn_metadata.output_schema is not None:
             tool.fn_metadata.output_schema = lean_output(tool.fn_metadata.output_schema)
+            tool.fn_metadata.output_model = dict[str, Any]  # what is empty is left out, so no field is required
     return server
 
 
@@ -211,7 +233,7 @@ def _hints(*, reads: bool = False, destroys: bool = False, repeatable: bool = Fa
 
 
 def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
-    @server.tool(structured_output=True, annotations=_hints())
+    @server.tool(title="Remember", structured_output=True, annotations=_hints(), meta=_ALWAYS_LOADED)
     async def remember(
         content: Annotated[str, Field(description="one self-contained statement")],
         layer: Layer | Literal["auto"] = "auto",
@@ -255,7 +277,7 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(destroys=True))
+    @server.tool(title="Correct a memory", structured_output=True, annotations=_hints(destroys=True))
     async def revise(id: str, content: str, reason: str = "") -> Annotated[CallToolResult, results.Revised]:  # noqa: A002
         """When a memory is wrong or out of date: write the corrected text; the old one is kept as history."""
 
@@ -264,24 +286,24 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(destroys=True, repeatable=True))
+    @server.tool(title="Forget memories", structured_output=True, annotations=_hints(destroys=True, repeatable=True))
     async def forget(
         ids: list[str] = [],  # noqa: B006 - only ever read
-        min_strength: Annotated[float | None, Field(description="all weaker than this")] = None,
+        min_strength: Annotated[float, Field(ge=0, description="all weaker than this")] = 0.0,
         older_than: Annotated[str, Field(description="span such as 90d")] = "",
         project: str = "",
         layer: Layer | Literal[""] = "",
         tag: str = "",
         reason: str = "",
-        purge: Annotated[bool, Field(description="remove for good; only if the user asks")] = False,
+        purge: Annotated[bool, Field(description="cannot be undone; only if the user asks")] = False,
         dry_run: bool = False,
     ) -> Annotated[CallToolResult, results.Forgotten]:
-        """When memories should no longer be recalled. By ids or by filters; can be restored unless purged."""
+        """When memories should no longer be recalled. By ids or filters; can be restored, but purge destroys."""
 
         async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
             request = calls.forget.Request(
                 ids=ids,
-                min_strength=min_strength,
+                min_strength=min_strength or None,
                 older_than=older_than,
                 project=project,
                 layer=layer,
@@ -296,7 +318,7 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
 
 
 def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
-    @server.tool(structured_output=True, annotations=_hints(reads=True))
+    @server.tool(title="Recall", structured_output=True, annotations=_hints(reads=True), meta=_ALWAYS_LOADED)
     async def recall(
         query: Annotated[str, Field(description="what you want to know, in plain words")],
         limit: Annotated[int, Field(ge=1, le=100)] = 8,
@@ -336,7 +358,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(reads=True))
+    @server.tool(title="Session brief", structured_output=True, annotations=_hints(reads=True), meta=_ALWAYS_LOADED)
     async def brief(
         project: str = "", max_tokens: Annotated[int, Field(ge=50, le=20_000)] = 800
     ) -> Annotated[CallToolResult, results.Briefing]:
@@ -348,7 +370,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(reads=True))
+    @server.tool(title="Inspect memories", structured_output=True, annotations=_hints(reads=True))
     async def inspect(ids: list[str]) -> Annotated[CallToolResult, results.Inspected]:
         """When you need all of a memory: full text, history, evidence, why it is kept and when it would go."""
 
@@ -357,7 +379,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(reads=True))
+    @server.tool(title="Memory status", structured_output=True, annotations=_hints(reads=True))
     async def status() -> Annotated[CallToolResult, results.Status]:
         """When memory seems empty, slow or wrong: counts, project, embedder and what needs attention."""
 
@@ -368,7 +390,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
 
 
 def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
-    @server.tool(structured_output=True, annotations=_hints(repeatable=True))
+    @server.tool(title="Restore memories", structured_output=True, annotations=_hints(repeatable=True))
     async def restore(
         ids: list[str] = [],  # noqa: B006 - only ever read
         dream_id: str = "",
@@ -381,7 +403,7 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(repeatable=True))
+    @server.tool(title="Index the code", structured_output=True, annotations=_hints(repeatable=True))
     async def index_codebase(
         context: Context[Any, Any],
         path: Annotated[str, Field(description="folder; default this project")] = "",
@@ -402,22 +424,22 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints())
+    @server.tool(title="Move a memory up", structured_output=True, annotations=_hints())
     async def promote(
         id: str,  # noqa: A002 - the contract's name
-        to: str = "",
+        to: Step = "",
     ) -> Annotated[CallToolResult, results.Moved]:
-        """When a memory proved lasting: move it up (working, episodic, semantic, procedural)."""
+        """When a memory proved lasting: move it up a layer."""
 
         async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
             return answer(await calls.move(workspace, id, to, "up"))
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints())
+    @server.tool(title="Move a memory down", structured_output=True, annotations=_hints())
     async def demote(
         id: str,  # noqa: A002 - the contract's name
-        to: str = "",
+        to: Step = "",
     ) -> Annotated[CallToolResult, results.Moved]:
         """When a memory matters less than its layer says: move it down."""
 
@@ -426,7 +448,7 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(repeatable=True))
+    @server.tool(title="Pin a memory", structured_output=True, annotations=_hints(repeatable=True))
     async def pin(id: str, pinned: bool = True) -> Annotated[CallToolResult, results.Pinned]:  # noqa: A002
         """When a memory must never be forgotten, merged or archived; pinned=false takes the pin away."""
 
@@ -437,7 +459,7 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
 
 
 def _add_dream_tools(server: ReverieServer, parts: Parts) -> None:
-    @server.tool(structured_output=True, annotations=_hints(destroys=True, repeatable=True))
+    @server.tool(title="Dream", structured_output=True, annotations=_hints(destroys=True, repeatable=True))
     async def consolidate(
         context: Context[Any, Any],
         dry_run: bool = False,
@@ -457,9 +479,9 @@ def _add_dream_tools(server: ReverieServer, parts: Parts) -> None:
 
         return await _called(parts, call)
 
-    @server.tool(structured_output=True, annotations=_hints(destroys=True))
+    @server.tool(title="Answer a dream's questions", structured_output=True, annotations=_hints(destroys=True))
     async def review(
-        decisions: Annotated[list[dict[str, str]], Field(description="{question_id, verdict, text}")] = [],  # noqa: B006
+        decisions: list[Decision] = [],  # noqa: B006
         limit: int = 10,
     ) -> Annotated[CallToolResult, results.Reviewed]:
         """When a dream left questions: read them without decisions, then answer."""

@@ -3,7 +3,9 @@
 from typing import Any
 
 _NOISE = frozenset({"title", "additionalProperties"})
-_NOISE_IN_ANSWERS = _NOISE | {"required", "description", "enum"}
+_NOISE_IN_ANSWERS = _NOISE | {"required", "description", "enum", "default"}
+_SCALARS = ("string", "number", "integer", "boolean")
+_WORTH_NAMING = 6  # parts of a row; rows of fewer speak for themselves
 _BOUNDS = ("minimum", "maximum")
 _NOTHING: tuple[Any, ...] = ("", [], None, False, 0)
 
@@ -11,15 +13,16 @@ _NOTHING: tuple[Any, ...] = ("", [], None, False, 0)
 def lean_input(schema: dict[str, Any]) -> dict[str, Any]:
     """Return an input schema without generated titles, defaults that mean nothing, and bounds of whole numbers.
 
-    The bounds are checked all the same, and an error names them; for shares they say what the number means.
+    The bounds are checked all the same, and an error names them; for shares they say what the number means. An object
+    takes what it names and nothing else.
     """
-    return _lean(schema, _NOISE)
+    return _closed(_lean(schema, _NOISE))
 
 
 def lean_output(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an output schema that names the parts of an answer; one without a type is a text.
+    """Return an output schema that names the parts of an answer; one without a type is a text, a number or a truth.
 
-    The server always sends them all, so nothing is said to be required.
+    What is empty is left out, so nothing is said to be required.
     """
     defined = schema.get("$defs", {})
     return _told_plainly(
@@ -61,17 +64,26 @@ def _inlined(part: Any, defined: dict[str, Any]) -> Any:
 
 
 def _told_plainly(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out that a text is a text and that a list holds texts."""
+    """Leave out what a value shows by itself: that a text is a text, a number a number, what a list holds."""
     plain = {name: _told_plainly(part) if isinstance(part, dict) else part for name, part in schema.items()}
-    if plain.get("type") == "string":
+    if plain.get("type") in _SCALARS:
         del plain["type"]
-    if plain.get("items") == {}:
+    if "items" in plain and len(plain["items"].get("properties", ())) < _WORTH_NAMING:
         del plain["items"]
     return plain
 
 
+def _closed(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(part) for name, part in schema.items()}
+    return closed | {"additionalProperties": False} if isinstance(closed.get("properties"), dict) else closed
+
+
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Write `anyOf: [{type: X}, {type: null}]` as `type: [X, null]`."""
+    """Write `anyOf: [{type: X}, {type: null}]` as `type: X`: what is null is left out, by clients and by us."""
     options = schema.get("anyOf")
     if not isinstance(options, list) or len(options) != 2 or options[1] != {"type": "null"}:
         return schema
@@ -79,7 +91,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(only.get("type"), str):
         return schema
     rest = {name: part for name, part in schema.items() if name != "anyOf"}
-    return {**only, "type": [only["type"], "null"], **rest}
+    return {**only, **rest}
 
 
 def _one_list(schema: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ _LEFT_OUT = {
     "quarantine": "in quarantine",
     "distance": "too far from the question",
     "strength": "too weak",
+    "does not fit": "beside the question",
     "source": "beyond a low-trust source's third",
     "limit": "beyond --limit",
     "budget": "beyond --max-tokens",
@@ -35,7 +36,7 @@ def told_remembered(result: Remembered) -> list[str]:
 
 def told_recalled(result: Recalled) -> list[str]:
     """List what was found, best first, and count what was left out."""
-    lines: list[str] = []
+    lines = ["Nothing fits well; the nearest:", ""] if result.fits == "weak" else list[str]()
     for number, row in enumerate(result.results, 1):
         lines += [f"{number}. {_label(row)}", paragraph(row.content), ""]
     if not result.results:
@@ -48,7 +49,9 @@ def told_recalled(result: Recalled) -> list[str]:
         lines.append(
             f"{counted(memories, 'memory')} under {name}, which looks like this project; see `reverie projects`."
         )
-    if result.index_state != "ready":
+    if result.index_state == "warming":
+        lines.append("Found by words only: the embedding model is still loading.")
+    elif result.index_state != "ready":
         lines.append("Found by words only: the embedding model is not available. `reverie doctor` says why.")
     return lines
 
@@ -85,7 +88,7 @@ def _label(row: RecalledMemory) -> str:
     if row.freshness not in ("verified", "unanchored", "unverifiable") or row.evidence:
         notes.append(f"{row.freshness}: {row.evidence}" if row.evidence else row.freshness)
     why = ", ".join(f"{name} {value:.2f}" for name, value in (row.why or {}).items())
-    return f"{row.id}  {', '.join(notes)}" + _after("\n   because ", why)
+    return f"{row.id}  {', '.join(notes)}" + _after("\n  because ", why)
 
 
 def _age(days: float) -> str:

@@ -36,3 +36,4 @@ class Findings:
     rarity: Mapping[str, float] = field(default_factory=dict)  # of each asked word, in scope
     passed_over: Mapping[str, int] = field(default_factory=dict)  # counts by reason
     most_text: float = 0.0  # what a memory made of the asked words alone could score; 0: not known
+    term_rarity: Mapping[int, float] = field(default_factory=dict)  # of each asked term, in scope; empty: not known

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from reverie.memory import Layer, Memory
+from reverie.memory import Kind, Layer, Memory
 from reverie.storage.filters import Condition
 from reverie.storage.rows import FIELDS, from_table
 from reverie.storage.store import MemoryStore
@@ -14,7 +14,16 @@ from reverie.storage.table import Table
 
 Order = Literal["importance", "happened_at"]
 
-_NARROW = ("id", "layer", "project", "importance", "happened_at")
+_NARROW = ("id", "layer", "project", "source", "kind", "importance", "happened_at")
+_OF_A_PERSON = "human"
+_GUIDING: tuple[Kind, ...] = ("decision", "preference", "how_to", "rejected")
+
+
+def guides(source: str, kind: str) -> int:
+    """Rank what a person said to be done ahead of what a person said, and both ahead of what was merely noticed."""
+    if source != _OF_A_PERSON:
+        return 3 - (kind in _GUIDING)
+    return 1 - (kind in _GUIDING)
 
 
 async def leading(
@@ -22,8 +31,8 @@ async def leading(
 ) -> tuple[list[Memory], int]:
     """Return the first memories that fit, and how many fit in all.
 
-    A project's own come first, then by importance or the newest. Only the columns that decide this are read of
-    those that fit, and whole rows only of those that lead.
+    A project's own come first, then what a person said, then by importance; or else the newest. Only the columns
+    that decide this are read of those that fit, and whole rows only of those that lead.
     """
     tables = [store.database.table(layer) for layer in layers]
     fitting = pa.concat_tables(
@@ -39,8 +48,11 @@ def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
     if not len(rows):
         return rows
     foreign = pa.array([name != project for name in rows.column("project").to_pylist()], pa.bool_())
-    keys = [("foreign", "ascending"), (by, "descending"), ("happened_at", "descending"), ("id", "ascending")]
-    return rows.append_column("foreign", foreign.cast(pa.int8())).sort_by(keys).slice(0, limit)
+    said = zip(rows.column("source").to_pylist(), rows.column("kind").to_pylist(), strict=True)
+    rank = pa.array([guides(source, kind) if by == "importance" else 0 for source, kind in said], pa.int8())
+    keys = [("foreign", "ascending"), ("rank", "ascending"), (by, "descending"), ("happened_at", "descending")]
+    ranked = rows.append_column("foreign", foreign.cast(pa.int8())).append_column("rank", rank)
+    return ranked.sort_by([*keys, ("id", "ascending")]).slice(0, limit)
 
 
 async def _whole(table: Table, rows: pa.Table) -> list[Memory]:

@@ -34,6 +34,7 @@ class _Words:
     scores: np.ndarray  # BM25 of each memory in scope
     speaking: np.ndarray  # which memories, in scope or not, share a word that tells something
     most: float  # the BM25 that no memory can pass
+    rarity: dict[int, float]  # of each asked term, in scope
 
 
 class Overview:
@@ -84,6 +85,7 @@ class Overview:
             self._rarity(question.words, allowed),
             self._passed_over(words.speaking, scope, allowed),
             words.most,
+            words.rarity,
         )
 
     def _candidate(
@@ -112,14 +114,16 @@ class Overview:
         speaking[owners[telling[numbers]] if telling.any() else owners] = True
         seen = allowed[owners]
         numbers, owners, counts = numbers[seen], owners[seen], counts[seen]
-        weights = shares * self._inverse_frequency(np.bincount(numbers, minlength=len(asked)), allowed)
+        rarity = self._inverse_frequency(np.bincount(numbers, minlength=len(asked)), allowed)
+        weights = shares * rarity
         lengths = self._lengths()
         usual = float(lengths[allowed].sum()) / max(int(np.count_nonzero(allowed)), 1)
         relative = lengths[owners] / max(usual, 1.0)
         damping = _SATURATION * (1.0 - _LENGTH_SHARE + _LENGTH_SHARE * relative)
         parts = weights[numbers] * counts * (_SATURATION + 1.0) / (counts + damping)
         most = float(weights.sum()) * (_SATURATION + 1.0)
-        return _Words(np.bincount(owners, parts, minlength=self._size), speaking, most)
+        scores = np.bincount(owners, parts, minlength=self._size)
+        return _Words(scores, speaking, most, dict(zip(asked, rarity.tolist(), strict=True)))
 
     def _rarity(self, words: Sequence[str], allowed: np.ndarray) -> dict[str, float]:
         """Return how rare each word is in scope; signs, which are no words, have none."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from reverie.identity import short_id
 from reverie.lifecycle.fate import as_read
 from reverie.lifecycle.likeness import Difference, differences
 from reverie.memory import Memory
@@ -82,6 +83,7 @@ class Served:
     def _bare(self, text: str) -> str:
         """Take off what recall and brief put around a text, and what an assistant says before it."""
         ids = {memory_id for memory_id, _ in self._texts.values()}
+        ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         label, end = _LABEL.match(text), _ID_AT_THE_END.search(text)
         if end is not None and end["id"] in ids:
             text = text[: end.start()]

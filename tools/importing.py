@@ -194,9 +194,7 @@ async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> 
     tally.unchanged += len(part) - len(added) - len(updated) - len(forgotten)
 
 
-async def _completed(
-    workspace: Workspace, part: Sequence[Read], added: list[Embedded]
-) -> list[Embedded]:
+async def _completed(workspace: Workspace, part: Sequence[Read], added: list[Embedded]) -> list[Embedded]:
     """Return new memories with the kind and layer that their lines leave open."""
     lines = {read.fields["id"]: read.fields for read in part}
     open_still = {i.memory.id: i for i in added if not {"kind", "layer"} <= lines[i.memory.id].keys()}

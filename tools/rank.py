@@ -73,6 +73,7 @@ class Ranked:
     freshness: float = 1.0  # what its evidence leaves of the score; known once that is checked
     standing: float = 1.0
     diversity: float = 1.0
+    fit: float = 1.0  # how likely it answers the question, whatever else was found; see calibration.py
 
     @property
     def memory(self) -> Memory:

@@ -20,11 +20,12 @@ from reverie.storage.scope import RECALLED, Scope
 from reverie.tools.arguments import checked_choices, checked_label, checked_number, checked_query, checked_tags
 from reverie.tools.arrange import arranged
 from reverie.tools.budget import FEWEST_TOKENS, MOST_TOKENS
+from reverie.tools.calibration import best_fit, calibrated, fits, fitted, is_beside_the_question
 from reverie.tools.freshness import demotion, freshness_of
 from reverie.tools.rank import Ranked, best_of, contenders, in_order, parts_of, piece_weights, ranked, with_pieces
 from reverie.tools.recognise import look_alike
-from reverie.tools.results import IndexState, Recalled
-from reverie.tools.serving import served
+from reverie.tools.results import IndexState, Recalled, RecalledMemory, as_sent, lean
+from reverie.tools.serving import Page
 from reverie.tools.workspace import Workspace
 
 CANDIDATES = 60
@@ -32,6 +33,10 @@ LOOKED_AT_CLOSELY = 50
 """Of the candidates, the best so many are compared with the question piece by piece."""
 
 MOST_RESULTS = 100
+SECONDS_FOR_THE_MODEL = 2.0
+"""The first question of a session waits so long for the model; then it is answered by words, and says so."""
+
+_MOST_FOR_THE_SEARCH = 0.3  # of a budget: what tells of the search instead of what was found
 _CHECKED_PER_ROW = 3  # those beyond the limit may rise when others sink or are too many of one source
 _INCLUDABLE: tuple[Status, ...] = ("expired", "superseded", "quarantined")
 
@@ -65,6 +70,11 @@ class Found:
     filtered: dict[str, int]
     index_state: IndexState
 
+    @property
+    def most(self) -> float:
+        """The highest score, before evidence and copies are weighed."""
+        return max((one.score for one in self.ranked), default=0.0)
+
 
 async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]:
     """Answer a question with memories, as rows and as a text that keeps to `max_tokens`.
@@ -80,30 +90,57 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     scope = await workspace.store.looking_back(_scope(workspace, request, now))
     min_strength = checked_number("min_strength", request.min_strength, 0.0, 100.0)
     found = await _find(workspace, query, scope, now, wanted=limit if min_strength == 0 else None)
-    kept = [candidate for candidate in found.ranked if candidate.strength >= min_strength]
+    strong = [candidate for candidate in found.ranked if candidate.strength >= min_strength]
+    kept = [candidate for candidate in strong if _is_wanted(candidate, request, found.index_state)]
     checked, evidence = await _by_freshness(workspace, kept, limit)
     chosen = arranged(checked, query, limit)
-    shown, text = served(chosen.rows, evidence, budget, now, explain=request.explain)
-    text += _told_alike(workspace, budget - count_tokens(text), found_nothing=not shown)
-    weak = len(found.ranked) - len(kept)
-    filtered = found.filtered | {
+    rows = calibrated(chosen.rows, best_fit(chosen.rows), found.most)
+    weak, unfit = len(found.ranked) - len(strong), len(strong) - len(kept)
+    left_out = found.filtered | {
         "strength": weak,
+        "does not fit": unfit,
         "source": chosen.capped,
-        "limit": max(0, found.matches - weak - chosen.capped - len(chosen.rows)),
-        "budget": len(chosen.rows) - len(shown),
+        "limit": max(0, found.matches - weak - unfit - chosen.capped - len(rows)),
     }
+
+    fit = fits(rows)
+    described = _described(scope, request) | _alike(workspace, request)
+
+    def answer(shown: Sequence[RecalledMemory], text: str, *, brief: bool) -> Recalled:
+        filtered = {} if brief else left_out | {"budget": len(rows) - len(shown)}
+        return Recalled(
+            results=list(shown),
+            fits=fit if shown else "none",
+            total_matches=found.matches,
+            filtered={reason: count for reason, count in filtered.items() if count},
+            tokens=count_tokens(text),
+            index_state=found.index_state,
+            scope={} if brief else described,
+        )
+
+    brief = _size(answer([], "", brief=False)) > _MOST_FOR_THE_SEARCH * budget  # the rows need the room
+    page = Page(
+        budget, fit, found.index_state, request.explain, lambda shown, text: _size(answer(shown, text, brief=brief))
+    )
+    shown, text = page.served(rows, evidence, now)
     shown_ids = {row.id for row in shown}
     workspace.accesses.note((row.memory for row in chosen.rows if row.memory.id in shown_ids), now)
     workspace.served.note([*((row.id, row.content) for row in shown), *((row.id, text) for row in shown[:1])])
-    answer = Recalled(
-        results=shown,
-        total_matches=found.matches,
-        filtered={reason: count for reason, count in filtered.items() if count},
-        tokens=count_tokens(text),
-        index_state=found.index_state,
-        scope=_described(scope, request) | _alike(workspace, request),
-    )
-    return answer, text
+    text += _told_alike(workspace, budget - count_tokens(text), found_nothing=not shown)
+    return answer(shown, text, brief=brief), text
+
+
+def _size(answer: Recalled) -> int:
+    return count_tokens(as_sent(lean(answer)))
+
+
+def _is_wanted(candidate: Ranked, request: Request, index_state: IndexState) -> bool:
+    """Whether a row may be shown: it may answer the question, or the caller names what to look through.
+
+    Found by words alone, a row shares a telling one.
+    """
+    narrowed = request.layers or request.kinds or request.tags or request.since or request.before
+    return bool(narrowed) or index_state != "ready" or not is_beside_the_question(candidate)
 
 
 async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *, wanted: int | None) -> Found:
@@ -121,23 +158,33 @@ async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *
     best = set(parts if wanted is None else best_of(parts, max(LOOKED_AT_CLOSELY, wanted)))
     close = [candidate for candidate in near if candidate.id in best]
     glimpses = await workspace.store.glimpses(close, scope)
+    agreements = {} if reading is None else _agreements(reading, findings, close, glimpses.pieces())
     if reading is not None:
-        parts = with_pieces(parts, _agreements(reading, findings, close, glimpses.pieces()), best, understood)
+        parts = with_pieces(parts, agreements, best, understood)
     parts = {memory_id: parts[memory_id] for memory_id in best}
     chosen = glimpses.of(best if wanted is None else contenders(parts, wanted))
     as_asked = [replace(glimpse, memory=scope.as_asked(glimpse.memory)) for glimpse in chosen]
     in_time = _in_time(workspace, as_asked, scope, scope.as_of or now)
     overdue = len(as_asked) - len(in_time)
     passed_over = findings.passed_over
-    return Found(
+    found = fitted(
         ranked(in_time, parts, query, now),
+        query,
+        embedder=workspace.embedder.stamp,
+        reading=reading,
+        candidates={candidate.id: candidate for candidate in close},
+        agreements=agreements,
+        rarity=findings.term_rarity,
+    )
+    return Found(
+        found,
         len(near) - overdue,
         {
             **passed_over,
             "distance": len(findings.candidates) - len(near),
             "status": passed_over.get("status", 0) + overdue,
         },
-        "lexical_only" if reading is None else "ready",
+        "ready" if reading is not None else workspace.index_state if not workspace.embedder.ready else "lexical_only",
     )
 
 
@@ -159,8 +206,8 @@ async def _by_freshness(
 
 
 async def _read(workspace: Workspace, query: str) -> Reading | None:
-    """Turn the question into vectors; none while there is no model to ask."""
-    if not workspace.embedder.ready:
+    """Turn the question into vectors; none if there is no model to ask, or it takes too long to load."""
+    if not await workspace.warmed(within=SECONDS_FOR_THE_MODEL):
         return None
     try:
         return await asyncio.to_thread(workspace.embedder.read, query)

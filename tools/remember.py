@@ -11,7 +11,7 @@ from reverie.identity import content_hash
 from reverie.lifecycle.stability import first_stability
 from reverie.lifecycle.surprise import adjusted_importance
 from reverie.lifecycle.trust import trust_of
-from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Kind, Layer, Memory, Source, Tier
+from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Memory, Source, Tier
 from reverie.moments import iso, parse_moment
 from reverie.record import checked_text, encode
 from reverie.storage.rows import Embedded
@@ -146,7 +146,7 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
             "forget_after", f"{iso(forget_after)} has passed", "Give a moment to come, or a span such as 30d."
         )
     return Memory(
-        id=workspace.store.new_id(),
+        id=workspace.store.new_id.memory(),
         content=content,
         content_hash=content_hash(content),
         title=checked_label("title", request.title) or title_of(content),

@@ -3,10 +3,54 @@
 Without slots: the MCP library would take a slot for a default value and leave out the schema.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
 
 IndexState = Literal["ready", "warming", "lexical_only"]
+Fits = Literal["well", "weak", "none"]
+
+_DIGITS = 3
+_SUBJECTS: Final = frozenset(
+    {"results", "memories", "questions", "resolved", "forgotten", "restored", "steps", "changes", "counts"}
+)
+"""What a tool is asked for: an empty one is an answer. Every other empty field is left out."""
+
+_VERBATIM: Final = ("before", "after")  # what an event changed: a field that was emptied says so
+
+
+def lean(result: Any) -> dict[str, Any]:
+    """Return a result as a client is sent it: floats to three digits, without empty fields and repeated titles."""
+    whole = asdict(result)
+    slim = _slim(whole)
+    return {name: slim.get(name, whole[name]) for name in whole if name in slim or name in _SUBJECTS}
+
+
+def as_sent(structure: Mapping[str, Any]) -> str:
+    """Write a structure the way its tokens are counted."""
+    return json.dumps(structure, ensure_ascii=False)
+
+
+def repeats(title: str, content: str) -> bool:
+    """Whether a title only says how the content begins."""
+    return " ".join(content.split()).startswith(" ".join(title.rstrip(" .…").split()))
+
+
+def _slim(value: Any) -> Any:
+    if isinstance(value, dict):
+        slim = {name: part if name in _VERBATIM else _slim(part) for name, part in value.items()}
+        title, content = slim.get("title"), slim.get("content")
+        if isinstance(title, str) and isinstance(content, str) and repeats(title, content):
+            del slim["title"]
+        return {name: part for name, part in slim.items() if not _is_empty(part)}
+    if isinstance(value, float):
+        return round(value, _DIGITS)
+    return [_slim(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | list | dict) and not value)
 
 
 @dataclass(frozen=True)
@@ -65,6 +109,7 @@ class Recalled:
     """The memories that answer a question, best first, and what was left out."""
 
     results: list[RecalledMemory]
+    fits: Fits
     total_matches: int
     filtered: dict[str, int]
     tokens: int
@@ -197,6 +242,7 @@ class Briefing:
     text: str
     tokens: int
     memories: list[str]
+    more: int = 0  # how many others there are
 
 
 @dataclass(frozen=True, kw_only=True)

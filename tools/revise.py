@@ -61,7 +61,7 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             raise InvalidInput("content", "the text is the same as before", "Say what is different now.")
         new = replace(
             old,
-            id=workspace.store.new_id(),
+            id=workspace.store.new_id.memory(),
             content=content,
             content_hash=content_hash(content),
             title=title_of(content),

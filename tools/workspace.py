@@ -1,6 +1,7 @@
 """The open parts that every tool works with."""
 
 import asyncio
+import contextlib
 import os
 import secrets
 from collections.abc import Sequence
@@ -50,6 +51,7 @@ class Workspace:
     embedder_fault: str | None = None  # why the embedder could not be warmed
     served: Served = field(default_factory=Served)  # what this session was shown
     all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
+    _warming: "asyncio.Task[None] | None" = None
 
     @classmethod
     async def open(
@@ -106,6 +108,21 @@ class Workspace:
 
     async def warm(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
+        if self._warming is None or self._warming.done():
+            self._warming = asyncio.create_task(self._load())
+        await asyncio.shield(self._warming)
+
+    async def warmed(self, *, within: float) -> bool:
+        """Wait so many seconds for the model at most; return whether it is loaded.
+
+        One that could not be loaded is not tried again by every question.
+        """
+        if not self.embedder.ready and self.embedder_fault is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.warm(), within)
+        return self.embedder.ready
+
+    async def _load(self) -> None:
         try:
             await asyncio.to_thread(self.embedder.warm)
         except EmbedderError as error:

@@ -74,6 +74,36 @@ def test_every_schema_is_a_valid_schema(tools):
         assert tool.output_schema["type"] == "object"
 
 
+def test_no_schema_leaves_open_what_it_takes(tools):
+    for tool in tools.values():
+        text = json.dumps(tool.input_schema) + json.dumps(tool.output_schema)
+        assert not any(word in text for word in ('"anyOf"', '"oneOf"', '"allOf"', '"type": [')), tool.name
+        for schema in _objects(tool.input_schema):
+            assert schema["additionalProperties"] is False, tool.name
+
+
+def _objects(schema):
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield schema
+        for part in schema.values():
+            yield from _objects(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _objects(part)
+
+
+def test_every_tool_has_a_title_and_three_are_always_loaded(tools):
+    assert all(tool.title and tool.title != tool.name for tool in tools.values())
+    loaded = {tool.name for tool in tools.values() if (tool.meta or {}).get("anthropic/alwaysLoad") is True}
+    assert loaded == {"recall", "remember", "brief"}
+
+
+def test_forget_warns_of_its_purge_where_it_is_described(tools):
+    assert "purge destroys" in tools["forget"].description
+    assert "cannot be undone" in tools["forget"].input_schema["properties"]["purge"]["description"]
+
+
 def test_every_description_begins_with_when_to_call_the_tool(tools):
     for tool in tools.values():
         assert tool.description.split()[0] in {"When", "Before"}, tool.description

@@ -29,21 +29,28 @@ def test_an_input_keeps_what_guides_and_loses_what_is_generated() -> None:
             "limit": {"type": "integer", "default": 8},
             "pin": {"type": "boolean"},
             "pinned": {"type": "boolean", "default": True},
-            "least": {"type": ["number", "null"]},
+            "least": {"type": "number"},
             "layer": {"type": "string", "enum": ["a", "b"]},
         },
         "required": ["share"],
+        "additionalProperties": False,
     }
 
 
-def test_an_output_names_its_parts_and_what_is_no_text() -> None:
+def test_an_output_names_its_parts_and_those_of_long_rows() -> None:
+    names = ("id", "content", "layer", "kind", "score", "pinned")
     schema = {
-        "$defs": {"Row": {"type": "object", "properties": {"id": {"type": "string"}, "score": {"type": "number"}}}},
+        "$defs": {
+            "Row": {"type": "object", "properties": {name: {"type": "string"} for name in names}},
+            "Pair": {"type": "object", "properties": {"id": {"type": "string"}, "reason": {"type": "string"}}},
+        },
         "title": "Answer",
         "type": "object",
         "properties": {
             "rows": {"type": "array", "items": {"$ref": "#/$defs/Row"}},
+            "pairs": {"type": "array", "items": {"$ref": "#/$defs/Pair"}},
             "names": {"type": "array", "items": {"type": "string"}},
+            "surprise": {"anyOf": [{"type": "number"}, {"type": "null"}]},
             "title": {"type": "string"},
             "state": {"type": "string", "enum": ["ready", "warming"]},
         },
@@ -54,9 +61,11 @@ def test_an_output_names_its_parts_and_what_is_no_text() -> None:
         "properties": {
             "rows": {
                 "type": "array",
-                "items": {"type": "object", "properties": {"id": {}, "score": {"type": "number"}}},
+                "items": {"type": "object", "properties": {name: {} for name in names}},
             },
+            "pairs": {"type": "array"},
             "names": {"type": "array"},
+            "surprise": {},
             "title": {},
             "state": {},
         },

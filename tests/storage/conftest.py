@@ -20,7 +20,7 @@ def make(workspace: Workspace) -> Callable[..., Embedded]:
     def build(content: str, **fields: Any) -> Embedded:
         now = workspace.now
         defaults: dict[str, Any] = {
-            "id": workspace.store.new_id(),
+            "id": workspace.store.new_id.memory(),
             "content": content,
             "content_hash": content_hash(content),
             "title": content[:40],

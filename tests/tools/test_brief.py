@@ -12,9 +12,10 @@ from reverie.errors import InvalidInput
 from reverie.memory import Anchor, Memory
 from reverie.storage.rows import Embedded
 from reverie.storage.schema import side_schema
+from reverie.tools import remember
 from reverie.tools.brief import brief
 from reverie.tools.pin import pin
-from reverie.tools.results import Remembered
+from reverie.tools.results import Remembered, as_sent, lean
 from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -125,7 +126,7 @@ async def test_a_full_store_keeps_room_for_every_section_and_fills_the_page(work
     decided = await keep("We take oak over pine.", layer="procedural", kind="decision")
     answer = await brief(workspace)
     assert answer.tokens == count_tokens(answer.text) <= 800
-    assert answer.tokens > 700
+    assert 700 < count_tokens(as_sent(lean(answer))) <= 800  # ids are whole there, so the structure is the longer
     assert {done.id, decided.id} < set(answer.memories)
     assert sum("Kept for ever" in line for line in answer.text.splitlines()) >= 7
     assert "## Known" in answer.text
@@ -137,10 +138,11 @@ async def test_every_budget_is_kept_and_the_weightiest_comes_first(workspace: Wo
         await keep(f"fact number {number} about the harbour and its many lamps", layer="semantic", project="oak")
     await keep("run the lamps with make lamps", layer="procedural", project="oak")
     kept = await keep("never touch the old oak", layer="episodic", importance=0.1, pin=True, project="oak")
-    for budget in (60, 97, 200, 800, 5_000):
+    for budget in (50, 60, 97, 200, 800, 5_000):
         told = await brief(workspace, project="oak", max_tokens=budget)
         assert told.tokens == count_tokens(told.text) <= budget
-        assert told.memories[0] == kept.id
+        assert count_tokens(as_sent(lean(told))) <= budget
+        assert told.memories[:1] == ([kept.id] if budget > 60 else [])
     assert len(told.memories) == 32
 
 
@@ -162,3 +164,40 @@ async def test_an_empty_store_says_how_to_begin(workspace: Workspace) -> None:
 async def test_a_budget_that_holds_nothing_is_refused(workspace: Workspace) -> None:
     with pytest.raises(InvalidInput, match="max_tokens"):
         await brief(workspace, max_tokens=10)
+
+
+async def test_what_a_person_said_comes_before_what_was_merely_surprising(workspace: Workspace, keep: Keep) -> None:
+    for number, place in enumerate(["harbour", "orchard", "quarry", "chapel", "bakery", "tannery"]):
+        await keep(f"The {place} burned down in 19{number}4 and nobody knew why.", importance=1.0, layer="semantic")
+    said = [
+        await keep("Please answer in French.", layer="semantic", kind="preference", source="human", importance=0.2),
+        await keep("We build with oak.", layer="semantic", kind="decision", source="human", importance=0.2),
+        await keep("Lamps: make lamps.", layer="semantic", kind="how_to", source="human", importance=0.2),
+        await keep("Ada owns the mill.", layer="semantic", kind="fact", source="human", importance=0.2),
+    ]
+    told = await brief(workspace, max_tokens=210)
+    assert {memory.id for memory in said} <= set(told.memories)
+    assert len(told.memories) < 10
+    assert told.more == 10 - len(told.memories)
+    assert told.text.splitlines()[-1] == f"{told.more} more: recall finds them."
+
+
+async def test_a_page_that_tells_everything_counts_no_more(workspace: Workspace, keep: Keep) -> None:
+    await keep("The lamp burns oil.")
+    told = await brief(workspace)
+    assert told.more == 0
+    assert "more:" not in told.text
+
+
+async def test_what_changed_since_it_was_remembered_is_marked(repo: Any, open_workspace: OpenWorkspace) -> None:
+    repo.write("src/lamp.py", "def light():\n    return 1\n")
+    repo.write("src/oil.py", "def pour():\n    return 1\n")
+    repo.commit()
+    workspace = await open_workspace(folder=repo.root)
+    for content, file in (("Lamps are lit by light().", "src/lamp.py"), ("Oil is poured by pour().", "src/oil.py")):
+        await remember.remember(workspace, remember.Request(content=content, files=[file], layer="semantic"))
+    repo.write("src/lamp.py", "def light():\n    return 2\n")
+    (repo.root / "src/oil.py").unlink()
+    text = (await brief(workspace)).text
+    assert "src/lamp.py changed" in text or "src/lamp.py::light changed" in text
+    assert "src/oil.py missing" in text or "src/oil.py::pour missing" in text

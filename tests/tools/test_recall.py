@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from io import BytesIO
@@ -9,9 +10,10 @@ from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.tiny import TinyEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError, InvalidInput
+from reverie.identity import short_id
 from reverie.tools import forget, recall, remember
 from reverie.tools.importing import import_memories
-from reverie.tools.results import Recalled, Remembered
+from reverie.tools.results import Recalled, Remembered, as_sent, lean
 from reverie.tools.revise import revise
 from reverie.tools.workspace import Workspace
 
@@ -132,8 +134,8 @@ async def test_a_memory_too_long_for_the_budget_is_cut_at_a_sentence_with_the_id
     long = await keep("The lamp stands by the sea. " * 200)
     answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=200))
     [row] = answer.results
-    assert row.content.endswith(f"by the sea. […cut: inspect {long.id}]")
-    assert answer.tokens > 150
+    assert row.content.endswith(f"by the sea. […cut: inspect {short_id(long.id)}]")
+    assert count_tokens(as_sent(lean(answer))) > 150  # what is left belongs to the text
 
 
 async def test_the_end_of_a_long_memory_is_found(keep: Keep, ask: Ask) -> None:
@@ -189,15 +191,60 @@ class FailingEmbedder(TinyEmbedder):
         raise EmbedderError("The embedding service does not answer.")
 
 
-@pytest.mark.parametrize("embedder", [WarmingEmbedder(), FailingEmbedder()])
+@pytest.mark.parametrize(("embedder", "state"), [(WarmingEmbedder(), "warming"), (FailingEmbedder(), "lexical_only")])
 async def test_without_a_model_recall_answers_by_words_and_says_so(
-    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace, embedder: TinyEmbedder
+    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace, embedder: TinyEmbedder, state: str
 ) -> None:
     kept = await keep("the lamp burns gas")
     other = await open_workspace(embedder=embedder)
-    answer, _ = await recall.recall(other, recall.Request(query="lamp"))
+    answer, text = await recall.recall(other, recall.Request(query="lamp"))
     assert _ids(answer) == [kept.id]
-    assert answer.index_state == "lexical_only"
+    assert answer.index_state == state
+    assert "Only words were searched" in text
+    answer, text = await recall.recall(other, recall.Request(query="oysters"))
+    assert _ids(answer) == []
+    assert "Only words were searched" in text
+
+
+class SlowEmbedder(TinyEmbedder):
+    """An embedder that takes its time to load."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.loaded = False
+
+    @property
+    def ready(self) -> bool:
+        """Once it is loaded."""
+        return self.loaded
+
+    def warm(self) -> None:
+        """Take so long."""
+        time.sleep(self.seconds)
+        self.loaded = True
+
+
+async def test_the_first_question_waits_for_the_model(
+    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace
+) -> None:
+    await keep("the lamp burns gas")
+    other = await open_workspace(embedder=SlowEmbedder(0.3))
+    answer, text = await recall.recall(other, recall.Request(query="lamp"))
+    assert answer.index_state == "ready"
+    assert "Only words" not in text
+
+
+async def test_a_question_waits_no_longer_than_it_may(
+    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall, "SECONDS_FOR_THE_MODEL", 0.05)
+    kept = await keep("the lamp burns gas")
+    other = await open_workspace(embedder=SlowEmbedder(0.6))
+    answer, text = await recall.recall(other, recall.Request(query="lamp"))
+    assert (_ids(answer), answer.index_state) == ([kept.id], "warming")
+    assert "Only words were searched: the model is still loading" in text
+    await other.warm()
+    assert (await recall.recall(other, recall.Request(query="lamp")))[0].index_state == "ready"
 
 
 @pytest.mark.parametrize(
@@ -310,10 +357,10 @@ async def test_a_challenged_memory_says_so(workspace: Workspace, keep: Keep) -> 
 async def test_long_memories_leave_room_for_the_others(workspace: Workspace, keep: Keep) -> None:
     for number in range(5):
         await keep(f"Lamp number {number}. " + f"It burns in street {number}. " * 200)
-    answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=600))
+    answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=900))
     assert len(answer.results) == 5
-    assert all(row.content.endswith(f"inspect {row.id}]") for row in answer.results)
-    assert 500 < answer.tokens <= 600
+    assert all(row.content.endswith(f"inspect {short_id(row.id)}]") for row in answer.results)
+    assert 750 < count_tokens(as_sent(lean(answer))) <= 900
 
 
 async def test_the_text_costs_less_than_the_rows_it_shows(workspace: Workspace, keep: Keep) -> None:
