@@ -189,8 +189,8 @@ class SourceTree:
         Raises:
             GitUnavailable: if git took too long.
         """
-        wanted = {name: name.rpartition(".")[2] for name in names if name.rpartition(".")[2]}
-        found: dict[str, list[tuple[str, Symbol]]] = {name: [] for name in wanted}
+        found: dict[str, list[tuple[str, Symbol]]] = {name: [] for name in names}
+        wanted = {name: last for name in found if (last := name.rpartition(".")[2])}
         if not wanted:
             return found
         holding = self._holding(sorted(set(wanted.values())))

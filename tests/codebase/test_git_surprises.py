@@ -51,11 +51,18 @@ def test_a_file_that_moves_in_a_folder_without_git_is_found_by_its_content(tmp_p
     here = identify_project(plain.root)
     anchors = Evidence(here, plain.root).anchor("see `src/lamp.py`", [], here.project).anchors
     (plain.root / "src/lamp.py").rename(plain.root / "torch.py")
+    found = Evidence(here, plain.root).check(here.project, None, anchors)
+    assert (found.freshness, found.anchors[0].now_at) == ("moved", "torch.py")
+
+
+def test_a_folder_without_git_is_not_looked_at_from_another(tmp_path: Path) -> None:
+    plain = _fill(Repository(tmp_path / "plain"))
+    here = identify_project(plain.root)
+    anchors = Evidence(here, plain.root).anchor("see `src/lamp.py`", [], here.project).anchors
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    # Asked from another folder: the memory's own root counts, never where the server happens to stand.
     found = Evidence(identify_project(elsewhere), elsewhere).check(here.project, None, anchors)
-    assert (found.freshness, found.anchors[0].now_at) == ("moved", "torch.py")
+    assert found.freshness == "unverifiable"
 
 
 def test_a_folder_without_git_that_is_gone_makes_its_memories_unverifiable(tmp_path: Path) -> None:
