@@ -339,6 +339,11 @@ def is_storable(path: str) -> bool:
     return path.isprintable() or not _UNSTORABLE.search(path)
 
 
+def stored_folder(folder: Path) -> str:
+    """Return a folder as text that can be stored and compared; bytes that are not UTF-8 become question marks."""
+    return os.path.realpath(folder).encode("utf-8", "replace").decode("utf-8")
+
+
 def is_parsed(path: str) -> bool:
     """Whether the definitions of this file can be read."""
     return PurePosixPath(path).suffix.lower() in PARSED_SUFFIXES
