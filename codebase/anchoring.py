@@ -59,7 +59,10 @@ class _Resolver:
         self._entries: list[Entry] | None = None
 
     def explicit(self, given: str) -> Anchor | None:
-        mention = path_mention(self._relative(given), quoted=True)
+        whole = self._relative(given)
+        if "::" in whole and self._tree.is_file(whole):  # a name that only looks like a file and a symbol
+            return self._exact(whole)
+        mention = path_mention(whole, quoted=True)
         found = self._paths([mention])
         if not found or not mention.detail:
             return found[0] if found else None

@@ -4,7 +4,6 @@ A memory is only ever checked against its own project, and only in the folder wh
 another project, or seen in another folder, is unverifiable: nothing follows from it.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from reverie.codebase.branches import Branches, Standing
 from reverie.codebase.freshness import Checker, unverifiable, worst
 from reverie.codebase.moves import Moves
 from reverie.codebase.project import ProjectIdentity
-from reverie.codebase.tree import SourceTree
+from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.memory import GLOBAL_PROJECT, Anchor, Freshness
 
 PATIENCE_AT_RECALL = 1.0
@@ -67,7 +66,7 @@ class Evidence:
             return Anchored((), tuple(files))
         found = anchor(ground.tree, text, files)
         commit = self.standing().commit if found.anchors else None
-        root = str(ground.tree.root) if project == GLOBAL_PROJECT else None
+        root = stored_folder(ground.tree.root) if project == GLOBAL_PROJECT else None
         return replace(found, anchors=tuple(replace(made, commit=commit, root=root) for made in found.anchors))
 
     def check(
@@ -96,7 +95,7 @@ class Evidence:
     def _ground_of(self, project: str, anchor: Anchor) -> _Ground | None:
         if anchor.root is not None:
             # A folder that a memory names is compared, never looked at: imports can name any.
-            here = self._root is not None and anchor.root == os.path.realpath(self._root)
+            here = self._root is not None and anchor.root == stored_folder(self._root)
             return self._ground(self._root) if here else None
         return self._ground(self._root) if project in self.names else None
 

@@ -189,8 +189,8 @@ class SourceTree:
         Raises:
             GitUnavailable: if git took too long.
         """
-        wanted = {name: name.rpartition(".")[2] for name in names if name.rpartition(".")[2]}
-        found: dict[str, list[tuple[str, Symbol]]] = {name: [] for name in wanted}
+        found: dict[str, list[tuple[str, Symbol]]] = {name: [] for name in names}
+        wanted = {name: last for name in found if (last := name.rpartition(".")[2])}
         if not wanted:
             return found
         holding = self._holding(sorted(set(wanted.values())))
@@ -337,6 +337,11 @@ class _Inside:
 def is_storable(path: str) -> bool:
     """Whether a path can be stored and shown: names of files are any bytes, and tables and answers hold text."""
     return path.isprintable() or not _UNSTORABLE.search(path)
+
+
+def stored_folder(folder: Path) -> str:
+    """Return a folder as text that can be stored and compared; bytes that are not UTF-8 become question marks."""
+    return os.path.realpath(folder).encode("utf-8", "replace").decode("utf-8")
 
 
 def is_parsed(path: str) -> bool:

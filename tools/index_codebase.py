@@ -9,7 +9,7 @@ from pathlib import Path
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.project import ProjectIdentity, identify_project
 from reverie.codebase.scan import Scan, Seen, begin_scan, folders_of, read_file
-from reverie.codebase.tree import SourceTree
+from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.lifecycle.stability import first_stability
@@ -133,7 +133,7 @@ async def _known(workspace: Workspace, project: str, root: Path) -> dict[str, Me
     where = workspace.of_project(project) & equals("source", "code_scan")
     memories = await workspace.store.find(where, ["codebase"])
     if project == GLOBAL_PROJECT:  # several folders without git share it
-        memories = [m for m in memories if m.anchors and m.anchors[0].root == str(root)]
+        memories = [m for m in memories if m.anchors and m.anchors[0].root == stored_folder(root)]
     return {memory.source_ref or "": memory for memory in memories}
 
 
@@ -253,7 +253,7 @@ def _memory(
         digest=seen.digest if seen.kind == "file" else None,
         commit=commit,
         freshness="verified",
-        root=str(here.root) if here.project == GLOBAL_PROJECT else None,
+        root=stored_folder(here.root) if here.root and here.project == GLOBAL_PROJECT else None,
     )
     written = Memory(
         id=_id(here, ref),
@@ -285,7 +285,7 @@ def _memory(
 
 def _id(here: ProjectIdentity, ref: str) -> str:
     """Return the same id for the same file in every session: two scans at once must not write it twice."""
-    place = str(here.root) if here.project == GLOBAL_PROJECT else here.project
+    place = stored_folder(here.root) if here.root and here.project == GLOBAL_PROJECT else here.project
     return f"code-{content_hash(f'{place} {ref}')[:20]}"
 
 

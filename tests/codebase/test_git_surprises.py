@@ -53,10 +53,16 @@ def test_a_file_that_moves_in_a_folder_without_git_is_found_by_its_content(tmp_p
     (plain.root / "src/lamp.py").rename(plain.root / "torch.py")
     found = Evidence(here, plain.root).check(here.project, None, anchors)
     assert (found.freshness, found.anchors[0].now_at) == ("moved", "torch.py")
+
+
+def test_a_folder_without_git_is_not_looked_at_from_another(tmp_path: Path) -> None:
+    plain = _fill(Repository(tmp_path / "plain"))
+    here = identify_project(plain.root)
+    anchors = Evidence(here, plain.root).anchor("see `src/lamp.py`", [], here.project).anchors
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    # A folder is a project of its own, and one project's memories are not looked up from another.
     found = Evidence(identify_project(elsewhere), elsewhere).check(here.project, None, anchors)
+    # A folder is a project of its own, and one project's memories are not looked up from another.
     assert (found.freshness, found.note) == ("unverifiable", "of another project")
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from reverie.codebase.project import identify_project
+
 from ..conftest import MakeRepository, Repository
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the canaries are shell scripts")
@@ -270,46 +272,58 @@ def test_a_missing_object_of_a_partial_clone_is_not_fetched(
     assert _freshness(server, kept) == [("moved", "src/lantern.py"), ("missing", None)]
 
 
-@pytest.fixture
-def embedding(make_repository: MakeRepository, canaries: Canaries, tmp_path: Path) -> Path:
-    """A plain clone in which one folder looks like the inside of a .git, and is armed."""
+def _embedding(make_repository: MakeRepository, canaries: Canaries, clone: Path, work_tree: str) -> Path:
+    """Make a plain clone in which one folder looks like the inside of a .git, and is armed."""
     author = make_repository("author")
     author.write("src/lamp.py", LAMP)
     author.write("src/oil.py", OIL)
+    author.commit()
     other = make_repository("other")
-    other.write("secret.py", "def secret(): ...\n")
+    other.write("src/lamp.py", LAMP)
     other.commit()
     inside = author.root / "tools" / "cache"
     shutil.copytree(other.root / ".git", inside)
+    shutil.copytree(other.root / "src", inside / "src")
     arm(inside, canaries, author.root / ".gitattributes")
-    for key, value in {"core.worktree": "../..", "core.bare": "false"}.items():
+    shutil.copy(author.root / ".gitattributes", inside)
+    for key, value in {"core.worktree": work_tree, "core.bare": "false"}.items():
         subprocess.run(["git", "config", "--file", str(inside / "config"), key, value], check=True)
     for empty in ("refs/tags", "objects/info", "objects/pack"):
         (inside / empty / "keep").write_text("")
     author.git("add", "--all", "--force")
     author.git("commit", "-q", "-m", "a step")
-    clone = tmp_path / "clone"
     author.git("clone", "-q", str(author.root), str(clone))
     assert (clone / "tools/cache/HEAD").is_file()
     return clone
 
 
-@pytest.mark.parametrize("place", ["", "tools/cache", "tools/cache/refs"])
+@pytest.mark.parametrize("work_tree", [".", "../.."])
+@pytest.mark.parametrize("place", ["", "tools/cache"])
 def test_a_folder_that_looks_like_a_git_directory_is_only_a_folder(
-    embedding: Path, canaries: Canaries, serve: Serve, command: Callable[..., str], place: str
+    make_repository: MakeRepository,
+    canaries: Canaries,
+    serve: Serve,
+    command: Callable[..., str],
+    tmp_path: Path,
+    work_tree: str,
+    place: str,
 ) -> None:
-    server = serve(embedding / place)
+    clone = _embedding(make_repository, canaries, tmp_path / "clone", work_tree)
+    server = serve(clone / place)
+    assert server.call("status")["project"] == identify_project(clone).project
     kept = server.call("remember", content="It is done in `src/lamp.py`.")["id"]
-    (embedding / "src/lamp.py").rename(embedding / "src/lantern.py")
-    (embedding / "src/lantern.py").write_text(LAMP + "# more\n")
-    subprocess.run(["git", "-C", str(embedding), "add", "src/lantern.py"], check=True)
-    before = fingerprint(embedding)
+    for folder in (clone, clone / "tools/cache"):
+        (folder / "src/lamp.py").rename(folder / "src/lantern.py")
+    (clone / "src/lantern.py").write_text(LAMP + "# more\n")
+    subprocess.run(["git", "-C", str(clone), "add", "src/lantern.py"], check=True)
+    before = fingerprint(clone)
     for done in _operations(server, kept):
         assert canaries.ran == [], done
-    command(embedding / place, "drift", "--dry-run")
-    command(embedding / place, "index")
+    server.call("index_codebase", path="tools/cache")
+    command(clone / place, "drift", "--dry-run")
+    command(clone / place, "index")
     assert canaries.ran == []
-    assert fingerprint(embedding) == before
+    assert fingerprint(clone) == before
     assert _freshness(server, kept) == [("moved", "src/lantern.py")]
 
 
@@ -318,8 +332,10 @@ def test_a_work_tree_that_the_configuration_names_is_not_believed(
 ) -> None:
     elsewhere = Repository(tmp_path / "elsewhere")
     elsewhere.write("src/private.py", "def private_key(): ...\n")
+    project = identify_project(lighthouse.root).project
     lighthouse.git("config", "core.worktree", str(elsewhere.root))
     server = serve(lighthouse.root)
+    assert server.call("status")["project"] == project
     found = server.call("index_codebase")
     kept = server.call("remember", content="`private_key` is there.", files=["src/lamp.py"])
     assert [anchor["path"] for anchor in kept["anchors"]] == ["src/lamp.py"]
