@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reverie.guard.fence import harmless_line
 from reverie.server.terminal import counted, say, say_json
 from reverie.storage.audit import Audit, audit
+from reverie.tools.arguments import checked_number
 
 if TYPE_CHECKING:
     from reverie.storage.journal import Row
@@ -17,12 +18,13 @@ _LONGEST_REASON = 60
 
 async def run_audit(workspace: "Workspace", given: Namespace) -> int:
     """Follow the chain of events and print the last of them; 1 if somebody has tampered with it."""
+    most = int(checked_number("last", given.last, 1, 1_000_000))
     journal = workspace.store.journal
     found = await audit(journal)
     rows = await journal.rows()
     about = [row for row in rows if not given.about or row["memory_id"].startswith(given.about)]
     last = about if given.all_projects else await _of_this_project(workspace, about, given.about)
-    last = last[-given.last :]
+    last = last[-most:]
     if given.json:
         say_json({**asdict(found), "intact": found.intact, "last": last})
     else:
