@@ -154,9 +154,13 @@ async def _lies_here(one: Known, seen: Seen, root: Path | None) -> bool:
 
 def _earlier_names(seen: Seen, root: Path | None) -> list[str]:
     """Return what memories of this project may have been called before the store noted projects, or before git."""
-    by_root = [f"git:{commit[:12]}" for commit in seen.root_commits]
+    by_root = [_root_name(commit) for commit in seen.root_commits]
     by_path = [path_name(root)] if root is not None and str(root) == seen.place else []
     return list(dict.fromkeys((seen.name, *by_root, *by_path)))
+
+
+def _root_name(commit: str) -> str:
+    return f"git:{commit[:12]}"
 
 
 def _lies_elsewhere(one: Known, seen: Seen) -> bool:
@@ -168,7 +172,8 @@ async def _alike(
 ) -> tuple[Alike, ...]:
     """Return the projects with memories that share a root commit, or a name with a folder that is gone."""
     why = {one.name: "seen in the same repository" for one in others}
-    why |= {one.name: "the same root commit" for one in projects.sharing_roots(seen)}
+    by_root = [projects.canonical(_root_name(commit)) for commit in seen.root_commits]
+    why |= dict.fromkeys([*by_root, *(one.name for one in projects.sharing_roots(seen))], "the same root commit")
     readable = readable_part(seen.name)
     if readable is not None:
         why |= {

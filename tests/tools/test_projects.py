@@ -226,6 +226,23 @@ async def test_two_projects_that_both_have_memories_are_never_joined_by_themselv
     assert [(one.name, one.memories) for one in later.recognised.alike] == [(HOSTED, 1)]
 
 
+async def test_an_older_versions_two_names_for_one_repository_are_told_of_in_every_session_until_merged(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    root = f"git:{started.git('rev-parse', 'HEAD')[:12]}"
+    await _keep(await open_workspace(project=root))
+    await _keep(await open_workspace(project=HOSTED), "The bell on the quay is cracked")
+    started.git("remote", "add", "origin", HTTPS)
+    for _ in range(2):
+        workspace = await open_workspace(folder=started.root)
+        assert workspace.here.project == HOSTED
+        assert [(one.name, one.memories) for one in workspace.recognised.alike] == [(root, 1)]
+    await projects.merge(workspace, root)
+    assert workspace.recognised.alike == ()
+    assert await _sees(workspace)
+    assert (await open_workspace(folder=started.root)).recognised.alike == ()
+
+
 async def test_another_repository_in_the_same_folder_is_another_project(
     started: Repository, open_workspace: OpenWorkspace
 ) -> None:
