@@ -20,8 +20,8 @@ from reverie.storage.filters import one_of
 from reverie.storage.projects import Known, Projects, Seen, read_projects, write_projects
 from reverie.storage.store import MemoryStore
 
-_PATIENCE = 0.5
-"""Seconds to wait for other writers: what is not noted now is noted by the next session."""
+PATIENCE_AT_START = 0.5
+"""Seconds to wait for other writers; what could not be noted then is noted at a later call, without waiting."""
 
 
 _FEW = 5
@@ -65,7 +65,7 @@ class _Decision:
     alike: tuple[Alike, ...]
 
 
-async def recognise(store: MemoryStore, here: ProjectIdentity) -> Recognised:
+async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float = 0.0) -> Recognised:
     """Return the project that the store knows a folder as, and note what it did not know of it."""
     projects = await read_projects(store.database)
     seen = Seen(here.project, here.remotes, (), here.place, here.commit)
@@ -81,7 +81,7 @@ async def recognise(store: MemoryStore, here: ProjectIdentity) -> Recognised:
     if not decision.changed:
         return Recognised(decision.project, projects, decision.alike)
     try:
-        async with store.database.write_lock.held(patience=_PATIENCE):
+        async with store.database.write_lock.held(patience=patience):
             projects = await read_projects(store.database)  # again, now that no other session notes anything
             decision = await _decide(store, projects, seen, here.root)
             await write_projects(store.database, decision.changed, decision.removed)

@@ -178,6 +178,20 @@ async def test_a_second_session_in_a_known_folder_asks_git_for_no_root_and_write
     assert (await open_workspace(folder=started.root)).meta_version == version
 
 
+async def test_what_could_not_be_noted_at_the_start_is_noted_at_a_later_call(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    first = await open_workspace(project="elsewhere")
+    async with first.store.changing():
+        busy = await open_workspace(folder=started.root)
+        assert not busy.recognised.is_noted
+        await busy.refresh()
+        assert not busy.recognised.is_noted
+    await busy.refresh()
+    assert busy.recognised.is_noted
+    assert (await read_projects(busy.store.database)).known.keys() == {busy.here.project}
+
+
 # ── what must not be taken for the same ───────────────────────────────────────────────────────────────────
 
 
