@@ -67,10 +67,11 @@ def readable_part(name: str) -> str | None:
 
 def is_no_project(folder: Path) -> bool:
     """Whether clients are merely started there: the root of a disk, a home, folders of the system, of settings."""
+    folder = Path(os.path.realpath(folder))
     if folder == Path(folder.anchor) or (folder.parent == Path(folder.anchor) and folder.name in ("home", "Users")):
         return True
     home = _home()
-    if home is not None and folder.is_relative_to(home) and folder != home:
+    if home is not None and len(home.parts) > 1 and folder.is_relative_to(home) and folder != home:
         return folder.relative_to(home).parts[0].startswith(".")  # settings and keys
     named = [os.environ.get(variable) for variable in ("TMPDIR", "TEMP", "TMP")]
     temporary = {Path(os.path.realpath(place)) for place in (*named, "/tmp", "/var/tmp") if place}  # noqa: S108

@@ -11,6 +11,7 @@ from reverie.identity import SHORTEST_PREFIX
 from reverie.memory import Memory
 from reverie.server.terminal import counted, say, say_json
 from reverie.storage.audit import Audit, accept, audit
+from reverie.tools.arguments import checked_number
 
 if TYPE_CHECKING:
     from reverie.storage.journal import Row
@@ -23,6 +24,7 @@ _IDS_AT_ONCE = 500
 async def run_audit(workspace: "Workspace", given: Namespace) -> int:
     """Follow the chain of events, compare the rows with it, and print the last events; 1 if something was tampered
     with. With `--accept` the person takes the store as it is."""
+    most = int(checked_number("last", given.last, 1, 1_000_000))
     journal = workspace.store.journal
     if given.accept:
         return await _accept(workspace, given)
@@ -32,7 +34,7 @@ async def run_audit(workspace: "Workspace", given: Namespace) -> int:
     last = await _in_scope(workspace, rows)
     if given.about:
         last = _about(last, given.about)
-    last = last[-given.last :]
+    last = last[-most:]
     if given.json:
         say_json({**asdict(found), "intact": found.intact, "last": last})
     else:

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from reverie.codebase.folder import client_folder, is_no_project
-from reverie.codebase.remote import path_on_disk
 from reverie.errors import ReverieError, StoreBusy
 from reverie.server.thrift import give_back_while_serving
 from reverie.settings import Settings
@@ -59,7 +57,7 @@ class Parts:
         self._opening: asyncio.Task[Workspace] | None = None
         self._behind: asyncio.Task[None] | None = None
         self._last_call = time.monotonic()
-        self._is_lost = client_folder(os.environ) is None and is_no_project(Path(os.path.realpath(folder)))
+        self._has_asked_where = False
 
     def start(self) -> None:
         """Begin to open in the background."""
@@ -87,9 +85,14 @@ class Parts:
 
     async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
         """Ask the client, once, for its folders if it started us where no project is; the first that exists is it."""
-        if not self._is_lost:
+        if self._has_asked_where:
             return
-        self._is_lost = False
+        self._has_asked_where = True
+        from reverie.codebase.folder import client_folder, is_no_project  # not needed for the handshake
+        from reverie.codebase.remote import path_on_disk
+
+        if client_folder(os.environ) is not None or not is_no_project(self._folder):
+            return
         try:
             named = await asyncio.wait_for(list_roots(), SECONDS_FOR_THE_CLIENTS_FOLDERS)
         except TimeoutError:

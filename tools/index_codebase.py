@@ -73,7 +73,7 @@ async def index_codebase(
     owner = workspace.project_for(given) if given else here.project
     root = here.root
     assert root is not None  # noqa: S101 - _place has seen to it
-    known = await _known(workspace, owner, root)
+    known, doubled = await _known(workspace, owner, root)
     try:
         scan = await asyncio.to_thread(begin_scan, SourceTree(root), under, most)
     except GitUnavailable as error:
@@ -82,7 +82,7 @@ async def index_codebase(
     await _read_all(work, progress)
     work.fresh += _changed_folders(work, under)
     updated, added = await _write(workspace, work, replace(here, project=owner), progress)
-    gone = _gone(work, under)
+    gone = [*_gone(work, under), *doubled]
     await _let_go(workspace, gone)
     if added or updated or gone:
         workspace.upkeep.note_write()
@@ -128,13 +128,19 @@ def _is_no_project(folder: Path) -> bool:
     return folder.is_relative_to(home) and folder.relative_to(home).parts[0].startswith(".")
 
 
-async def _known(workspace: Workspace, project: str, root: Path) -> dict[str, Memory]:
-    """Return what earlier scans wrote of this project, by what each is about; the dead are kept to be revived."""
+async def _known(workspace: Workspace, project: str, root: Path) -> tuple[dict[str, Memory], list[Memory]]:
+    """Return what earlier scans wrote of this project, by what each is about; the dead are kept to be revived.
+
+    Projects that were merged may both have been scanned: of two living ones about the same, the older is let go.
+    """
     where = workspace.of_project(project) & equals("source", "code_scan")
     memories = await workspace.store.find(where, ["codebase"])
     if project == GLOBAL_PROJECT:  # several folders without git share it
         memories = [m for m in memories if m.anchors and m.anchors[0].root == stored_folder(root)]
-    return {memory.source_ref or "": memory for memory in memories}
+    memories.sort(key=lambda memory: (memory.status in _LIVING, memory.pinned, memory.updated_at))
+    known = {memory.source_ref or "": memory for memory in memories}
+    kept = {memory.id for memory in known.values()}
+    return known, [m for m in memories if m.id not in kept and m.status in _LIVING and not m.pinned]
 
 
 async def _read_all(work: _Work, progress: Progress) -> None:
@@ -256,7 +262,7 @@ def _memory(
         root=stored_folder(here.root) if here.root and here.project == GLOBAL_PROJECT else None,
     )
     written = Memory(
-        id=_id(here, ref),
+        id=_id(here, ref) if known is None else known.id,  # the project may have had another name
         content=seen.text,
         content_hash=content_hash(seen.text),
         title=seen.text.partition("\n")[0][:80],

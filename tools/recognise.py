@@ -20,8 +20,8 @@ from reverie.storage.filters import one_of
 from reverie.storage.projects import Known, Projects, Seen, read_projects, write_projects
 from reverie.storage.store import MemoryStore
 
-_PATIENCE = 0.5
-"""Seconds to wait for other writers: what is not noted now is noted by the next session."""
+PATIENCE_AT_START = 0.5
+"""Seconds to wait for other writers; what could not be noted then is noted at a later call, without waiting."""
 
 
 _FEW = 5
@@ -65,7 +65,7 @@ class _Decision:
     alike: tuple[Alike, ...]
 
 
-async def recognise(store: MemoryStore, here: ProjectIdentity) -> Recognised:
+async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float = 0.0) -> Recognised:
     """Return the project that the store knows a folder as, and note what it did not know of it."""
     projects = await read_projects(store.database)
     seen = Seen(here.project, here.remotes, (), here.place, here.commit)
@@ -81,7 +81,7 @@ async def recognise(store: MemoryStore, here: ProjectIdentity) -> Recognised:
     if not decision.changed:
         return Recognised(decision.project, projects, decision.alike)
     try:
-        async with store.database.write_lock.held(patience=_PATIENCE):
+        async with store.database.write_lock.held(patience=patience):
             projects = await read_projects(store.database)  # again, now that no other session notes anything
             decision = await _decide(store, projects, seen, here.root)
             await write_projects(store.database, decision.changed, decision.removed)
@@ -154,9 +154,13 @@ async def _lies_here(one: Known, seen: Seen, root: Path | None) -> bool:
 
 def _earlier_names(seen: Seen, root: Path | None) -> list[str]:
     """Return what memories of this project may have been called before the store noted projects, or before git."""
-    by_root = [f"git:{commit[:12]}" for commit in seen.root_commits]
+    by_root = [_root_name(commit) for commit in seen.root_commits]
     by_path = [path_name(root)] if root is not None and str(root) == seen.place else []
     return list(dict.fromkeys((seen.name, *by_root, *by_path)))
+
+
+def _root_name(commit: str) -> str:
+    return f"git:{commit[:12]}"
 
 
 def _lies_elsewhere(one: Known, seen: Seen) -> bool:
@@ -168,7 +172,8 @@ async def _alike(
 ) -> tuple[Alike, ...]:
     """Return the projects with memories that share a root commit, or a name with a folder that is gone."""
     why = {one.name: "seen in the same repository" for one in others}
-    why |= {one.name: "the same root commit" for one in projects.sharing_roots(seen)}
+    by_root = [projects.canonical(_root_name(commit)) for commit in seen.root_commits]
+    why |= dict.fromkeys([*by_root, *(one.name for one in projects.sharing_roots(seen))], "the same root commit")
     readable = readable_part(seen.name)
     if readable is not None:
         why |= {

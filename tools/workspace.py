@@ -27,7 +27,7 @@ from reverie.storage.projects import Projects, read_projects
 from reverie.storage.store import MemoryStore
 from reverie.storage.upkeep import Upkeep
 from reverie.tools.echo import Served
-from reverie.tools.recognise import Recognised, recognise
+from reverie.tools.recognise import PATIENCE_AT_START, Recognised, recognise
 from reverie.tools.results import IndexState
 
 
@@ -76,7 +76,7 @@ class Workspace:
         evidence = Evidence(seen, folder)
         first = Recognised(seen.project, Projects())
         workspace = cls(settings, clock, embedder, store, accesses, upkeep, seen, seen, first, evidence, folder)
-        await workspace.refresh()
+        await workspace.refresh(PATIENCE_AT_START)
         return workspace
 
     async def stand_in(self, folder: Path) -> None:
@@ -86,13 +86,13 @@ class Workspace:
         self.meta_version = -1
         await self.refresh()
 
-    async def refresh(self) -> None:
+    async def refresh(self, patience: float = 0.0) -> None:
         """Learn what other sessions noted about projects since; all it costs otherwise is a look at a folder."""
         version = await self.store.database.unsettled("meta").version()
         if version == self.meta_version and self.recognised.is_noted:
             return
         if self.settings.project is None:
-            self.recognised = await recognise(self.store, self.seen)
+            self.recognised = await recognise(self.store, self.seen, patience)
         else:  # a name that was given is not looked behind
             projects = await read_projects(self.store.database)
             self.recognised = Recognised(projects.canonical(self.settings.project), projects)

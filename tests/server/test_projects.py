@@ -180,3 +180,11 @@ def test_an_unknown_setting_is_told_by_every_command_status_and_doctor(called: R
         assert "REVERIE_PROJEKT is set, but there is no such setting" in result.stderr
         assert "REVERIE_PROJEKT" in result.stdout
         assert "REVERIE_PROJECT" in result.stdout
+
+
+def test_a_number_out_of_range_is_told(called: Run, tmp_path: Path) -> None:
+    for last in ("-5", "0"):
+        result = called(tmp_path, "audit", f"--last={last}")
+        assert result.returncode == 1
+        assert "last: " in result.stderr
+        assert "out of range" in result.stderr

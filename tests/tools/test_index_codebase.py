@@ -8,7 +8,7 @@ import pytest
 
 from reverie.errors import InvalidInput
 from reverie.memory import Memory
-from reverie.tools import recall, remember
+from reverie.tools import projects, recall, remember
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.pin import pin
 from reverie.tools.results import Indexed
@@ -242,3 +242,18 @@ async def test_secrets_in_the_code_do_not_reach_the_store_and_orders_are_held_ba
     held = await _kept(here, "quarantined")
     assert "file:docs/trap.md" in held
     assert _counts(await _index(here)) == (0, 0, 0)
+
+
+async def test_a_project_that_was_renamed_or_merged_has_one_memory_of_each_file(
+    repo: Repository, here: Workspace
+) -> None:
+    await _index(here)
+    before = await _kept(here)
+    await _index(here, project="twin")
+    await projects.rename(here, "", "lighthouse")
+    repo.write("src/lamp.py", LAMP.replace("lamp of", "great lamp of"))
+    assert _counts(await _index(here))[0] == 0
+    await projects.merge(here, "twin")
+    await _index(here)
+    living = [m for m in await here.store.find(None, ["codebase"]) if m.status == "active"]
+    assert sorted(m.source_ref or "" for m in living) == sorted(before)

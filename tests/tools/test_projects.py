@@ -178,6 +178,20 @@ async def test_a_second_session_in_a_known_folder_asks_git_for_no_root_and_write
     assert (await open_workspace(folder=started.root)).meta_version == version
 
 
+async def test_what_could_not_be_noted_at_the_start_is_noted_at_a_later_call(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    first = await open_workspace(project="elsewhere")
+    async with first.store.changing():
+        busy = await open_workspace(folder=started.root)
+        assert not busy.recognised.is_noted
+        await busy.refresh()
+        assert not busy.recognised.is_noted
+    await busy.refresh()
+    assert busy.recognised.is_noted
+    assert (await read_projects(busy.store.database)).known.keys() == {busy.here.project}
+
+
 # ── what must not be taken for the same ───────────────────────────────────────────────────────────────────
 
 
@@ -224,6 +238,23 @@ async def test_two_projects_that_both_have_memories_are_never_joined_by_themselv
     assert later.here.project == local.here.project
     assert not await _sees(later, "The bell on the quay is cracked")
     assert [(one.name, one.memories) for one in later.recognised.alike] == [(HOSTED, 1)]
+
+
+async def test_an_older_versions_two_names_for_one_repository_are_told_of_in_every_session_until_merged(
+    started: Repository, open_workspace: OpenWorkspace
+) -> None:
+    root = f"git:{started.git('rev-parse', 'HEAD')[:12]}"
+    await _keep(await open_workspace(project=root))
+    await _keep(await open_workspace(project=HOSTED), "The bell on the quay is cracked")
+    started.git("remote", "add", "origin", HTTPS)
+    for _ in range(2):
+        workspace = await open_workspace(folder=started.root)
+        assert workspace.here.project == HOSTED
+        assert [(one.name, one.memories) for one in workspace.recognised.alike] == [(root, 1)]
+    await projects.merge(workspace, root)
+    assert workspace.recognised.alike == ()
+    assert await _sees(workspace)
+    assert (await open_workspace(folder=started.root)).recognised.alike == ()
 
 
 async def test_another_repository_in_the_same_folder_is_another_project(
