@@ -26,6 +26,7 @@ from reverie.storage.spool import Spool, lines_of
 
 _COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "reason", "before", "after", "state")
 _LINKS = ("digest", "number", "hash", "seal")
+_WRITTEN = {*_COLUMNS, *_LINKS} - {"state", "seal"}  # a line from before these were kept has none
 _IDS_PER_READ = 500
 
 FOLDED = "folded"
@@ -239,17 +240,17 @@ def _chained(rows: Sequence[Row], last: bytes, head: SealedHead | None) -> list[
 
 def _link_of(line: bytes) -> bytes:
     """Return all that the next line needs to know of this one; a purge must not miss its texts here."""
-    row = json.loads(line)
+    row = _values_in(line)
     return json.dumps({name: row.get(name) for name in ("number", "hash", "seal")}).encode()
 
 
 def _as_link(line: bytes) -> Link:
-    known = json.loads(line)
+    known = _values_in(line)
     return Link(known["number"], known["hash"])
 
 
 def _seal_in(line: bytes) -> str | None:
-    seal: str | None = json.loads(line).get("seal")
+    seal: str | None = _values_in(line).get("seal")
     return seal
 
 
@@ -258,14 +259,32 @@ def _number(row: Row) -> int:
 
 
 def _parsed(lines: Sequence[bytes]) -> list[Row]:
+    rows = [_values_in(line) for line in lines]
+    for row in rows:
+        missing = _WRITTEN - row.keys()
+        if missing:
+            raise StoreDamaged("journal", f"a line of its file has no {sorted(missing)[0]}")
+    return rows
+
+
+def _values_in(line: bytes) -> Row:
+    """Read a line of the file, or what was kept of the last one.
+
+    Raises:
+        StoreDamaged: if it is not one of ours.
+    """
     try:
-        return [json.loads(line) for line in lines]
+        row = json.loads(line)
     except ValueError as error:
         raise StoreDamaged("journal", f"a line of its file is not one of ours: {error}") from error
+    if not isinstance(row, dict) or not isinstance(row.get("number"), int) or "hash" not in row:
+        raise StoreDamaged("journal", "a line of its file is not one of ours")
+    return row
 
 
 def _with_text_moment(row: Row) -> Row:
-    return {**row, "at": iso(row["at"])}
+    # A row without a number was written by hand: it stands outside the chain, in which it is then missed.
+    return {**row, "at": iso(row["at"]), "number": row["number"] or 0}
 
 
 def _rows_of(files: Sequence[Path]) -> list[Row]:
@@ -281,7 +300,7 @@ def _to_row(event: Event) -> Row:
 
 
 def _from_row(row: Mapping[str, Any]) -> Event:
-    values: Row = {name: row.get(name) for name in _COLUMNS}  # a line from before states were kept has none
+    values: Row = {name: row.get(name) for name in _COLUMNS}
     for side in ("before", "after"):
         values[side] = {name: decode(name, value) for name, value in json.loads(values[side]).items()}
     return Event(**{**values, "at": parse_iso(values["at"], "at")})

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from reverie.dream import applying
+from reverie.dream.cycle import recover
 from reverie.errors import InvalidInput, StoreBusy
 from reverie.record import to_record
+from reverie.storage.audit import audit
 from reverie.storage.questions import Questions
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
@@ -106,3 +109,22 @@ async def test_a_second_dream_at_once_is_told_to_wait(workspace: Workspace, keep
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
             await consolidate(other)
         await keep("Remembering goes on meanwhile")
+
+
+async def test_a_night_cut_short_after_the_journal_is_taken_back_without_a_fault_for_the_audit(
+    workspace: Workspace, keep: Keep, night: Night, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(workspace, keep, clock)
+    before = await everything(workspace)
+
+    async def killed(*_: Any) -> None:
+        raise StoreBusy("killed before any row was written")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(applying, "write_batch", killed)
+        with pytest.raises(StoreBusy):
+            await night()
+    assert (await audit(workspace.store)).faults  # rows that the journal tells of are not there
+    await recover(workspace.store, workspace.now)
+    assert await everything(workspace) == before
+    assert (await audit(workspace.store)).faults == []

@@ -13,6 +13,7 @@ import pytest
 from reverie.embeddings.tiny import TinyEmbedder
 from reverie.record import to_record
 from reverie.settings import Settings
+from reverie.storage.audit import audit
 from reverie.storage.nights import Nights
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import Request, remember
@@ -117,6 +118,7 @@ async def finished(home: Path, clock: HandClock, step: Callable[[Workspace], Awa
     workspace = await opened(home, clock)
     try:
         await step(workspace)
+        assert (await audit(workspace.store)).faults == []  # the journal tells of rows that were never written
         return await everything(workspace)
     finally:
         await workspace.close()

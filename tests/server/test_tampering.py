@@ -224,6 +224,19 @@ def test_new_memories_cut_from_their_file_are_missed(reverie: Command, folder: P
     assert (code, f"memory {kept} is gone from its table" in said) == (1, True), said
 
 
+@pytest.mark.parametrize("garbage", [b"not json\n", b"[]\n", b'{"number": 5, "hash": "x"}\n'])
+def test_garbage_in_the_file_is_told_as_damage(garbage: bytes, reverie: Command, folder: Path) -> None:
+    _write(folder, [*_lines(folder), garbage])
+    assert reverie("audit")[0] != 0
+
+
+def test_a_number_taken_from_an_event_is_missed(reverie: Command, folder: Path, tmp_path: Path) -> None:
+    _settle(tmp_path)
+    _table(folder, "events").update(where="number = 2", values_sql={"number": "NULL"})
+    code, said = reverie("audit")
+    assert (code, "event" in said) == (1, True), said
+
+
 @pytest.mark.parametrize("goes_on", [False, True])
 def test_an_older_copy_of_the_home_shows_until_it_is_accepted(
     goes_on: bool, reverie: Command, folder: Path, tmp_path: Path

@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -82,3 +83,18 @@ async def test_a_session_that_was_reading_goes_on_after_a_purge(open_workspace: 
     assert len(await other.store.matching("lamp", Scope(), 50)) == 9
     assert len(await other.store.nearest(items[0].vector, Scope(), 50)) == 9
     assert items[0].memory.id not in await other.store.get([items[0].memory.id])
+
+
+async def test_tables_that_a_killed_reembedding_left_behind_are_purged_too(
+    workspace: Workspace, make: Make, home: Path
+) -> None:
+    item = make("the leftzanzibar one")
+    await workspace.store.add([item, make("an ordinary one")], actor="test", at=workspace.now)
+    await workspace.store.journal.settle()
+    await workspace.store.find()
+    domain = home / "domains" / "default"
+    shutil.copytree(domain / "tables-1", domain / "tables-0")
+    async with workspace.store.changing():
+        await purge(workspace.store, [item.memory], actor="forget", at=workspace.now)
+    assert _files_that_hold(home, [b"leftzanzibar"]) == []
+    assert (domain / "tables-0").is_dir()  # what else is in there may have come late, and is carried over
