@@ -65,12 +65,13 @@ async def _awake(work: Coroutine[Any, Any, int]) -> int:
     """Run a command on a loop that wakes up often: a signal that comes just before it sleeps would wait for it."""
 
     loop = asyncio.get_running_loop()
+    ticking: asyncio.Handle
 
     def tick() -> None:
         nonlocal ticking
         ticking = loop.call_later(_TICK_SECONDS, tick)
 
-    ticking = loop.call_soon(tick)
+    tick()
     try:
         return await work
     finally:

@@ -40,7 +40,7 @@ async def run_export(workspace: "Workspace", given: Namespace) -> int:
     if given.file == STDOUT:
         return 0
     if given.json:
-        say_json(result)
+        say_json({"memories": result.memories, "file": result.file})
     else:
         say(f"Exported {counted(result.memories, 'memory')} to {result.file}.")
     return 0

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from reverie import __version__
-from reverie.server.terminal import counted, harmless, paragraph
+from reverie.guard.hidden import spelled_out
+from reverie.server.terminal import counted, paragraph
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -330,7 +331,7 @@ def test_a_memory_cannot_give_orders_to_the_terminal(run: Run) -> None:
 
 
 def test_harmless_keeps_line_breaks_and_tabs() -> None:
-    assert harmless("a\tb\nc\x00\x9b") == "a\tb\nc\\x00\\x9b"
+    assert spelled_out("a\tb\nc\x00\x9b") == "a\tb\nc\\x00\\x9b"
 
 
 def test_a_paragraph_keeps_its_own_line_breaks() -> None:
