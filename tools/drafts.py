@@ -48,7 +48,7 @@ def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 def drafted(workspace: Workspace, fields: Mapping[str, Any], base: Memory | None, now: datetime) -> Memory:
     """Lay out the memory a line stands for: over the one it updates, or with the defaults of `remember`."""
     if base is None:
-        return held_if_suspect(_new(workspace, fields, now), None)
+        return held_if_suspect(_new(workspace, fields, now), None, workspace.embedder)
     given = {name: value for name, value in fields.items() if name in FIELDS}
     given["trust"] = _trust(fields, base)
     given["content_hash"] = content_hash(fields["content"])
@@ -56,7 +56,7 @@ def drafted(workspace: Workspace, fields: Mapping[str, Any], base: Memory | None
         given.setdefault("title", title_of(fields["content"]))
         if given.get("updated_at") == base.updated_at:
             del given["updated_at"]
-    memory = held_if_suspect(replace(base, **given, embedder=workspace.embedder.stamp), base)
+    memory = held_if_suspect(replace(base, **given, embedder=workspace.embedder.stamp), base, workspace.embedder)
     if memory == base or "updated_at" in given:
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.

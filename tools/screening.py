@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from reverie.embeddings.embedder import Embedder
 from reverie.guard.instructions import orders_in
 from reverie.guard.private import without_private
 from reverie.guard.secrets import redact
 from reverie.memory import Memory
 from reverie.record import checked_text
 from reverie.tools.arguments import checked_content, checked_files, checked_label, checked_tags
+from reverie.tools.judging import orders_by_meaning
 
 if TYPE_CHECKING:
     from reverie.tools.remember import Request
@@ -92,7 +94,7 @@ def screened_fields(fields: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[st
     return kept, tuple(found)
 
 
-def held_if_suspect(memory: Memory, known: Memory | None) -> Memory:
+def held_if_suspect(memory: Memory, known: Memory | None, embedder: Embedder | None = None) -> Memory:
     """Return an imported memory, in quarantine if its text gives orders.
 
     A file cannot vouch for a human, so it makes no difference what source it claims. A memory that is here already
@@ -106,14 +108,17 @@ def held_if_suspect(memory: Memory, known: Memory | None) -> Memory:
             if known.status != "quarantined"
             else replace(memory, status="quarantined", status_reason=known.status_reason)
         )
-    orders = addressing(memory.content, memory.title, memory.tags)
+    orders = addressing(memory.content, memory.title, memory.tags, embedder)
     if not orders:
         return memory
     return replace(memory, status="quarantined", status_reason=Screening(orders=orders).held_back("import"))
 
 
-def addressing(content: str, title: str, tags: Iterable[str]) -> tuple[str, ...]:
-    """Say what in a memory speaks to the assistant; a title that only repeats the text is not looked at twice."""
+def addressing(content: str, title: str, tags: Iterable[str], embedder: Embedder | None = None) -> tuple[str, ...]:
+    """Say what in a memory speaks to the assistant; a title that only repeats the text is not looked at twice.
+
+    With an embedder it is also judged by its meaning, unless the signs suffice.
+    """
     found = [*orders_in(content)]
     if title and not content.startswith(title):
         found += orders_in(title)
@@ -121,7 +126,7 @@ def addressing(content: str, title: str, tags: Iterable[str]) -> tuple[str, ...]
     if labels and not labels.isascii():
         labels = labels.encode("ascii", "ignore").decode()  # odd characters in a label are shown to nobody
     found += orders_in(labels)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found)) or orders_by_meaning(content, title, embedder)
 
 
 def _each(texts: Iterable[str]) -> tuple[list[str], tuple[str, ...]]:
