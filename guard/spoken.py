@@ -1,4 +1,4 @@
-"""Secrets by the words and programs around them that no assignment shows: flags, groups, PINs, brackets, next lines."""
+"""Secrets that no assignment shows: flags of programs, groups, PINs, in brackets, on the next line."""
 
 import re
 from collections.abc import Iterator
@@ -8,17 +8,18 @@ from reverie.guard.randomness import classes_of, has_digit, is_hex, is_placehold
 from reverie.guard.span import Span
 from reverie.guard.vendors import Shape
 
-_PASSWORD = (
-    r"(?:passwor[dt]|passwd|passphrase|kennwort|pwd|pw|contraseña|contrasena|clave|senha|parola|mot de passe|wachtwoord"
+_CALLED = (
+    r"(?:passwor[dt]|passwd|passphrase|kennwort|pwd|pw|contraseña|contrasena|clave|senha|parola"
+    r"|mot de passe|wachtwoord"
     r"|пароль|密码|パスワード)"
 )
-_SECRET = rf"(?:{_PASSWORD}|api[ _-]?key|access key|token|secret|credentials?|creds|logins?)"
+_SECRET = rf"(?:{_CALLED}|api[ _-]?key|access key|token|secret|credentials?|creds|logins?)"
 _PASSWORDS = ("passw", "passphrase", "kennwort", "pwd", "pw", "contrase", "clave", "senha", "parola", "mot de passe")
 _PASSWORDS += ("wachtwoord", "пароль", "密码", "パスワード")
 _SECRETS = (*_PASSWORDS, "key", "token", "secret", "cred", "login")
 _Q = r"[\"'`]?"
 _ARGUMENT = r"(?P<value>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100})"
-_QUOTED_OR_NOT = rf"(?:[\"'](?P<value>[^\"'\n]{{3,100}})[\"']|(?P<bare>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{{3,100}}))"
+_QUOTED_OR_NOT = r"(?:[\"'](?P<value>[^\"'\n]{3,100})[\"']|(?P<bare>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100}))"
 _LINE_END = r"[ \t]*(?=\n|$)"
 
 _PLACES = (
@@ -38,7 +39,8 @@ _PLACES = (
     Shape(
         "argument",
         ("mongo", "sqlcmd", "bcp ", "isql", "useradd", "usermod"),
-        rf"\b(?:mongo(?:sh|dump|restore|import|export)?|sqlcmd|bcp|isql|useradd|usermod)\b[^\n]{{0,200}}?\s-p\s+{_QUOTED_OR_NOT}",
+        rf"\b(?:mongo(?:sh|dump|restore|import|export)?|sqlcmd|bcp|isql|useradd"
+        rf"|usermod)\b[^\n]{{0,200}}?\s-p\s+{_QUOTED_OR_NOT}",
     ),
     Shape(
         "argument",
@@ -52,46 +54,55 @@ _PLACES = (
         "argument",
         ("echo ", "printf "),
         r"\b(?:echo|printf)\s+(?:-n\s+)?[\"']?(?:[\w.-]{1,40}:(?=[^|\n]{3,100}\|\s{0,4}(?:sudo\s+)?chpasswd))?"
-        r"(?P<value>[^\s\"'|\n][^\"'|\n]{3,100}?)[\"']?\s{0,4}\|\s{0,4}(?:(?:sudo\s+)?chpasswd|(?:docker|podman|helm|oc|az)"
+        r"(?P<value>[^\s\"'|\n][^\"'|\n]{3,100}?)[\"']?\s{0,4}\|\s{0,4}(?:(?:sudo\s+)?chpasswd|(?:docker"
+        r"|podman|helm|oc|az)"
         r"[^\n|]{0,60}login|sudo\s+-s|gpg|kinit|cryptsetup|passwd|gh\s+auth)\b",
     ),
     Shape(
         "login",
         ("login ", "authtoken ", "auth "),
         r"\b(?:vault|doppler|heroku|railway|fly|snyk|ngrok|npm|wandb|huggingface-cli|sentry-cli|oc|argocd)\s+"
-        r"(?:config\s+)?(?:login|authtoken|auth|add-authtoken)\s+(?:--\w+[ =])?(?P<value>[a-z0-9._-]{12,200})(?![^\s\"'`])",
+        r"(?:config\s+)?(?:login|authtoken|auth"
+        r"|add-authtoken)\s+(?:--\w+[ =])?(?P<value>[a-z0-9._-]{12,200})(?![^\s\"'`])",
     ),
     Shape(
         "argument",
         ("freerdp", "mstsc", "rdesktop"),
-        rf"\b\w?freerdp\b[^\n]{{0,200}}?\s/p:{_QUOTED_OR_NOT}|\brdesktop\b[^\n]{{0,200}}?\s-p\s+{_ARGUMENT.replace('value', 'desktop')}",
+        rf"\b\w?freerdp\b[^\n]{{0,200}}?\s/p:{_QUOTED_OR_NOT}"
+        rf"|\brdesktop\b[^\n]{{0,200}}?\s-p\s+{_ARGUMENT.replace('value', 'desktop')}",
     ),
     Shape("argument", ("storepass", "keypass"), rf"-(?:src|dest)?(?:store|key)pass(?::\w+)?\s+{_QUOTED_OR_NOT}"),
     Shape(
         "argument",
         ("http ", "https ", "xh ", "httpie"),
-        rf"\b(?:https?|xh|httpie)\s[^\n]{{0,100}}?(?:-a|--auth)[ =]{_Q}[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}})",
+        rf"\b(?:https?|xh|httpie)\s[^\n]{{0,100}}?(?:-a"
+        rf"|--auth)[ =]{_Q}[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}})",
     ),
     # codes in groups, one-time codes, PINs
     Shape(
         "group",
         ("code", "key", "schlüssel", "serial"),
-        r"\b(?:recovery|backup|licen[sc]e|product|activation|emergency(?: kit)?|unlock|serial|2fa|registration|lizenz|rescue"
-        r"|produkt|aktivierungs|wiederherstellungs|scratch)(?:[ -]|\b)?(?:/ ?unlock )?(?:codes?|keys?|schlüssel|serial|number|code)?"
+        r"\b(?:recovery|backup|licen[sc]e|product|activation|emergency(?: kit)?|unlock|serial|2fa"
+        r"|registration|lizenz|rescue"
+        r"|produkt|aktivierungs|wiederherstellungs|scratch)(?:[ -]|\b)?(?:/ ?unlock )?(?:codes?|keys?"
+        r"|schlüssel|serial|number|code)?"
         r"\s{0,3}(?:is|are|ist|lautet|[:=#])?\s{0,4}[\"'`]?"
         r"(?P<value>[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}(?:[,\s]{1,3}[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}){0,15})\b",
     ),
     Shape(
         "lettered",
         _PASSWORDS,
-        rf"\b{_PASSWORD}\s{{0,2}}[:=]?\s{{0,2}}{_Q}(?P<value>[a-z]{{4}}(?:-[a-z]{{4}}){{2,3}})\b(?!-)",
+        rf"\b{_CALLED}\s{{0,2}}[:=]?\s{{0,2}}{_Q}(?P<value>[a-z]{{4}}(?:-[a-z]{{4}}){{2,3}})\b(?!-)",
     ),
     Shape(
         "number",
         ("pin", "otp", "cvv", "cvc", "tan", "code"),
-        r"\b(?:(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number))?|(?:verification|security|alarm|access|door|gate|keypad|2fa|sms"
-        r"|unlock|one-time|entry|mfa|confirmation|auth\w{0,12}) ?(?:pin|code))\s{0,2}(?:is|was|ist|est|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
-        r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens|works|and|or|gilt|is)\b))",
+        r"\b(?:(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number))?|(?:verification|security|alarm|access"
+        r"|door|gate|keypad|2fa|sms"
+        r"|unlock|one-time|entry|mfa|confirmation|auth\w{0,12}) ?(?:pin|code))\s{0,2}(?:is|was|ist|est|lautet"
+        r"|[:=→])?\s{0,2}[\"'`(]{0,2}"
+        r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
+        r"|works|and|or|gilt|is)\b))",
     ),
     Shape("number", ("combination",), r"\bcombination\s(?:is|was|[:=])?\s?(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"),
     Shape(
@@ -112,39 +123,45 @@ _PLACES = (
     Shape(
         "line",
         _SECRETS,
-        rf"\b{_SECRET}[ \t]{{0,4}}(?:is|ist|was|[:=])?[ \t]{{0,4}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
+        rf"\b{_SECRET}[ \t]{{0,4}}(?:is|ist|was"
+        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
     ),
     Shape(
         "line",
         ("user", "cred", "login", "account"),
-        rf"\b(?:user(?:name)?|logins?|account|cred(?:s|entials)?)\b[ \t]{{0,4}}[:=]?[ \t]{{0,4}}(?:\n[ \t*-]{{0,12}})?[\w.@+-]{{2,60}}[ \t]{{0,4}}\n"
+        rf"\b(?:user(?: ?name)?|logins?|account|cred(?:s"
+        rf"|entials)?)\b[ \t]{{0,4}}[:=]?[ \t]{{0,4}}(?:\n[ \t*-]{{0,12}})?[\w.@+-]{{2,60}}[ \t]{{0,4}}\n"
         rf"[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
     ),
     # in sentences
     Shape(
         "mixed",
         _PASSWORDS,
-        rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q}\s(?:as|for|als|comme|como)\s(?:(?:the|my|our|a|its|das) )?(?:\w+ )?{_PASSWORD}\b",
+        rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q}\s(?:as|for|als|comme|como)\s(?:(?:the|my|our|a|its"
+        rf"|das) )?(?:\w+ )?{_CALLED}\b",
     ),
     Shape(
         "mixed",
         _PASSWORDS,
-        rf"\b{_PASSWORD}(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet|was) {_Q}(?P<value>[^\s\"'`]{{6,100}})",
+        rf"\b{_CALLED}(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet"
+        rf"|was) {_Q}(?P<value>[^\s\"'`]{{6,100}})",
     ),
     Shape(
         "beside",
         _PASSWORDS,
-        rf"\b{_PASSWORD}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|,|;| (?:and|until|for|but)\b)",
+        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|,|;| (?:and|until|for|but)\b)",
     ),
     Shape(
         "signed",
         ("@",),
-        r"[\w+-][\w.+-]{0,60}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,3}\s{1,2}(?:with|mit|and|/|\|)\s{1,2}(?P<value>[^\s\"'`]{8,100})",
+        r"[\w+-][\w.+-]{0,60}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,3}\s{1,2}(?:with|mit|and|/"
+        r"|\|)\s{1,2}(?P<value>[^\s\"'`]{8,100})",
     ),
     Shape(
         "phrase",
         ("passphrase",),
-        rf"\bpassphrase\s{{0,2}}(?:[:=]|is)\s{{0,2}}{_Q}(?P<value>[a-z]{{3,9}}(?:[ -][a-z0-9]{{1,9}}){{3,7}}){_Q}(?=\s*(?:$|\n|[.,]))",
+        rf"\bpassphrase\s{{0,2}}(?:[:=]"
+        rf"|is)\s{{0,2}}{_Q}(?P<value>[a-z]{{3,9}}(?:[ -][a-z0-9]{{1,9}}){{3,7}}){_Q}(?=\s*(?:$|\n|[.,]))",
     ),
     Shape(
         "session",
@@ -153,8 +170,10 @@ _PLACES = (
     ),
 )
 _NO_SECRET = re.compile(
-    r"(?:argon2\w*|sha-?\d+|md5|base-?\d+|utf-?\d+|pbkdf2|oauth-?2?(?:\.\d)?|http/?\d?|v?\d+(?:\.\d+)*|[a-z]+_[a-z_\d]+|[a-z]+(?:\.[a-z]\w*)+(?:\(\))?|rs\d+|hs\d+|es\d+"
-    r"|ed25519|x509|[a-z]+/[\w./-]+|[~.]?/[\w./-]*|[a-z]+:\S*|\d+(?:st|nd|rd|th|s|ms|min|h|d)|[a-z]+-\d+(?:\.\d+)*|1password|step\d|[a-z]+\d?=\S*"
+    r"(?:argon2\w*|sha-?\d+|md5|base-?\d+|utf-?\d+|pbkdf2|oauth-?2?(?:\.\d)?|http/?\d?|v?\d+(?:\.\d+)*"
+    r"|[a-z]+_[a-z_\d]+|[a-z]+(?:\.[a-z]\w*)+(?:\(\))?|rs\d+|hs\d+|es\d+"
+    r"|ed25519|x509|[a-z]+/[\w./-]+|[~.]?/[\w./-]*|[a-z]+:\S*|\d+(?:st|nd|rd|th|s|ms|min|h|d)"
+    r"|[a-z]+-\d+(?:\.\d+)*|1password|step\d|[a-z]+\d?=\S*"
     r"|--?[a-z]\S*|@\S+|\$\w+|%\w+%?)",
     re.IGNORECASE,
 )
@@ -177,8 +196,8 @@ def spoken_in(text: str, lower: str) -> Iterator[Span]:
 
 def _is_secret(kind: str, value: str) -> bool:
     if kind == "number":
-        return True
-    if is_placeholder(value) or value.startswith(("$", "%", "-")) and kind in ("argument", "capital"):
+        return len(set(value)) > 1
+    if is_placeholder(value) or (value.startswith(("$", "%", "-")) and kind in ("argument", "capital")):
         return False
     digit, letter = has_digit(value), value.upper() != value.lower()
     match kind:
@@ -203,7 +222,7 @@ def _is_secret(kind: str, value: str) -> bool:
 
 
 def _is_mixed(kind: str, value: str, *, digit: bool, letter: bool) -> bool:
-    """Say whether a value that only stands near the word is one: no name of a method, a version, a file or a setting."""
+    """Say whether a value near the word is a secret and no name of a method, a version, a file or a setting."""
     if not (digit and letter) or _NO_SECRET.fullmatch(value) or (is_hex(value) and len(value) < 20):
         return False
     if kind == "line":
