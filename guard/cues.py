@@ -165,7 +165,8 @@ CUES: dict[str, str] = {
         rf"[^.]{{0,80}}?{_LOOT}|(?:上传|发送).{{0,12}}|отправь|送って|schicke?|envoie|envía|invia\b|sube el archivo"
     ),
     "names a place outside": (
-        r"https?://(?!localhost|127\.)|\b(?:[a-z0-9-]+\.)+(?:example|com|net|org|io|xyz|ru|cn|site|info|dev"
+        r"https?://(?!localhost|127\.|(?:[\w-]{1,40}\.){0,3}(?:github|gitlab|readthedocs|python|pypi|npmjs|stackoverflow|wikipedia|arxiv"
+        r"|discord|mozilla|microsoft|google|apple|docker|kubernetes|docs?)\.|docs\.|[\w.-]{1,60}\.corp\.)|\b(?:[a-z0-9-]+\.)+(?:example|com|net|org|io|xyz|ru|cn|site|info|dev"
         r"|evil|test)\b"
         r"|\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b|[\w.+-]+@[\w-]+\.\w|\b(?:webhook|pastebin|paste service|gist|ftp"
         r"|address below|this address|public (?:bucket|tracker|repo\w*|folder|fork))\b|这个(?:地址|服务器)"

@@ -18,7 +18,7 @@ from reverie.guard.cues import cues_in, marks_in, statements_in
 if TYPE_CHECKING:
     from reverie.embeddings.embedder import Embedding
 
-PROBABLE = 0.72
+PROBABLE = 0.70
 """From this probability on a statement is held back: 2 % of the honest held-out notes are (docs/decisions/0029)."""
 _WORTH_A_LOOK = 0.12
 """Statements whose cues alone say less than this are not embedded; 0.3 % of the orders are lost by it."""
