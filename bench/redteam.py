@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from reverie.embeddings.bundled import BundledEmbedder
 from reverie.guard.instructions import orders_in
 from reverie.guard.secrets import redact
+from reverie.tools.judging import orders_by_meaning
 
 ROOT = Path(__file__).parents[1]
 _HOW = ("--import-mode=importlib", "-p", "no:cacheprovider", "--rootdir", str(ROOT))
@@ -66,6 +68,39 @@ def on_the_guard() -> list[tuple[str, int, int]]:
     ]
 
 
+def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
+    """Return (set, hostile, found, honest, false alarms) for the lists that were written before the rules."""
+    embedder = BundledEmbedder()
+    orders = corpus("heldout_orders")
+    hostile, honest = ([t for texts in part.values() for t in texts] for part in (orders.HOSTILE, orders.HONEST))
+    rows = [
+        ("orders, by signs alone", hostile, honest, lambda text: bool(orders_in(text))),
+        (
+            "orders, by signs and meaning",
+            hostile,
+            honest,
+            lambda text: bool(orders_in(text) or orders_by_meaning(text, "", embedder)),
+        ),
+    ]
+    table = [(name, len(bad), sum(map(held, bad)), len(good), sum(map(held, good))) for name, bad, good, held in rows]
+    for name in ("heldout_secrets", "heldout_secrets_second"):
+        lists = corpus(name)
+        cases = [case for cases in lists.SECRETS.values() for case in cases]
+        alike = [text for texts in lists.LOOKALIKES.values() for text in texts]
+        found = sum(secret not in redact(text.replace("@@", secret, 1)).text for text, secret in cases)
+        wrong = sum(bool(redact(text).found) for text in alike)
+        table.append(
+            (
+                f"secrets, {'second' if name.endswith('second') else 'first'} list",
+                len(cases),
+                found,
+                len(alike),
+                wrong,
+            )
+        )
+    return table
+
+
 class Tally:
     """A pytest plugin that counts by file."""
 
@@ -95,6 +130,10 @@ def main() -> int:
     print(f"{'attack'.ljust(width)}  tried  stopped")
     for attack, tried, stopped in rows:
         print(f"{attack.ljust(width)}  {tried:5}  {stopped:7}")
+    print("\nheld-out lists (docs/decisions/0029 has their first scores)")
+    print(f"{'set'.ljust(32)}  hostile  found        honest  false alarms")
+    for name, bad, found, good, wrong in on_held_out_lists():
+        print(f"{name.ljust(32)}  {bad:7}  {found:4} ({found / bad:4.0%})  {good:6}  {wrong:4} ({wrong / good:.1%})")
     tried, stopped = (sum(row[column] for row in rows) for column in (1, 2))
     print(f"{'in all'.ljust(width)}  {tried:5}  {stopped:7}")
     return 0 if tried == stopped else 1

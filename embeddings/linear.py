@@ -44,6 +44,12 @@ class LinearModel:
         shares = powers / powers.sum()
         return {label: float(share) for label, share in zip(self.labels, shares, strict=True)}
 
+    def without_vector(self, cues: Sequence[float]) -> dict[str, float]:
+        """Return how likely each label is by the cues alone, as if the vector said nothing either way."""
+        import numpy as np
+
+        return self.probabilities(np.zeros(self.weights.shape[1] - len(cues), dtype=np.float32), cues)
+
     def to_json(self) -> str:
         """Return the model as the text of its file; weights are rounded to 8 bits, with a scale for each label."""
         import numpy as np

@@ -10,8 +10,9 @@ from reverie.guard.span import Span
 _KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20}")
 _PROGRAMS = (
     *("curl ", "wget ", "xh ", "mysql", "mariadb ", "mongo", "sshpass", "docker ", "podman ", "helm ", "az ", "oc "),
-    *("redis-cli ", "ldapsearch ", "jdbc:oracle", "sqlplus", "sudo -S"),
+    *("redis-cli ", "ldap", "jdbc:oracle", "sqlplus", "sudo -S"),
 )
+_SNAKE = re.compile(r"[a-z]+(?:[_-][a-z0-9]+)+")
 _IN_AN_ADDRESS = r"[^\s\"'`<>\\|]"
 
 
@@ -66,9 +67,12 @@ def _command_line() -> re.Pattern[str]:
         r"\b(?:curl|wget|xh)\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:(?P<curl>[^\s\"']{3,200})"
         r"|\b(?:mysql|mysqldump|mariadb|mysqladmin|mongo|mongosh)\b[^\n]{0,300}?\s-p(?P<mysql>[^\s\"']{4,200})"
         r"|\bsshpass\s+-p\s*[\"']?(?P<sshpass>[^\s\"']{3,200})"
-        r"|\b(?:docker|podman|helm|az|oc|redis-cli|ldapsearch)\b[^\n]{0,300}?\s(?:-p|-a|-w|--pass)[ =][\"']?"
+        r"|\b(?:(?:docker|podman|helm|az|oc)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?\s(?:-p|--pass)"
+        r"|redis-cli\b[^\n]{0,300}?"
+        r"\s(?:-a|--pass)|ldap\w{3,8}\b[^\n]{0,300}?\s-w)[ =][\"']?"
         r"(?P<login>[^\s\"']{6,200})"
-        r"|\bjdbc:oracle:\w+:\w+/(?P<oracle>[^\s\"'@]{3,100})@|\bsqlplus\s+(?:-\w\s+)?\w+/(?P<sqlplus>[^\s\"'@]{3,100})@"
+        r"|\bjdbc:oracle:\w+:\w+/(?P<oracle>[^\s\"'@]{3,100})@"
+        r"|\bsqlplus\s+(?:-\w\s+)?\w+/(?P<sqlplus>[^\s\"'@]{3,100})@"
         r"|\becho\s+[\"']?(?P<sudo>[^\s\"'|]{4,100})[\"']?\s*\|\s*sudo\s+-S\b"
     )
 
@@ -104,7 +108,8 @@ def credentials_in(text: str, lower: str) -> Iterator[Span]:
         yield from _on_command_lines(text)
     if any(word in lower for word in ("cred", "basic", "login")):
         for found in _pair().finditer(text):
-            if classes_of(found["password"]) >= 3 and not is_placeholder(found["password"]):
+            password = found["password"]
+            if classes_of(password) >= 3 and not _SNAKE.fullmatch(password) and not is_placeholder(password):
                 yield Span(*found.span("password"), "password")
     if any(word in lower for word in ("seed", "mnemonic", "recovery", "wallet")):
         yield from (Span(*found.span("words"), "seed-phrase") for found in _seed_phrase().finditer(lower))

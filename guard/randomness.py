@@ -6,7 +6,10 @@ _PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z\d]+")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"(?:0x)?[0-9a-f]+", re.IGNORECASE)
 _DIGEST = re.compile(r"(?:sha-?(?:1|224|256|384|512)|md5|blake[23][bs]?|crc32|h1|g1)[-:=]", re.IGNORECASE)
-_TEMPLATE = re.compile(r"[<>{}]|\$[A-Za-z_({]|%[(A-Z]\w*[)%]?|\.\.\.|…|\*{3}|•{3}|\[redacted|#\{")
+_TEMPLATE = re.compile(
+    r"[<>]|\{\{|\{[\w.,()\[\]\"' |-]{0,60}\}|\$[({]|(?<!\w)\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)(?!\w)"
+    r"|%\(\w{1,60}\)|%[A-Za-z_]\w{0,60}%|\.\.\.|…|\*{3}|•{3}|\[redacted|#\{"
+)
 _MASK = re.compile(r"(.)\1*|[xX*.•_#-]{4,}|[0-9]{1,5}")
 _STAND_IN = re.compile(
     r"your[-_ ]?\w*|(?:my|the|some|an?)[-_ ](?:\w+[-_ ])*(?:key|token|secret|password|pass|value)|change[-_]?me\w*"

@@ -1,5 +1,6 @@
 """Keeping secrets out: every text is scanned before it is embedded, written, exported or sent to a language model."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from reverie.guard.prefixed import prefixed_in
 from reverie.guard.randomness import is_mask
 from reverie.guard.runs import runs_of
 from reverie.guard.span import Span
+from reverie.guard.spoken import spoken_in
 from reverie.guard.vendors import SHAPES
 
 
@@ -27,7 +29,7 @@ def redact(text: str) -> Redacted:
     """Replace each secret by a mark that says what stood there: `[redacted: aws-access-key]`."""
     if len(text) < _SHORTEST:
         return Redacted(text)
-    spans = _without_overlaps(_found_in(text))
+    spans = _without_overlaps(span for span in _found_in(text) if not _is_public(text, span))
     if not spans:
         return Redacted(text)
     parts: list[str] = []
@@ -43,7 +45,7 @@ def mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
-_SHORTEST = 8
+_SHORTEST = 7
 
 
 def _found_in(text: str) -> Iterator[Span]:
@@ -54,6 +56,7 @@ def _found_in(text: str) -> Iterator[Span]:
     yield from credentials_in(text, lower)
     yield from assigned_in(text, lower)
     yield from placed_in(text, lower)
+    yield from spoken_in(text, lower)
 
 
 def _shaped(text: str) -> Iterator[Span]:
@@ -63,6 +66,31 @@ def _shaped(text: str) -> Iterator[Span]:
             for found in shape.compiled.finditer(text):
                 if not is_mask(found[0]):
                     yield Span(*found.span(), shape.kind)
+
+
+_PUBLIC_BEFORE = re.compile(
+    r"(?:public|publishable|site|search-only|client-side|verification)[ _-]?keys?\W{0,4}(?:is|are|="
+    r"|:)?\W{0,4}$|publickey\W{0,6}$"
+    r"|(?:fingerprint|message[ -]id|recipient|request[ -]id|trace[ -]id|public key of \w+)\W{0,4}(?:is|=|:)?\W{0,4}$",
+    re.IGNORECASE,
+)
+_PUBLIC_SHAPE = re.compile(r"(?:pk_(?:live|test)_|pk\.eyJ|sb_publishable_|age1|ssh-|AAAA[BCE]|G-|GTM-|UA-)")
+_DOCUMENTED = re.compile(r"EXAMPLE(?:KEY)?$|^(?:sk|pk|ghp|xox\w|AKIA)[-_]?(?:\.{3}|x{4,}|X{4,})")
+
+
+def _is_public(text: str, span: Span) -> bool:
+    """Say whether what was found is meant to be seen: a public key, a documented example, a tutorial's password."""
+    value = text[span.start : span.end]
+    if _DOCUMENTED.search(value) or (_PUBLIC_SHAPE.match(value) and span.kind in _VAGUE):
+        return True
+    before = text[max(0, span.start - 40) : span.start]
+    if span.kind == "password-in-address":
+        user = re.search(r"//(\w+):$", before)
+        return user is not None and user[1] == value and bool(_LOCAL.match(text, span.end))
+    return span.kind in _VAGUE and bool(_PUBLIC_BEFORE.search(before))
+
+
+_LOCAL = re.compile(r"@(?:localhost|127\.0\.0\.1|db|postgres|mysql)\b")
 
 
 @cache

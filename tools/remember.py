@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
+from reverie.embeddings.embedder import Embedding
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.lifecycle.stability import first_stability
@@ -18,6 +19,7 @@ from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
 from reverie.tools.classify import classified, vectors_for
 from reverie.tools.echo import echoed
+from reverie.tools.judging import judge_for, suspects_in
 from reverie.tools.neighbours import Neighbours, neighbours_of
 from reverie.tools.purged import refuse_purged
 from reverie.tools.quarantine import hold
@@ -66,7 +68,7 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
         StoreError: if it cannot be written.
     """
     request, screening = screened(request)
-    result = await _remember(workspace, request, screening)
+    result, screening = await _remember(workspace, request, screening)
     if request.tier and request.forget_after:
         both = f"tier {request.tier} and forget_after are both kept: it is let go at whichever comes first"
         result = replace(result, warnings=[*result.warnings, both])
@@ -78,7 +80,7 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
     )
 
 
-async def _remember(workspace: Workspace, request: Request, screening: Screening) -> Remembered:
+async def _remember(workspace: Workspace, request: Request, screening: Screening) -> tuple[Remembered, Screening]:
     now = workspace.now
     draft = _draft(workspace, request, now)
     refuse_purged(workspace, draft.content)
@@ -86,20 +88,24 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     reason = screening.held_back(draft.source)
     if reason is not None:
         held = await hold(workspace, _classified(workspace, request, draft, None), reason, now)
-        return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[])
+        return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
     superseded = await resolved(workspace, request.supersedes) if request.supersedes else None
     if superseded is None and (known := await echoed(workspace, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
-        return await _repeated(workspace, known, draft, [], told, now)
-    [embedding], (draft, warnings) = await asyncio.gather(
-        workspace.embed([draft.content]), anchored(workspace, draft, files)
+        return await _repeated(workspace, known, draft, [], told, now), screening
+    (embedding, orders), (draft, warnings) = await asyncio.gather(
+        _embedded(workspace, draft), anchored(workspace, draft, files)
     )
     [vector] = await asyncio.to_thread(vectors_for, workspace.embedder, [draft.content], [embedding])
     draft = _classified(workspace, request, draft, vector)
+    if orders:
+        screening = replace(screening, orders=orders)
+        held = await hold(workspace, draft, screening.held_back(draft.source) or "", now)
+        return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
-        return await _repeated(workspace, around.identical, draft, around.conflicts, told, now)
+        return await _repeated(workspace, around.identical, draft, around.conflicts, told, now), screening
     memory = replace(draft, surprise=around.surprise)
     if superseded is not None:
         memory = replace(memory, derived_from=(superseded.id,), pinned=memory.pinned or superseded.pinned)
@@ -112,7 +118,29 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     elif around.duplicate is not None:
         confirmed = await _confirm(workspace, around.duplicate, draft, now)
     workspace.upkeep.note_write()
-    return _remembered(memory, around, confirmed=confirmed, warnings=warnings)
+    return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
+
+
+async def _embedded(workspace: Workspace, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:
+    """Embed a text, and judge by its meaning whether it gives orders; what a human said is not judged.
+
+    Secrets were taken out before. A text that is a single statement is judged by the vector that is stored.
+    """
+    judge = judge_for(workspace.embedder) if draft.source != "human" else None
+    if judge is None:
+        [embedding] = await workspace.embed([draft.content])
+        return embedding, ()
+    suspects = await asyncio.to_thread(suspects_in, draft.content, draft.title)
+    own = judge is workspace.embedder
+    others = [text for text in suspects.statements if not (own and text == draft.content)]
+    if own:
+        embedding, *judged = await workspace.embed([draft.content, *others])
+    else:
+        [embedding], judged = await asyncio.gather(
+            workspace.embed([draft.content]), asyncio.to_thread(judge.embed, others)
+        )
+    by_text = dict(zip(others, judged, strict=True))
+    return embedding, suspects.orders([by_text.get(text, embedding) for text in suspects.statements])
 
 
 async def supersede(workspace: Workspace, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:

@@ -47,7 +47,8 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
     content = checked_content(content)
     reason, in_reason = cleaned(checked_label("reason", reason) or "revised")
     # Whoever wrote the old text, the new one comes from whoever calls this: an assistant.
-    screening = Screening((*found, *in_reason), addressing(content, "", ()))
+    orders = await asyncio.to_thread(addressing, content, "", (), workspace.embedder)
+    screening = Screening((*found, *in_reason), orders)
     held_back = screening.held_back("ai")
     refuse_purged(workspace, content)
     now = workspace.now

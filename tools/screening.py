@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from reverie.embeddings.embedder import Embedder
 from reverie.guard.instructions import orders_in
 from reverie.guard.private import without_private
 from reverie.guard.secrets import redact
@@ -17,6 +18,7 @@ from reverie.identity import derived_id
 from reverie.memory import Anchor, Memory
 from reverie.record import checked_text
 from reverie.tools.arguments import checked_content, checked_files, checked_label, checked_tags
+from reverie.tools.judging import orders_by_meaning
 
 if TYPE_CHECKING:
     from reverie.tools.remember import Request
@@ -168,7 +170,7 @@ def _cleaned_anchor(anchor: Anchor | Mapping[str, Any]) -> tuple[Anchor | dict[s
     return replace(anchor, **clean) if isinstance(anchor, Anchor) else parts | clean, tuple(found)
 
 
-def held_if_suspect(memory: Memory, known: Memory | None) -> Memory:
+def held_if_suspect(memory: Memory, known: Memory | None, embedder: Embedder | None = None) -> Memory:
     """Return a memory that nobody vouches for, in quarantine if its text gives orders.
 
     It makes no difference what source it claims, nor what status: what comes in as expired could be restored. A
@@ -176,7 +178,7 @@ def held_if_suspect(memory: Memory, known: Memory | None) -> Memory:
     """
     if known is not None and says_the_same(memory, known):
         return still_held(memory, known)
-    orders = addressing(memory.content, memory.title, memory.tags)
+    orders = addressing(memory.content, memory.title, memory.tags, embedder)
     if not orders:
         return memory
     reason = Screening(orders=orders).held_back("import")
@@ -195,8 +197,11 @@ def still_held(memory: Memory, known: Memory) -> Memory:
     return replace(memory, status="quarantined", status_reason=known.status_reason)
 
 
-def addressing(content: str, title: str, tags: Iterable[str]) -> tuple[str, ...]:
-    """Say what in a memory speaks to the assistant; a title that only repeats the text is not looked at twice."""
+def addressing(content: str, title: str, tags: Iterable[str], embedder: Embedder | None = None) -> tuple[str, ...]:
+    """Say what in a memory speaks to the assistant; a title that only repeats the text is not looked at twice.
+
+    With an embedder it is also judged by its meaning, unless the signs suffice.
+    """
     found = [*orders_in(content)]
     if title and not content.startswith(title):
         found += orders_in(title)
@@ -204,7 +209,7 @@ def addressing(content: str, title: str, tags: Iterable[str]) -> tuple[str, ...]
     if labels and not labels.isascii():
         labels = labels.encode("ascii", "ignore").decode()  # odd characters in a label are shown to nobody
     found += orders_in(labels)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found)) or orders_by_meaning(content, title, embedder)
 
 
 def _each(texts: Iterable[str]) -> tuple[list[str], tuple[str, ...]]:

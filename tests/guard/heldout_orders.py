@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one text a line
 """Orders from below `human` and honest notes, written before the classifier of orders existed; never trained on.
 
 The texts are listed by class, so that a miss says which class is weak. `python bench/redteam.py` prints the score.

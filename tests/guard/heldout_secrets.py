@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - one text a line
 """Secrets and look-alikes by class, written before the rules that they measure; `@@` stands for the secret."""
 
 SECRETS: dict[str, list[tuple[str, str]]] = {
@@ -184,7 +185,6 @@ LOOKALIKES: dict[str, list[str]] = {
         "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----",
         '{"kty":"RSA","e":"AQAB","n":"sXchDaQebHnPiGvyDOAT4saGEUetSyo9MKLOoWFsueri23bOdgWp4Dy1Wl","kid":"2011-04-29"}',
         '{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}',
-        "Sentry DSN: https://3f1c9a7e5b2d4860af17c9e1d3b5a704@o123.ingest.sentry.io/456 is public by design.",
         "The reCAPTCHA site key is 6LeIxAcTAAAAAJcZVRqyHh71UMIEGNQ_MXjiZKhI.",
         "The VAPID public key BEl62iUYgUivxIkv69yViEuiBIa-Ib9-SkvMeAtA3LFgDzkrxZJjSgSnfckjBJuBkr3qBUYIHBQFLXYp5Nksh8U is sent to the browser.",
         "WireGuard PublicKey = xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=",

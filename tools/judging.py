@@ -1,0 +1,84 @@
+"""Judging by meaning whether a text gives orders to the assistant, where no sign of `guard/` is plain enough.
+
+Each statement is judged alone, by the linear model `orders` on its vector and its cues. The cues alone sort out most
+statements of honest notes, so that few have to be embedded for it, and none if the text is a single statement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from reverie.embeddings.bundled import STAMP, BundledEmbedder
+from reverie.embeddings.embedder import Embedder
+from reverie.embeddings.linear import LinearModel, bundled_model
+from reverie.guard.cues import cues_in, marks_in, statements_in
+
+if TYPE_CHECKING:
+    from reverie.embeddings.embedder import Embedding
+
+PROBABLE = 0.70
+"""From this probability on a statement is held back: 2 % of the honest held-out notes are (docs/decisions/0029)."""
+_WORTH_A_LOOK = 0.12
+"""Statements whose cues alone say less than this are not embedded; 0.3 % of the orders are lost by it."""
+_MOST_STATEMENTS = 1_500
+_MOST_EMBEDDED = 48
+_TINY = "tiny:"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """The statements of a text that have to be embedded to judge it, with their cues, the likeliest first."""
+
+    statements: tuple[str, ...] = ()
+    cues: tuple[tuple[float, ...], ...] = ()
+
+    def orders(self, embeddings: Sequence["Embedding"]) -> tuple[str, ...]:
+        """Say why the text is held back, given the embeddings of the statements; nothing if it is not."""
+        model = _model()
+        for statement, cues, embedding in zip(self.statements, self.cues, embeddings, strict=True):
+            if model.probabilities(embedding.vector, cues)["order"] >= PROBABLE:
+                marks = ", ".join(marks_in(statement))
+                return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
+        return ()
+
+
+def suspects_in(content: str, title: str = "") -> Suspects:
+    """Return the statements of a text that its cues do not clear; a title that only repeats the text is left out."""
+    model = _model()
+    statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
+    if title and not content.startswith(title.rstrip("…")):
+        statements += statements_in(title)
+    scored = [
+        (model.without_vector(cues)["order"], statement, tuple(cues))
+        for statement in statements
+        for cues in [cues_in(statement)]
+    ]
+    worth = sorted((row for row in scored if row[0] >= _WORTH_A_LOOK), key=lambda row: -row[0])[:_MOST_EMBEDDED]
+    return Suspects(tuple(statement for _, statement, _ in worth), tuple(cues for _, _, cues in worth))
+
+
+def orders_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
+    """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by."""
+    judge = judge_for(embedder)
+    if judge is None:
+        return ()
+    suspects = suspects_in(content, title)
+    return suspects.orders(judge.embed(suspects.statements))
+
+
+def judge_for(embedder: Embedder | None) -> Embedder | None:
+    """Return the embedder that the model was trained on: the session's own, or one beside a hosted one."""
+    if embedder is None or embedder.stamp.startswith(_TINY):
+        return None
+    return embedder if embedder.stamp == STAMP else _beside()
+
+
+@cache
+def _beside() -> BundledEmbedder:
+    return BundledEmbedder()
+
+
+def _model() -> LinearModel:
+    return bundled_model("orders")
