@@ -11,7 +11,7 @@ from reverie.identity import content_hash
 from reverie.lifecycle.stability import first_stability
 from reverie.lifecycle.surprise import adjusted_importance
 from reverie.lifecycle.trust import trust_of
-from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Kind, Layer, Memory, Source, Tier
+from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Memory, Source, Tier
 from reverie.moments import parse_moment
 from reverie.record import checked_text, encode
 from reverie.storage.rows import Embedded

@@ -1,4 +1,4 @@
-"""Kind, layer and passing context, guessed on texts that were written before the models (see training/evaluate.py)."""
+"""Kind, layer and passing context, guessed on texts that were written before the models."""
 
 import importlib.util
 import json
