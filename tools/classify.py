@@ -41,6 +41,8 @@ CERTAIN_OF_KIND = 0.7
 PASSING_TIER: Tier = "elephant"
 """What speaks of the moment is let go after 90 days, later if it is recalled (000-passing)."""
 
+PASSING_NOTE = "taken for passing context, which fades in weeks; give a layer if it lasts"
+
 _READ = 2_000  # characters that are looked at: kind and moment show at the beginning
 _FADING: Final[frozenset[Kind]] = frozenset({"fact", "event"})
 

@@ -16,7 +16,7 @@ from reverie.moments import parse_moment
 from reverie.record import checked_text, encode
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
-from reverie.tools.classify import classified, vectors_for
+from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
 from reverie.tools.echo import echoed
 from reverie.tools.neighbours import Neighbours, neighbours_of
 from reverie.tools.purged import refuse_purged
@@ -92,6 +92,8 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
     )
     [vector] = await asyncio.to_thread(vectors_for, workspace.embedder, [draft.content], [embedding])
     draft = _classified(workspace, request, draft, vector)
+    if request.layer == "auto" and draft.layer == "working":
+        warnings = [*warnings, PASSING_NOTE]
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
