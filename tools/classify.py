@@ -19,8 +19,7 @@ from reverie.errors import EmbedderError
 from reverie.memory import Kind, Layer, Memory, Tier
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from reverie.storage.rows import Vector
 
 KINDS_MODEL, PASSING_MODEL = "kinds", "passing"
 RULE_WEIGHT, WORD_WEIGHT = 0.6, 0.3
@@ -203,7 +202,7 @@ class Guess:
     passing: bool
 
 
-def classify(content: str, vector: "NDArray[np.float32] | None" = None, *, kind: Kind | None = None) -> Guess:
+def classify(content: str, vector: "Vector | None" = None, *, kind: Kind | None = None) -> Guess:
     """Guess what a text is; a kind that somebody named is kept, and only a fact or an event can be passing.
 
     `vector` is the bundled embedder's, None where words have to decide alone.
@@ -220,7 +219,7 @@ def classify(content: str, vector: "NDArray[np.float32] | None" = None, *, kind:
 
 def classified(
     draft: Memory,
-    vector: "NDArray[np.float32] | None",
+    vector: "Vector | None",
     *,
     kind_given: bool,
     layer_given: bool,
@@ -234,9 +233,7 @@ def classified(
     return replace(draft, kind=guess.kind, layer=layer, tier=PASSING_TIER if passing and own else draft.tier)
 
 
-def vectors_for(
-    embedder: Embedder, texts: Sequence[str], embeddings: Sequence[Embedding]
-) -> "list[NDArray[np.float32] | None]":
+def vectors_for(embedder: Embedder, texts: Sequence[str], embeddings: Sequence[Embedding]) -> "list[Vector | None]":
     """Return the bundled embedder's vectors of texts that another one may have embedded; it may have to load."""
     if embedder.stamp == STAMP:
         return [embedding.vector for embedding in embeddings]
@@ -276,7 +273,7 @@ def _bundled_embedder() -> BundledEmbedder:
     return BundledEmbedder()
 
 
-def _guessed(text: str, vector: "NDArray[np.float32] | None") -> tuple[Kind, float]:
+def _guessed(text: str, vector: "Vector | None") -> tuple[Kind, float]:
     """Return the likeliest kind and its probability."""
     if vector is None:
         return next(((kind, 0.0) for kind, cue in _CUES if cue.search(text)), ("fact", 0.0))
@@ -285,7 +282,7 @@ def _guessed(text: str, vector: "NDArray[np.float32] | None") -> tuple[Kind, flo
     return max(((kind, shares[kind]) for kind in _LAYERS if kind in shares), key=lambda guess: guess[1])
 
 
-def _passing_likelihood(text: str, vector: "NDArray[np.float32] | None") -> float:
+def _passing_likelihood(text: str, vector: "Vector | None") -> float:
     if vector is None:
         return float(bool(_PASSING_ALONE.search(text)))
     model = bundled_model(PASSING_MODEL)
