@@ -22,7 +22,7 @@ A_DAY = timedelta(hours=24)
 FEWEST_MEMORIES = 3
 _LONGEST_GAP = timedelta(days=7)
 _DURABLE: frozenset[Kind] = frozenset({"decision", "preference", "how_to", "rejected"})
-"""What a day's note promotes by its kind. A fact is not among them: most of what is said in passing is a fact by kind."""
+"""What a day's note promotes by its kind; not a fact, because what is said in passing is one by its kind."""
 
 
 def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from reverie.embeddings.bundled import STAMP, BundledEmbedder
@@ -18,8 +19,7 @@ from reverie.errors import EmbedderError
 from reverie.memory import Kind, Layer, Memory, Tier
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from reverie.storage.rows import Vector
 
 KINDS_MODEL, PASSING_MODEL = "kinds", "passing"
 RULE_WEIGHT, WORD_WEIGHT = 0.6, 0.3
@@ -40,6 +40,8 @@ CERTAIN_OF_KIND = 0.7
 PASSING_TIER: Tier = "elephant"
 """What speaks of the moment is let go after 90 days, later if it is recalled (000-passing)."""
 
+PASSING_NOTE = "taken for passing context, which fades in weeks; give a layer if it lasts"
+
 _READ = 2_000  # characters that are looked at: kind and moment show at the beginning
 _FADING: Final[frozenset[Kind]] = frozenset({"fact", "event"})
 
@@ -48,12 +50,17 @@ _FADING: Final[frozenset[Kind]] = frozenset({"fact", "event"})
 _RULES: Final[tuple[tuple[Kind, str], ...]] = (
     (
         "rejected",
-        r"\b(reject(ed)?|rul(ed|ing) out|(decid|chos|vot)\w* (against|not to|down)|abandon(ed)?|gave up on|given up|giving up|"
-        r"drop(ped)? (it|the (idea|plan))|and dropped|discard(ed)?|dismiss(ed)?|scrapped|shelved|vetoed|turned (it )?down|"
-        r"said no to|(won't|will not|not going to) (use|adopt|do|support)|not worth|off the (table|list)|out of the question|"
-        r"(tried|tested|evaluated|considered|looked (at|into)|experimented|attempted|prototyped?)\b.{0,90}\b(but|dropped|"
+        r"\b(reject(ed)?|rul(ed|ing) out|(decid|chos|vot)\w* (against|not to|down)|abandon(ed)?|gave up on|"
+        r"given up|giving up|"
+        r"drop(ped)? (it|the (idea|plan))|and dropped|discard(ed)?|dismiss(ed)?|scrapped|shelved|vetoed|"
+        r"turned (it )?down|"
+        r"said no to|(won't|will not|not going to) (use|adopt|do|support)|not worth|off the (table|list)|"
+        r"out of the question|"
+        r"(tried|tested|evaluated|considered|looked (at|into)|experimented|attempted|prototyped?)\b.{0,90}\b(but|"
+        r"dropped|"
         r"gave|didn't|did not|too|back|without|never|failed|killed)|did(n't| not) (work out|make it|convince|fly)|"
-        r"verworfen|abgelehnt|fallen gelassen|dagegen entschieden|gegen .{2,40} entschieden|abgesehen|abstand genommen|"
+        r"verworfen|abgelehnt|fallen gelassen|dagegen entschieden|gegen .{2,40} entschieden|abgesehen|"
+        r"abstand genommen|"
         r"kam nicht in frage|écarté\w*|rejeté\w*|abandonné\w*|refusé\w*|descart\w+|rechaz\w+|rejeitad\w+|desistimos|"
         r"abandonó|no usar|não usar|scartat\w+|respint\w+|afgewezen|odrzuci\w+|отказались|отклонил\w*)\b|"
         r"放弃|否决|却下|見送|採用しなかった|やめた",
@@ -61,8 +68,10 @@ _RULES: Final[tuple[tuple[Kind, str], ...]] = (
     (
         "error_fix",
         r"\b(fix(ed|es)|solv(ed|es)|resolv(ed|es)|cured?|root cause|workaround|traceback|stack trace|segfault|"
-        r"(caused by|due to|came from|comes from|because)\b.{0,120}\b(now|set|add(ed|ing)?|rais\w+|switch\w+|helped|pass\w*|"
-        r"correct\w*|instead)|(goes|went) away|(helped|helps|works) (again|now)?$|(fail(s|ed)?|dies|crash(es|ed)?|hangs?) "
+        r"(caused by|due to|came from|comes from|because)\b.{0,120}\b(now|set|add(ed|ing)?|rais\w+|switch\w+|"
+        r"helped|pass\w*|"
+        r"correct\w*|instead)|(goes|went) away|(helped|helps|works) (again|now)?$|(fail(s|ed)?|dies|crash(es|ed)?|"
+        r"hangs?) "
         r"(with|when|because|on)|exit code \d|\w{3,}(Error|Exception)\b|err_\w+|exception in|"
         r"behob\w*|behebt|gelöst|lag an|hilft|ursache|corrigé|résolu|venait de|erreur|arregl\w+|solucion\w+|resuelto|"
         r"se debía|corrigido|resolvido|por causa|erro de|risolt\w+|risolve|corretto|opgelost|naprawi\w+|исправ\w+|"
@@ -70,10 +79,14 @@ _RULES: Final[tuple[tuple[Kind, str], ...]] = (
     ),
     (
         "decision",
-        r"\b(decided?|decision|adr[- ]?\d+|rfc \d+ accepted|we('ve| have)? (chose(n)?|picked|agreed|settled|opted|selected|adopted)|"
-        r"(was|is|were|been) (agreed|decided|settled)|(team|group|board|guild) (agreed|picked|chose|settled|voted|took|went)|"
-        r"^(chose|chosen|picked|settled|opted|adopted|selected|agreed|resolved|going with|let's|let us)|going with|go(es)? with|"
-        r"went (with|for)|we('ll| will) (use|go|keep|ship|write|take|stay|support|move)|we('re| are) (moving|switching|going to|"
+        r"\b(decided?|decision|adr[- ]?\d+|rfc \d+ accepted|we('ve| have)? (chose(n)?|picked|agreed|settled|opted|"
+        r"selected|adopted)|"
+        r"(was|is|were|been) (agreed|decided|settled)|(team|group|board|guild) (agreed|picked|chose|settled|voted|"
+        r"took|went)|"
+        r"^(chose|chosen|picked|settled|opted|adopted|selected|agreed|resolved|going with|let's|let us)|"
+        r"going with|go(es)? with|"
+        r"went (with|for)|we('ll| will) (use|go|keep|ship|write|take|stay|support|move)|we('re| are) (moving|"
+        r"switching|going to|"
         r"standardi[sz]ing|replacing|dropping|keeping)|rather than|instead of|from now on|standardi[sz]ed? on|"
         r"entschieden|entscheidung|beschlossen|geeinigt|festgelegt|statt|wir (nehmen|setzen)|décid\w+|choisi\w*|"
         r"plutôt que|convenu|decid\w+|decisi[oó]n|eligi\w+|acord\w+|optou|optamos|vamos (a )?(usar|adotar)|"
@@ -82,25 +95,31 @@ _RULES: Final[tuple[tuple[Kind, str], ...]] = (
     (
         "how_to",
         r"\b(how (to|do)|steps?( \w+)*:|to \w+[^.:;]{0,60}[:,] |^to \w+|in order to|you can \w+|you need to|"
-        r"^(run|start|use|open|create|build|deploy|generate|restore|flash|execute|call) .{0,60}(`|\bwith\b|\bby\b|\bvia\b|"
+        r"^(run|start|use|open|create|build|deploy|generate|restore|flash|execute|call) .{0,60}(`|\bwith\b|\bby\b|"
+        r"\bvia\b|"
         r"\bthen\b)|then `|&& |first .{3,60} then|um .{3,60} zu |so (wird|startet|geht)|zuerst|ausführen|"
         r"pour \w+er|comment \w+|puis|para \w+(ar|er|ir)|cómo|como \w+r\b|ejecut\w+|rode|rodar|per \w+(are|ere|ire)|"
         r"om .{3,40} te |aby|чтобы)\b|`[^`]+ [^`]+`|方法|手順|には|作り方|运行|先.{1,20}再",
     ),
     (
         "event",
-        r"\b(yesterday|today|last (night|week|month|year|spring|summer|autumn|winter|(mon|tues|wednes|thurs|fri|satur|sun)day)|"
+        r"\b(yesterday|today|last (night|week|month|year|spring|summer|autumn|winter|(mon|tues|wednes|thurs|fri|"
+        r"satur|sun)day)|"
         r"(this|in the) (morning|afternoon|evening|week)|two weeks ago|ago|over the weekend|"
-        r"on (the )?\d{1,2}(st|nd|rd|th)?( of)? ?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)?\w*|\d{4}-\d\d-\d\d|"
-        r"on (mon|tues|wednes|thurs|fri|satur|sun)day|in (january|february|march|april|may|june|july|august|september|october|"
+        r"on (the )?\d{1,2}(st|nd|rd|th)?( of)? ?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)?\w*|"
+        r"\d{4}-\d\d-\d\d|"
+        r"on (mon|tues|wednes|thurs|fri|satur|sun)day|in (january|february|march|april|may|june|july|august|"
+        r"september|october|"
         r"november|december|20\d\d)|deployed|released|merged|shipped|went live|migrated|upgraded|rolled (out|back)|"
-        r"joined|gestern|letzte (woche|nacht)|am (montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|\d)|wurde|"
+        r"joined|gestern|letzte (woche|nacht)|am (montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|\d)|"
+        r"wurde|"
         r"hier|mardi|lundi|dernier|ayer|pasad[oa]|el (lunes|martes|\d)|se (desplegó|publicó)|ontem|passad[oa]|"
         r"ieri|gisteren|wczoraj|вчера)\b|昨天|昨日|上周|リリースした",
     ),
     (
         "preference",
-        r"\b(prefer\w*|preference|(dis)?likes?|hates?|favou?rs?|wants?|would rather|'d (rather|like)|i('d)? like|always|never|"
+        r"\b(prefer\w*|preference|(dis)?likes?|hates?|favou?rs?|wants?|would rather|'d (rather|like)|i('d)? like|"
+        r"always|never|"
         r"please|avoid|stick to|keep|don't|do not|no emojis|should|must be|convention|"
         r"bevorzug\w*|bitte|immer|niemals|nie|möchte|préf\w+|jamais|toujours|merci d|évite|prefier\w+|nunca|siempre|"
         r"por favor|prefir\w+|sempre|preferisc\w+|mai|altijd|nooit|proszę|всегда|никогда|предпочит\w+)\b|"
@@ -109,29 +128,39 @@ _RULES: Final[tuple[tuple[Kind, str], ...]] = (
 )
 _CUES: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _RULES)
 _PASSING_RULES: Final[tuple[str, ...]] = (
-    r"\b(right now|at (the moment|present)|for now|for the (moment|time being)|just now|momentan|gerade|en ce moment|ahora mismo|"
+    r"\b(right now|at (the moment|present)|for now|for the (moment|time being)|just now|momentan|gerade|"
+    r"en ce moment|ahora mismo|"
     r"de momento|por enquanto|agora|in questo momento|op dit moment|сейчас)\b|正在|现在|現在|途中|実装中|今",
     r"\b(currently|aktuell|derzeit|actuellement|actualmente|atualmente|attualmente)\b",
-    r"^\W*(todo|wip|next( up| step)?|remaining|open|pending|reminder|remind me|offen|à faire|por hacer|pendiente|da fare|"
+    r"^\W*(todo|wip|next( up| step)?|remaining|open|pending|reminder|remind me|offen|à faire|por hacer|pendiente|"
+    r"da fare|"
     r"in progress|waiting|still|left|blocked|currently|debugging|investigating|trying|looking)\b|待办",
     r"\b(waiting (for|on|until)|awaiting|warte|j'attends|esperando|aguardando|aspettando|czekam|жду)\b|待ち",
-    r"\b(i'm|i am|ich (bin|sitze)|je suis|estoy|estou|sto|ik ben) (now |currently |gerade )?(\w+ing|in the middle|halfway|stuck|"
-    r"on|at|en train|dabei|a medias|no meio|bezig)\b|\b(i'll|i will|have to|need to|muss noch|bin bei|je reprends|sigo|continuo)\b",
-    r"\b(is|are|ist|est|está|è|jest) (still |currently |now )?(down|out|broken|red|unreachable|slow|stuck|on hold|on (leave|vacation)|"
+    r"\b(i'm|i am|ich (bin|sitze)|je suis|estoy|estou|sto|ik ben) (now |currently |gerade )?(\w+ing|in the middle|"
+    r"halfway|stuck|"
+    r"on|at|en train|dabei|a medias|no meio|bezig)\b|\b(i'll|i will|have to|need to|muss noch|bin bei|je reprends|"
+    r"sigo|continuo)\b",
+    r"\b(is|are|ist|est|está|è|jest) (still |currently |now )?(down|out|broken|red|unreachable|slow|stuck|on hold|"
+    r"on (leave|vacation)|"
     r"sick|ill|locked|paused|being|running|failing|kaputt|rot|tombé|en panne|caíd[oa]|fora do ar|giù)\b",
-    r"\b(not (yet|finished|merged|deployed)|yet|so far|still|noch( nicht)?|il reste|falta\w?|half[- ](done|finished)|halfway|"
+    r"\b(not (yet|finished|merged|deployed)|yet|so far|still|noch( nicht)?|il reste|falta\w?|half[- ](done|"
+    r"finished)|halfway|"
     r"left|to go|missing|in progress|under way|pas encore)\b",
-    r"\b(today|tonight|tomorrow|this (morning|afternoon|evening|week)|until (monday|tuesday|wednesday|thursday|friday|tonight|"
+    r"\b(today|tonight|tomorrow|this (morning|afternoon|evening|week)|until (monday|tuesday|wednesday|thursday|"
+    r"friday|tonight|"
     r"tomorrow|six)|heute|morgen|diese woche|demain|ce matin|hoy|mañana|hoje|amanhã|oggi|domani)\b",
-    r"\b(temporarily|uncommitted|stash\w*|draft|commented out|breakpoint|print statement|hard-?coded|my (branch|pr|laptop|local))\b|"
+    r"\b(temporarily|uncommitted|stash\w*|draft|commented out|breakpoint|print statement|hard-?coded|my (branch|"
+    r"pr|laptop|local))\b|"
     r"\bpr #?\d+|#\d{2,}",
     # What speaks for a statement that lasts.
     r"\b(every|each|always|by (design|default)|on purpose|whenever|means|rule|per (day|week|month|user)|once a|"
     r"(mon|tues|wednes|thurs|fri|satur|sun)days|jede[nrs]?|chaque|cada|toda|ogni|elke|co noc)\b|每|毎",
-    r"^\W*(if|when|while|until|once|as long as|during|whenever|wenn|während|ist|si|quand|pendant|cuando|se|quando|als)\b",
+    r"^\W*(if|when|while|until|once|as long as|during|whenever|wenn|während|ist|si|quand|pendant|cuando|se|quando|"
+    r"als)\b",
     r"\b(after|within|for|older than|at most|up to) (\d+|one|two|three|five|ten|a|an|thirty|sixty) "
     r"(seconds?|minutes?|hours?|days?|weeks?|months?|years?|ms)\b",
-    r"\b(are|is|gets?|were) (\w+ly )?(\w+ed|kept|shown|sent|run|written|held|set|done|taken|made) (by|in|on|to|at|after|from|as|"
+    r"\b(are|is|gets?|were) (\w+ly )?(\w+ed|kept|shown|sent|run|written|held|set|done|taken|made) (by|in|on|to|at|"
+    r"after|from|as|"
     r"with|under|when|into|for|before)\b|\b(werden|wird|sont|se \w+n|são|vengono)\b",
     r"\b(needs?|requires?|must|cannot|can be|has to be|is (called|based|required|responsible)|lives? in|comes? from|"
     r"we (use|support|are using)|(is|am) the|works? (from|on|half))\b",
@@ -173,7 +202,7 @@ class Guess:
     passing: bool
 
 
-def classify(content: str, vector: "NDArray[np.float32] | None" = None, *, kind: Kind | None = None) -> Guess:
+def classify(content: str, vector: "Vector | None" = None, *, kind: Kind | None = None) -> Guess:
     """Guess what a text is; a kind that somebody named is kept, and only a fact or an event can be passing.
 
     `vector` is the bundled embedder's, None where words have to decide alone.
@@ -190,7 +219,7 @@ def classify(content: str, vector: "NDArray[np.float32] | None" = None, *, kind:
 
 def classified(
     draft: Memory,
-    vector: "NDArray[np.float32] | None",
+    vector: "Vector | None",
     *,
     kind_given: bool,
     layer_given: bool,
@@ -204,9 +233,7 @@ def classified(
     return replace(draft, kind=guess.kind, layer=layer, tier=PASSING_TIER if passing and own else draft.tier)
 
 
-def vectors_for(
-    embedder: Embedder, texts: Sequence[str], embeddings: Sequence[Embedding]
-) -> "list[NDArray[np.float32] | None]":
+def vectors_for(embedder: Embedder, texts: Sequence[str], embeddings: Sequence[Embedding]) -> "list[Vector | None]":
     """Return the bundled embedder's vectors of texts that another one may have embedded; it may have to load."""
     if embedder.stamp == STAMP:
         return [embedding.vector for embedding in embeddings]
@@ -231,7 +258,7 @@ def passing_features(text: str) -> list[float]:
 def words_of(text: str) -> set[str]:
     """Return the words and pairs of words in a text; `^` marks the first, `#` stands for any number."""
     words = ["#" if word[0].isdigit() else word.lower() for word in _WORD.findall(text)]
-    pairs = [f"{one} {other}" for one, other in zip(words, words[1:], strict=False)]
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return {*words, *pairs, *(f"^{first}" for first in (*words[:1], *pairs[:1]))}
 
 
@@ -246,7 +273,7 @@ def _bundled_embedder() -> BundledEmbedder:
     return BundledEmbedder()
 
 
-def _guessed(text: str, vector: "NDArray[np.float32] | None") -> tuple[Kind, float]:
+def _guessed(text: str, vector: "Vector | None") -> tuple[Kind, float]:
     """Return the likeliest kind and its probability."""
     if vector is None:
         return next(((kind, 0.0) for kind, cue in _CUES if cue.search(text)), ("fact", 0.0))
@@ -255,7 +282,7 @@ def _guessed(text: str, vector: "NDArray[np.float32] | None") -> tuple[Kind, flo
     return max(((kind, shares[kind]) for kind in _LAYERS if kind in shares), key=lambda guess: guess[1])
 
 
-def _passing_likelihood(text: str, vector: "NDArray[np.float32] | None") -> float:
+def _passing_likelihood(text: str, vector: "Vector | None") -> float:
     if vector is None:
         return float(bool(_PASSING_ALONE.search(text)))
     model = bundled_model(PASSING_MODEL)

@@ -19,8 +19,7 @@ from reverie.tools.screening import held_if_suspect, says_the_same, still_held
 from reverie.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from reverie.storage.rows import Vector
 
 _MADE_ANEW = ("vector", "content_hash", "embedder")
 _MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
@@ -109,9 +108,7 @@ def _nowhere(anchors: tuple[Anchor, ...], base: Memory | None) -> tuple[Anchor, 
     return tuple(anchor if anchor in known else replace(anchor, root=None) for anchor in anchors)
 
 
-def completed(
-    workspace: Workspace, memory: Memory, fields: Mapping[str, Any], vector: "NDArray[np.float32] | None"
-) -> Memory:
+def completed(workspace: Workspace, memory: Memory, fields: Mapping[str, Any], vector: "Vector | None") -> Memory:
     """Return a new memory with the kind and layer that its line leaves open, now that its vector is known."""
     return classified(
         memory,

@@ -17,7 +17,7 @@ from reverie.moments import iso, parse_moment
 from reverie.record import checked_text, encode
 from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
-from reverie.tools.classify import classified, vectors_for
+from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
 from reverie.tools.echo import echoed
 from reverie.tools.judging import judge_for, suspects_in
 from reverie.tools.neighbours import Neighbours, neighbours_of
@@ -102,6 +102,8 @@ async def _remember(workspace: Workspace, request: Request, screening: Screening
         screening = replace(screening, orders=orders)
         held = await hold(workspace, draft, screening.held_back(draft.source) or "", now)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
+    if request.layer == "auto" and draft.layer == "working":
+        warnings = [*warnings, PASSING_NOTE]
     around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"

@@ -1,4 +1,4 @@
-"""Kind, layer and passing context, guessed on texts that were written before the models (see training/evaluate.py)."""
+"""Kind, layer and passing context, guessed on texts that were written before the models."""
 
 import importlib.util
 import json
@@ -156,10 +156,15 @@ async def test_what_is_said_in_passing_fades_and_what_looks_like_it_stays(
 
 @pytest.mark.anyio
 @pytest.mark.rule("000-passing")
-async def test_a_recall_lengthens_the_life_of_what_is_passing(workspace: Workspace, keep: Keep, clock: Any) -> None:
+async def test_what_starts_in_working_memory_has_a_lifespan_unless_the_caller_named_one(
+    workspace: Workspace, keep: Keep
+) -> None:
+    guessed = await keep("TODO: ask for the key of the sandbox")
+    assert [warning for warning in guessed.warnings if "give a layer" in warning]
     kept = await keep("Blocked by the missing key of the sandbox", layer="working")
-    memory = await workspace.store.resolve(kept.id)
-    assert memory.tier == "elephant"
+    for one in (guessed, kept):
+        assert (await workspace.store.resolve(one.id)).tier == "elephant"
+    assert kept.warnings == []
     assert (await keep("Blocked by the firewall", layer="working", tier="goldfish")).layer == "working"
     other = await keep("Blocked by the proxy", layer="working", forget_after="3d")
     assert (await workspace.store.resolve(other.id)).tier is None

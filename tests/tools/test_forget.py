@@ -53,6 +53,7 @@ async def test_a_pinned_memory_is_skipped_by_every_way_of_forgetting(
     assert (await workspace.store.resolve(kept.id)).status == "active"
 
 
+@pytest.mark.rule("003-dry-run")
 async def test_a_dry_run_tells_and_changes_nothing(workspace: Workspace, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
     for purge in (False, True):
@@ -74,6 +75,7 @@ async def test_filters_are_joined(workspace: Workspace, keep: Keep, clock: Calla
     assert (await forget(workspace, Request(tag="x", dry_run=True))).forgotten == [old.id, fresh.id, other.id]
 
 
+@pytest.mark.rule("004-forget")
 async def test_the_weak_are_forgotten_by_their_strength(
     workspace: Workspace, keep: Keep, clock: Callable[[], object]
 ) -> None:

@@ -80,6 +80,7 @@ async def test_what_was_let_go_is_seen_only_when_asked_for(workspace: Workspace,
     assert (row.id, row.status) == (gone.id, "expired")
 
 
+@pytest.mark.rule("004-point-in-time")
 async def test_the_past_is_answered_with_what_was_known_then(
     workspace: Workspace, keep: Keep, ask: Ask, clock: Callable[[], object]
 ) -> None:
@@ -94,6 +95,7 @@ async def test_the_past_is_answered_with_what_was_known_then(
     assert _ids(await ask("lamp", as_of="2026-03-01")) == []
 
 
+@pytest.mark.rule("004-rank")
 async def test_weak_memories_are_left_out_and_counted(keep: Keep, ask: Ask) -> None:
     strong = await keep("the lamp of the harbour", importance=1.0)
     await keep("another lamp entirely", importance=0.05, confidence=0.1)
@@ -110,6 +112,7 @@ async def test_more_matches_than_the_limit_are_counted(keep: Keep, ask: Ask) -> 
     assert (answer.total_matches, answer.filtered["limit"]) == (5, 3)
 
 
+@pytest.mark.rule("000-distance")
 async def test_strangers_beyond_the_distance_are_hidden_and_counted(open_workspace: OpenWorkspace) -> None:
     workspace = await open_workspace(max_distance=0.5)
     await remember.remember(workspace, remember.Request(content="quarterly invoices overdue"))
@@ -165,6 +168,7 @@ async def test_recall_writes_nothing_before_it_answers(workspace: Workspace, kee
     assert (await workspace.store.resolve(kept.id)).access_count == 1
 
 
+@pytest.mark.rule("000-recall-extends")
 async def test_only_rows_that_were_shown_count_as_accessed(workspace: Workspace, keep: Keep, ask: Ask) -> None:
     for number in range(4):
         await keep(f"lamp number {number}")

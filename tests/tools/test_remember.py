@@ -48,6 +48,7 @@ async def test_the_first_memory_of_a_store_is_no_surprise(keep: Keep) -> None:
     assert (first.surprise, first.importance) == (None, 0.4)
 
 
+@pytest.mark.rule("002-surprise")
 async def test_what_is_unlike_all_else_gains_importance(keep: Keep) -> None:
     await keep("ship moon harbour")
     novel = await keep("quarterly invoices overdue", importance=0.5)
@@ -55,6 +56,7 @@ async def test_what_is_unlike_all_else_gains_importance(keep: Keep) -> None:
     assert novel.importance == pytest.approx(0.8)
 
 
+@pytest.mark.rule("002-surprise")
 async def test_what_repeats_loses_importance_and_is_flagged(workspace: Workspace, keep: Keep) -> None:
     first = await keep("the harbour closes at nine")
     again = await keep("The harbour closes at nine!", importance=0.5)

@@ -45,6 +45,7 @@ async def test_what_is_past_its_time_to_live_expires_with_its_reason(
     assert (event.action, event.actor) == ("ttl-expired", "sweep")
 
 
+@pytest.mark.rule("002-layers")
 async def test_a_working_memory_becomes_episodic_after_half_an_hour(
     workspace: Workspace, keep: Keep, clock: Callable[[], object]
 ) -> None:
@@ -86,6 +87,7 @@ async def test_what_was_served_a_moment_ago_is_not_let_go_as_untouched(
     assert (await _memory(workspace, kept)).status == "active"
 
 
+@pytest.mark.rule("002-promotion")
 async def test_promotion_stays_in_reach_after_a_hundred_sweeps(workspace: Workspace, keep: Keep) -> None:
     kept = await keep("the harbour froze", layer="episodic", importance=0.9, source="human")
     for _ in range(100):
@@ -95,6 +97,7 @@ async def test_promotion_stays_in_reach_after_a_hundred_sweeps(workspace: Worksp
     assert (await sweep(workspace)).moved == {"episodic → semantic": [kept.id]}
 
 
+@pytest.mark.rule("001-core")
 async def test_ten_spaced_recalls_in_three_sessions_make_a_memory_core(
     open_workspace: OpenWorkspace, clock: Callable[[], object]
 ) -> None:
@@ -156,6 +159,7 @@ async def test_sessions_that_sweep_at_once_act_once(
     assert actions == ["remembered", "ttl-expired"]
 
 
+@pytest.mark.rule("000-tiers")
 async def test_tiers_let_go_of_what_fades_and_of_nothing_else(
     workspace: Workspace, keep: Keep, clock: Callable[[], object]
 ) -> None:
@@ -178,6 +182,7 @@ async def test_a_domain_may_have_a_tier_for_all(open_workspace: OpenWorkspace, c
     assert (await sweep(workspace)).let_go == {"tier-expired": [kept.id]}
 
 
+@pytest.mark.rule("002-pin")
 async def test_a_pin_outlasts_every_rule(workspace: Workspace, keep: Keep, clock: Callable[[], object]) -> None:
     kept = await keep("ship moon", layer="episodic", importance=0.0, tier="goldfish", forget_after="1h")
     await pin(workspace, kept.id)
