@@ -48,9 +48,9 @@ async def neighbours_of(
         identical=await _identical(workspace, memories, fingerprint, project),
         duplicate=_duplicate(memories, content),
         conflicts=[
-            Conflict(memory.id, memory.content[:_SHOWN], found.told)
+            Conflict(memory.id, memory.content[:_SHOWN], conflict.told)
             for memory, _ in memories
-            if content_hash(memory.content) != fingerprint and (found := find_conflict(memory.content, content))
+            if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
         ],
     )
 

@@ -10,6 +10,7 @@ from reverie.guard.fence import fresh_fence, harmless, harmless_line
 from reverie.lifecycle.strength import strength_word
 from reverie.moments import iso
 from reverie.tools.budget import cut_at_sentence, fair_shares
+from reverie.tools.freshness import freshness_word
 from reverie.tools.rank import Ranked
 from reverie.tools.results import RecalledMemory
 
@@ -59,7 +60,8 @@ def _label(row: RecalledMemory) -> str:
     if row.status != "active":
         notes.append(row.status)
     if row.freshness not in ("verified", "unanchored", "unverifiable") or row.evidence:
-        notes.append(f"{row.freshness}: {row.evidence}" if row.evidence else row.freshness)
+        word = freshness_word(row.freshness, row.created_at)
+        notes.append(f"{word}: {row.evidence}" if row.evidence else word)
     return f"- {row.id} ({', '.join(notes)}): "
 
 
