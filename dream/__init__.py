@@ -1,1 +1,1 @@
-"""The dream cycle. So far its first step, the sweep; the others come with their issue."""
+"""The dream cycle: a snapshot, ten pure steps, one journalled batch, and the answers to what it asked."""

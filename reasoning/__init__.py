@@ -1,1 +1,1 @@
-"""The optional language model. Nothing here yet: the dream cycle will bring it."""
+"""The optional language model: a client for any OpenAI-compatible server, priced and fenced, off by default."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from reverie.server.terminal import Progress, columns, counted, say, say_json
 from reverie.tools.drift import drift
+from reverie.tools.freshness import freshness_word
 from reverie.tools.index_codebase import index_codebase
 
 if TYPE_CHECKING:
@@ -59,9 +60,11 @@ def _told_index(result: "Indexed", seconds: float) -> list[str]:
 def _told_drift(result: "Drifted") -> list[str]:
     if not result.checked:
         return ["No memory of this project names code that is here."]
-    found = ", ".join(f"{count:,} {freshness}" for freshness, count in sorted(result.freshness.items()))
+    found = ", ".join(
+        f"{count:,} {freshness_word(freshness)}" for freshness, count in sorted(result.freshness.items())
+    )
     lines = [f"Checked {counted(result.checked, 'memory')}: {found}."]
-    rows = [(row.id, row.freshness, row.action, row.evidence or row.title) for row in result.memories]
+    rows = [(row.id, freshness_word(row.freshness), row.action, row.evidence or row.title) for row in result.memories]
     lines += columns(rows) if rows else []
     if result.dry_run:
         lines.append("Nothing was changed.")

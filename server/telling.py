@@ -1,6 +1,7 @@
 """Results in the words of the command line."""
 
 from reverie.server.terminal import columns, counted, paragraph
+from reverie.tools.freshness import freshness_word
 from reverie.tools.results import Recalled, RecalledMemory, Remembered, Status
 
 _LEFT_OUT = {
@@ -86,7 +87,8 @@ def _label(row: RecalledMemory) -> str:
     if row.status != "active":
         notes.append(row.status)
     if row.freshness not in ("verified", "unanchored", "unverifiable") or row.evidence:
-        notes.append(f"{row.freshness}: {row.evidence}" if row.evidence else row.freshness)
+        word = freshness_word(row.freshness, row.created_at)
+        notes.append(f"{word}: {row.evidence}" if row.evidence else word)
     why = ", ".join(f"{name} {value:.2f}" for name, value in (row.why or {}).items())
     return f"{row.id}  {', '.join(notes)}" + _after("\n  because ", why)
 

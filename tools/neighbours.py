@@ -51,9 +51,9 @@ async def neighbours_of(
         identical=await _identical(workspace, memories, fingerprint, project),
         duplicate=_duplicate(memories, content),
         conflicts=[
-            Conflict(memory.id, memory.content[:_SHOWN], clash.told)
+            Conflict(memory.id, memory.content[:_SHOWN], conflict.told)
             for memory, _ in memories
-            if content_hash(memory.content) != fingerprint and (clash := find_conflict(memory.content, content))
+            if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
         ],
     )
 

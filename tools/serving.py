@@ -11,6 +11,7 @@ from reverie.identity import short_ids
 from reverie.lifecycle.strength import strength_word
 from reverie.moments import iso
 from reverie.tools.budget import cut_at_sentence, fair_shares
+from reverie.tools.freshness import freshness_word
 from reverie.tools.rank import Ranked
 from reverie.tools.results import Fits, IndexState, RecalledMemory, as_sent, lean, repeats
 
@@ -102,7 +103,8 @@ def _label(row: RecalledMemory, short: str) -> str:
     if row.status != "active":
         notes.append(row.status)
     if row.freshness not in ("verified", "unanchored", "unverifiable") or row.evidence:
-        notes.append(f"{row.freshness}: {row.evidence}" if row.evidence else row.freshness)
+        word = freshness_word(row.freshness, row.created_at)
+        notes.append(f"{word}: {row.evidence}" if row.evidence else word)
     return f"- {short} ({', '.join(notes)}): "
 
 

@@ -131,8 +131,8 @@ def looked(freshness, anchor, note="") -> Check:
     return Check(Checked(freshness, (anchor,), note), note)
 
 
-def drifted(memory: Memory, check: Check, now=NOW):
-    plan = planned([memory], "drift", checks={memory.id: check}, now=now)
+def drifted(memory: Memory, check: Check, now=NOW, **parts):
+    plan = planned([memory], "drift", checks={memory.id: check}, now=now, **parts)
     return plan, plan.morning.by_id.get(memory.id)
 
 
@@ -146,13 +146,16 @@ def test_a_moved_anchor_is_mended():
 def test_a_missing_anchor_challenges_and_only_three_days_of_absence_let_go():
     missing = looked("missing", GONE, "src/billing.py is gone")
     memory: Memory | None = SEEN
+    asked: dict[str, str] = {}
     for day in range(3):
         assert memory is not None
-        plan, memory = drifted(memory, missing, NOW + timedelta(days=day))
+        plan, memory = drifted(memory, missing, NOW + timedelta(days=day), asked=asked)
+        asked |= {question.id: "open" for deed in plan.deeds for question in deed.questions}
         if memory is not None:
             assert memory.status == "challenged"
-            assert drifted(memory, missing, NOW + timedelta(days=day, minutes=5))[0].is_empty
+            assert drifted(memory, missing, NOW + timedelta(days=day, minutes=5), asked=asked)[0].is_empty
     assert memory is None
+    assert len(asked) == 1  # one question for the three days
     assert plan.deeds[0].changes[0].values["status"] == "expired"
 
 

@@ -1,6 +1,7 @@
 """Clusters: near, coherent, of one subject and one standing; merged only if a judge can say how."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -121,7 +122,10 @@ def test_a_merged_text_keeps_every_fact_or_is_refused():
 
 
 def test_no_more_questions_are_asked_than_somebody_will_answer():
-    waiting = {f"q{number}": ("merge", (f"x{number}",)) for number in range(20)}
-    plan = planned(family(), "cluster", open_questions=waiting)
+    others = [a_memory(100 + number, f"Stranger {number} says {number * 7}") for number in range(20)]
+    waiting = {f"q{other.id}": ("merge", (other.id,)) for other in others}
+    elsewhere = [replace(other, project="q") for other in others]
+    assert not planned([*family(), *elsewhere], "cluster", open_questions=waiting).is_empty
+    plan = planned([*family(), *others], "cluster", open_questions=waiting)
     assert plan.is_empty
     assert plan.steps[0].notes == ("1 more clusters wait until some of the open questions are answered",)

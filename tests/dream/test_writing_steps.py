@@ -146,8 +146,8 @@ def two_worlds(**changes) -> list[Memory]:
         "retries each failed upload with some jitter in the pause",
     )
     return [
-        a_memory(10 * world + n, f"We saw that {who} {texts[n % 2]} {n}", project=f"p{world}", **changes)
-        for world, who in enumerate(("Exporter", "Harbour"))
+        a_memory(10 * world + n, f"We saw that {who} {texts[n % 2]} {n}", **{"project": project} | changes)
+        for world, (who, project) in enumerate((("Exporter", "p"), ("Harbour", "global")))
         for n in range(3)
     ]
 
@@ -155,7 +155,7 @@ def two_worlds(**changes) -> list[Memory]:
 @pytest.mark.rule("002-dream")
 def test_a_bridge_is_written_only_when_the_judge_confirms_it_and_never_twice():
     [bridge] = written(planned(two_worlds(), "synthesis", judge=Confirming()))
-    assert (bridge.kind, bridge.project, bridge.entities) == ("bridge", "global", ("exporter", "harbour"))
+    assert (bridge.kind, bridge.project, bridge.entities) == ("bridge", "p", ("exporter", "harbour"))
     plan = planned(two_worlds(), "synthesis", judge=Denying())
     assert written(plan) == []
     [question] = [question for deed in plan.deeds for question in deed.questions]
@@ -166,6 +166,11 @@ def test_a_bridge_is_written_only_when_the_judge_confirms_it_and_never_twice():
 def test_rules_only_ask_about_a_bridge():
     [deed] = planned(two_worlds(), "synthesis").deeds
     assert (deed.news, deed.questions[0].settled, deed.questions[0].verdicts) == ((), None, ("bridge", "no_bridge"))
+
+
+def test_subjects_of_two_projects_are_no_pair():
+    apart = [replace(m, project="q") if m.project == "global" else m for m in two_worlds()]
+    assert synthesis(a_snapshot(apart), SETTINGS, Confirming()).deeds == ()
 
 
 def test_subjects_of_one_context_are_no_pair():
