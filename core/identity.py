@@ -13,23 +13,22 @@ _TIME_DIGITS = 9  # milliseconds until the year 3084
 _RANDOM_DIGITS = 7
 
 _LETTERS = _DIGITS[10:]
-_TICK = 32  # milliseconds that a time of eight digits counts by, until the year 3084 too
 
 SHORTEST_PREFIX = 8
 ID_PATTERN = re.compile(r"[A-Za-z0-9_.:-]{1,64}", re.ASCII)
 
 
-# What `memory_id` makes; an id of the first versions begins with its time, and so with a digit.
-_CHANCE_FIRST = re.compile(rf"[{_LETTERS}][{_DIGITS}]{{15}}")
+# What `memory_id` makes, and the ids of questions; one of the first versions begins with its time: with a digit.
+_CHANCE_FIRST = re.compile(rf"[{_LETTERS}][{_DIGITS}]{{15,16}}")
 _CODE = re.compile(r"code-[0-9a-f]{20}")
 
 
 class IdMaker:
-    """Makes ids of 16 characters.
+    """Makes ids of nine characters of time and seven or eight of chance.
 
-    Those of events, dreams and accesses are nine of time, then seven of chance: within a process no two share their
-    time part, so they sort in the order they were made. Those of memories begin with chance, so that eight characters
-    tell them apart; nothing sorts by them but to break a tie.
+    Within a process no two share their time part. Those of events, dreams and accesses begin with it, and so sort in
+    the order they were made. Those of memories begin with chance, so that eight characters tell them apart;
+    `as_made` gives what they sort by.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -38,21 +37,29 @@ class IdMaker:
         self._guard = threading.Lock()
 
     def __call__(self) -> str:
-        """Return a new id."""
-        with self._guard:
-            self._last = max(self._last + 1, int(self._clock().timestamp() * 1000))
-            moment = self._last
-        return _written(moment, _TIME_DIGITS) + _written(secrets.randbits(5 * _RANDOM_DIGITS), _RANDOM_DIGITS)
+        """Return a new id that sorts by time."""
+        return _written(self._moment(), _TIME_DIGITS) + _written(secrets.randbits(5 * _RANDOM_DIGITS), _RANDOM_DIGITS)
 
     def memory(self) -> str:
         """Return a new id for a memory."""
-        return memory_id(secrets.randbits(64), int(self._clock().timestamp() * 1000))
+        return memory_id(secrets.randbits(64), self._moment())
+
+    def _moment(self) -> int:
+        with self._guard:
+            self._last = max(self._last + 1, int(self._clock().timestamp() * 1000))
+            return self._last
 
 
 def memory_id(chance: int, moment: int) -> str:
     """Write an id: eight characters of chance, a letter first, then the time, given in milliseconds."""
     rest, first = divmod(chance, len(_LETTERS))
-    return _LETTERS[first] + _written(rest, SHORTEST_PREFIX - 1) + _written(moment // _TICK, 8)
+    return _LETTERS[first] + _written(rest, SHORTEST_PREFIX - 1) + _written(moment, _TIME_DIGITS)
+
+
+def as_made(one: str) -> str:
+    """Return what the ids of memories sort by, old and new ones alike: their time, then chance."""
+    made_by_us = len(one) == SHORTEST_PREFIX + _TIME_DIGITS and _CHANCE_FIRST.fullmatch(one)
+    return one[SHORTEST_PREFIX:] + one[:SHORTEST_PREFIX] if made_by_us else one
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from reverie.dream.gate import may_be_written
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, New, Proposal, Question, dreamt_id
 from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
-from reverie.identity import content_hash
+from reverie.identity import as_made, content_hash
 from reverie.lifecycle.inheritance import highest_importance, inherited, longest_tier
 from reverie.lifecycle.restatement import facts_of
 from reverie.memory import Memory
@@ -67,7 +67,7 @@ def clusters_of(snapshot: Snapshot) -> list[list[Memory]]:
         for place, memory in enumerate(snapshot.memories)
         if _may_merge(memory) and len(snapshot.near.places[place]) >= FEWEST_MEMBERS - 1
     ]
-    candidates.sort(key=lambda candidate: (-len(candidate[1]), snapshot.memories[candidate[0]].id))
+    candidates.sort(key=lambda candidate: (-len(candidate[1]), as_made(snapshot.memories[candidate[0]].id)))
     taken: set[int] = set()
     found = []
     for place, near in candidates:
@@ -108,7 +108,7 @@ def merging(members: Sequence[Memory], text: str, now: datetime) -> Deed:
 
 def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory:
     """Lay out the one memory: it inherits recalls and the highest importance, and the lowest trust."""
-    newest = max(members, key=lambda memory: (memory.created_at, memory.id))
+    newest = max(members, key=lambda memory: (memory.created_at, as_made(memory.id)))
     heir = replace(
         newest,
         source="dream",

@@ -13,6 +13,7 @@ from typing import Any
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal
 from reverie.dream.snapshot import Snapshot
+from reverie.identity import as_made
 from reverie.lifecycle.inheritance import inherited
 from reverie.lifecycle.likeness import CONTRADICTION_SIMILARITY
 from reverie.lifecycle.restatement import restates
@@ -27,7 +28,7 @@ _ANOTHER_DAY = timedelta(days=1)
 
 def dedupe(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Supersede each memory that a newer one says again, word for word but for what carries no meaning."""
-    held = sorted(snapshot.told, key=lambda memory: (memory.created_at, memory.id), reverse=True)
+    held = sorted(snapshot.told, key=lambda memory: (memory.created_at, as_made(memory.id)), reverse=True)
     alike = _Alike(held, snapshot)
     gone: set[str] = set()
     deeds = []

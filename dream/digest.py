@@ -13,6 +13,7 @@ from reverie.dream.lines import line_of
 from reverie.dream.making import dreamt
 from reverie.dream.plan import Change, Deed, New, Proposal
 from reverie.dream.snapshot import Snapshot
+from reverie.identity import as_made
 from reverie.lifecycle.surprise import adjusted_importance_of
 from reverie.memory import Kind, Memory
 from reverie.settings import Settings
@@ -80,7 +81,7 @@ def _ledger(project: str, since: datetime, snapshot: Snapshot) -> list[Memory]:
         and since < memory.happened_at <= snapshot.now
         and may_be_quoted(memory)
     ]
-    return sorted(lately, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, memory.id))
+    return sorted(lately, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, as_made(memory.id)))
 
 
 def _writing(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Snapshot) -> Deed:

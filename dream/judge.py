@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from reverie.identity import as_made
 from reverie.lifecycle.restatement import restates
 from reverie.memory import Memory
 
@@ -59,7 +60,7 @@ class Rules:
 
     def merged(self, members: Sequence[Memory]) -> str | None:
         """Return the newest member's text if every other restates it."""
-        newest = max(members, key=lambda memory: (memory.created_at, memory.id))
+        newest = max(members, key=lambda memory: (memory.created_at, as_made(memory.id)))
         if all(restates(newest.content, member.content) for member in members if member is not newest):
             return newest.content
         return None

@@ -13,6 +13,7 @@ from reverie.dream.lines import line_of, spelled
 from reverie.dream.making import dreamt
 from reverie.dream.plan import Change, Deed, New, Proposal
 from reverie.dream.snapshot import Snapshot
+from reverie.identity import as_made
 from reverie.lifecycle.surprise import adjusted_importance_of
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -73,7 +74,7 @@ def _upkeep(cards: Sequence[Memory], subject: Subject, ground: Sequence[Memory],
     if len(ground) < FEWEST_MEMORIES:
         return [_retiring(card, snapshot) for card in cards]
     lines = _chosen(ground)
-    newest = max(cards, key=lambda card: (card.created_at, card.id))
+    newest = max(cards, key=lambda card: (card.created_at, as_made(card.id)))
     if len(cards) == 1 and newest.content == _text(subject[1], lines, ground):
         return []
     if len(cards) == 1 and newest.created_at == snapshot.now:
@@ -126,8 +127,10 @@ def _retiring(card: Memory, snapshot: Snapshot) -> Deed:
 
 def _chosen(ground: Sequence[Memory]) -> list[Memory]:
     """Return the lines worth quoting, by what does not change from night to night, oldest first."""
-    best = sorted(ground, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), m.id))[:MOST_LINES]
-    return sorted(best, key=lambda memory: (memory.happened_at, memory.id))
+    best = sorted(ground, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), as_made(m.id)))[
+        :MOST_LINES
+    ]
+    return sorted(best, key=lambda memory: (memory.happened_at, as_made(memory.id)))
 
 
 def _text(entity: str, lines: Sequence[Memory], ground: Sequence[Memory]) -> str:

@@ -15,6 +15,7 @@ from reverie.dream.fates import Fates
 from reverie.dream.neighbours import Near, carried, near_pairs
 from reverie.dream.plan import Change, Deed
 from reverie.dream.reading import Reading
+from reverie.identity import as_made
 from reverie.lifecycle.lasting import LIVING
 from reverie.memory import GLOBAL_PROJECT, Memory
 
@@ -155,7 +156,7 @@ def changed(memory: Memory, change: Change, now: datetime) -> Memory:
 
 def in_order(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     """Return memories in the one order that every night reads them in: oldest first."""
-    return tuple(sorted(memories, key=lambda memory: (memory.created_at, memory.id)))
+    return tuple(sorted(memories, key=lambda memory: (memory.created_at, as_made(memory.id))))
 
 
 def _reworded(deeds: Sequence[Deed]) -> list[str]:

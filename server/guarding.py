@@ -64,5 +64,6 @@ def _told_held(held: list[Held]) -> list[str]:
         return ["Nothing is held back."]
     lines: list[str] = []
     for one in held:
-        lines += [f"{one.id}  from {one.source}, {one.created_at[:10]}: {one.reason}", paragraph(one.content), ""]
+        why = " ".join(one.reason.split())
+        lines += [f"{one.id}  from {one.source}, {one.created_at[:10]}: {why}", paragraph(one.content), ""]
     return [*lines, "`reverie quarantine --release ID` lets one be recalled; `--forget ID` lets it go."]

@@ -73,12 +73,9 @@ def _told_plainly(schema: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _closed(schema: Any) -> Any:
-    if isinstance(schema, list):
-        return [_closed(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    closed = {name: _closed(part) for name, part in schema.items()}
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Say of every object that it has no other properties than it names."""
+    closed = {name: _closed(part) if isinstance(part, dict) else part for name, part in schema.items()}
     return closed | {"additionalProperties": False} if isinstance(closed.get("properties"), dict) else closed
 
 

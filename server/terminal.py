@@ -49,7 +49,8 @@ def paragraph(text: str, indent: str = _INDENT) -> str:
 
 
 def columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
-    """Align rows in columns, two spaces apart."""
+    """Align rows in columns, two spaces apart; a cell is one line, whatever it quotes."""
+    rows = [tuple(" ".join(cell.split()) for cell in row) for row in rows]
     widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))] if rows else []
     return [
         (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()

@@ -11,7 +11,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
-from reverie.identity import SHORTEST_PREFIX, IdMaker
+from reverie.identity import SHORTEST_PREFIX, IdMaker, as_made
 from reverie.installation import Installation
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.additions import MOST_AT_ONCE
@@ -118,7 +118,7 @@ class MemoryStore:
         """Return every memory that a condition matches, oldest first."""
         parts = await asyncio.gather(*(self.database.table(layer).rows(FIELDS, where) for layer in layers))
         memories = [memory for part in parts for memory in from_table(part)]
-        return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, memory.id))
+        return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, as_made(memory.id)))
 
     async def find_few(self, where: Mapping[Layer, Condition]) -> list[Memory]:
         """Return the memories that each layer's condition matches, oldest first; quickest where they are few."""
@@ -126,7 +126,7 @@ class MemoryStore:
             *(self._read_from(self.database.table(layer), condition) for layer, condition in where.items())
         )
         memories = _newest_of_each([memory for part in parts for memory in part])
-        return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
+        return sorted(memories, key=lambda memory: (memory.created_at, as_made(memory.id)))
 
     async def count(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> int:
         """Count memories."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from reverie.identity import as_made
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.filters import Condition
 from reverie.storage.rows import FIELDS, Vector, from_row
@@ -56,6 +57,6 @@ def _joined(tables: list[pa.Table], dimensions: int) -> tuple[list[Memory], Vect
                 known = newest.get(memory.id)
                 if known is None or memory.updated_at > known[0].updated_at:
                     newest[memory.id] = memory, vectors[place]
-    both = sorted(newest.values(), key=lambda pair: (pair[0].created_at, pair[0].id))
+    both = sorted(newest.values(), key=lambda pair: (pair[0].created_at, as_made(pair[0].id)))
     matrix = np.stack([vector for _, vector in both]) if both else np.empty((0, dimensions), np.float32)
     return [memory for memory, _ in both], matrix

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from reverie.codebase.evidence import Checked
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import fence_for, harmless_line
-from reverie.identity import short_id
+from reverie.identity import as_made, short_id
 from reverie.lifecycle.fate import overdue
 from reverie.lifecycle.strength import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
@@ -152,7 +152,13 @@ async def _choose(
     memories, total = in_time, total - (len(memories) - len(in_time))
     if section.order == "importance":
         memories.sort(
-            key=lambda m: (m.project != project, not m.pinned, guides(m.source, m.kind), -strength_of(m, now), m.id)
+            key=lambda m: (
+                m.project != project,
+                not m.pinned,
+                guides(m.source, m.kind),
+                -strength_of(m, now),
+                as_made(m.id),
+            )
         )
     return Chosen(section, memories, total)
 

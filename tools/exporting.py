@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from reverie.errors import InvalidInput, KeyUnavailable
-from reverie.identity import content_hash
+from reverie.identity import as_made, content_hash
 from reverie.installation import Installation
 from reverie.lifecycle.fate import as_read
 from reverie.memory import LAYERS, Memory
@@ -93,7 +93,7 @@ async def _oldest_first(workspace: Workspace, project: str, progress: Progress) 
     for layer in LAYERS:
         rows = await workspace.store.database.table(layer).rows(["id", "created_at"], where)
         order |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
-    ids = sorted(order, key=lambda memory_id: (order[memory_id], memory_id))
+    ids = sorted(order, key=lambda memory_id: (order[memory_id], as_made(memory_id)))
     progress(0, len(ids))
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         part = ids[start : start + _ROWS_AT_ONCE]

@@ -7,6 +7,7 @@ from typing import Literal
 
 from reverie.dream.sweep import plan_sweep
 from reverie.errors import InvalidInput
+from reverie.identity import as_made
 from reverie.lifecycle.lasting import LIVING
 from reverie.lifecycle.outlook import ending_of
 from reverie.memory import LAYERS
@@ -91,7 +92,7 @@ async def forecast(workspace: Workspace, days: float, *, all_projects: bool = Fa
         at=iso(then),
         days=days,
         curve=settings.retention,
-        let_go=sorted(let_go, key=lambda one: (one.rule, one.at, one.id)),
+        let_go=sorted(let_go, key=lambda one: (one.rule, one.at, as_made(one.id))),
         moved=[
             Moving(memory.id, memory.title, memory.layer, move.to, move.reason)
             for memory, move in plan.moves

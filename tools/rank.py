@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from reverie.identity import as_made
 from reverie.lifecycle.doubt import challenger_in
 from reverie.lifecycle.strength import bounded, strength_of
 from reverie.memory import Memory
@@ -165,7 +166,7 @@ def behind_their_challengers(found: Sequence[Ranked]) -> list[Ranked]:
 
 def in_order(found: Iterable[Ranked]) -> list[Ranked]:
     """Sort by score, best first; equals by the newer."""
-    return sorted(found, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), r.memory.id))
+    return sorted(found, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), as_made(r.memory.id)))
 
 
 def _spread(values: Mapping[str, float]) -> dict[str, float]:

@@ -27,6 +27,7 @@ WORDS_ONLY: Mapping[IndexState, str] = {
 _LEAST_CONTENT = 20
 """Tokens: a sentence. With less a row says nothing."""
 
+_COMMA = 1
 _SECONDS_PER_DAY = 86_400
 
 
@@ -53,11 +54,11 @@ class Page:
         all_rows = [_row(one, evidence[one.memory.id], now, explain=self.explain) for one in found]
         short = short_ids(row.id for row in all_rows)
         labels = [f"\n{_label(row, short[row.id])}" for row in all_rows]
-        sizes = [
-            max(count_tokens(label), _size(replace(row, content="")))
-            for row, label in zip(all_rows, labels, strict=True)
-        ]
         left = self.budget - max(count_tokens(start) + count_tokens(end), self.size([], start + end))
+        sizes = _sizes(all_rows, labels)
+        if left - sizes[0] < _LEAST_CONTENT:
+            all_rows = [_bare(row) for row in all_rows]
+            sizes = _sizes(all_rows, labels)
         rows = all_rows[: _how_many(sizes, left)]
         shares = fair_shares([quoted(row.content) for row in rows], left - sum(sizes[: len(rows)]))
         shown = list[RecalledMemory]()
@@ -83,6 +84,19 @@ class Page:
         return both if count_tokens(both) + also <= self.budget else text
 
 
+def _sizes(rows: Sequence[RecalledMemory], labels: Sequence[str]) -> list[int]:
+    """Count what each row costs without its content, in the text or in the structure, whichever is more."""
+    return [
+        max(count_tokens(label), count_tokens(as_sent(lean(replace(row, content="")))) + _COMMA)
+        for row, label in zip(rows, labels, strict=True)
+    ]
+
+
+def _bare(row: RecalledMemory) -> RecalledMemory:
+    """Leave out what a small budget has no room for; the text's label still says it."""
+    return replace(row, title="", strength_word="", freshness="", evidence="", source="", status="", created_at="")
+
+
 def _how_many(sizes: Sequence[int], left: int) -> int:
     """Return how many rows can be shown with a sentence each; one is always tried."""
     for number, size in enumerate(sizes):
@@ -90,10 +104,6 @@ def _how_many(sizes: Sequence[int], left: int) -> int:
         if left < 0:
             return max(1, number)
     return len(sizes)
-
-
-def _size(row: RecalledMemory) -> int:
-    return count_tokens(as_sent(lean(row))) + 1  # a comma
 
 
 def _label(row: RecalledMemory, short: str) -> str:

@@ -1,4 +1,4 @@
-"""What the client is sent keeps to its tokens in text and structure, and no memory writes a line that looks like ours."""
+"""What a client is sent keeps to its tokens in text and structure; no memory writes a line that looks like ours."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reverie.embeddings.tiny import TinyEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import harmless_json, quoted
-from reverie.identity import IdMaker, short_id, short_ids
+from reverie.identity import IdMaker, as_made, short_id, short_ids
 from reverie.server.answers import answer, told
 from reverie.server.telling import told_recalled
 from reverie.settings import Settings
@@ -140,6 +140,8 @@ async def test_eight_characters_tell_new_ids_apart_and_name_them(workspace: Work
     assert len({short_id(one) for one in made}) == len(made)
     assert {len(short_id(one)) for one in made} == {8}
     assert sorted(events := [make() for _ in range(200)]) == events
+    assert sorted(memories := [make.memory() for _ in range(200)], key=as_made) == memories
+    assert sorted(mixed := [make() if n % 2 else make.memory() for n in range(200)], key=as_made) == mixed
     kept = await remember.remember(workspace, remember.Request(content="The lamp burns gas."))
     [memory] = (await inspect(workspace, [short_id(kept.id)])).memories
     assert memory["id"] == kept.id

@@ -75,7 +75,7 @@ async def test_what_is_gone_sinks_and_is_never_hidden(repo: Repository, here: Wo
     after = await _ask(here, "lighthouse records")
     assert {row.id for row in after} == before.keys()
     assert after[0].id == ({first.id, second.id} - {best}).pop()
-    assert {row.id: row.score for row in after}[best] == pytest.approx(before[best] * 0.6, abs=1e-4)
+    assert {row.id: row.score for row in after}[best] == pytest.approx(before[best] * 0.6, abs=1e-3)
 
 
 def test_demotion_orders_the_answers_of_a_check() -> None:

@@ -238,7 +238,7 @@ async def test_a_line_needs_only_its_content(workspace: Workspace) -> None:
     assert (memory.importance, memory.stability) == (0.5, pytest.approx(0.25))
     assert (memory.created_at, memory.happened_at, memory.updated_at) == (workspace.now,) * 3
     assert memory.project == workspace.here.project
-    assert len(memory.id) == 16
+    assert len(memory.id) == 17
 
 
 @pytest.mark.parametrize(
