@@ -67,7 +67,11 @@ def drafted(workspace: Workspace, read: Read, base: Memory | None, now: datetime
     fields = read.fields
     if base is None:
         memory = _new(workspace, fields, read.at, now)
-        return memory if read.believed else held_if_suspect(_unproven(memory, fields.get("trust")), None, workspace.embedder)
+        return (
+            memory
+            if read.believed
+            else held_if_suspect(_unproven(memory, fields.get("trust")), None, workspace.embedder)
+        )
     given = {name: value for name, value in fields.items() if name in FIELDS}
     given["content_hash"] = content_hash(fields["content"])
     if given["content_hash"] != base.content_hash:
@@ -81,7 +85,9 @@ def drafted(workspace: Workspace, read: Read, base: Memory | None, now: datetime
         memory = still_held(memory, base)
     elif says_the_same(memory, base):  # what was said here before is worth what it was
         vouched = {name: getattr(base, name) for name in _VOUCHED}
-        memory = held_if_suspect(replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base, workspace.embedder)
+        memory = held_if_suspect(
+            replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base, workspace.embedder
+        )
     else:
         trust = min(base.trust, imported_trust(fields.get("trust")))
         memory = held_if_suspect(_unproven(memory, trust, base), base, workspace.embedder)
