@@ -315,7 +315,7 @@ def test_a_folder_that_looks_like_a_git_directory_is_only_a_folder(
     for folder in (clone, clone / "tools/cache"):
         (folder / "src/lamp.py").rename(folder / "src/lantern.py")
     (clone / "src/lantern.py").write_text(LAMP + "# more\n")
-    subprocess.run(["git", "-C", str(clone), "add", "src/lantern.py"], check=True)
+    subprocess.run(["git", "-C", str(clone), "add", "--all", "src"], check=True)
     before = fingerprint(clone)
     for done in _operations(server, kept):
         assert canaries.ran == [], done
