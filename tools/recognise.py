@@ -14,7 +14,7 @@ from pathlib import Path
 
 from reverie.codebase.folder import path_name, readable_part
 from reverie.codebase.project import ProjectIdentity, has_commit, root_commits
-from reverie.errors import StoreBusy
+from reverie.errors import StoreBusy, StoreDamaged
 from reverie.memory import LAYERS
 from reverie.storage.filters import one_of
 from reverie.storage.projects import Known, Projects, Seen, read_projects, write_projects
@@ -66,8 +66,26 @@ class _Decision:
 
 
 async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float = 0.0) -> Recognised:
-    """Return the project that the store knows a folder as, and note what it did not know of it."""
+    """Return the project that the store knows a folder as, and note what it did not know of it.
+
+    A layer that cannot be read is told by whoever asks for it; until it is mended, nothing is noted.
+    """
     projects = await read_projects(store.database)
+    try:
+        return await _recognised(store, here, projects, patience)
+    except StoreDamaged:
+        seen = Seen(here.project, here.remotes, await _root_commits(here), here.place, here.commit)
+        fitting = await _fitting(projects, seen, here.root)
+        return Recognised(fitting[0].name if fitting else seen.name, projects)
+
+
+async def _root_commits(here: ProjectIdentity) -> tuple[str, ...]:
+    if here.root is None or here.commit is None:
+        return ()
+    return await asyncio.to_thread(root_commits, here.root)
+
+
+async def _recognised(store: MemoryStore, here: ProjectIdentity, projects: Projects, patience: float) -> Recognised:
     seen = Seen(here.project, here.remotes, (), here.place, here.commit)
     if here.place is None:
         return Recognised(projects.canonical(seen.name), projects)
@@ -75,8 +93,7 @@ async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float =
     if known is not None:
         seen = replace(seen, root_commits=known.root_commits)
         return Recognised(known.name, projects, await _alike(store, projects, seen, known))
-    if here.root is not None and here.commit is not None:
-        seen = replace(seen, root_commits=await asyncio.to_thread(root_commits, here.root))
+    seen = replace(seen, root_commits=await _root_commits(here))
     decision = await _decide(store, projects, seen, here.root)
     if not decision.changed:
         return Recognised(decision.project, projects, decision.alike)

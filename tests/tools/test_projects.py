@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reverie.codebase.folder import MARKER, NO_PROJECT, mark_folder
-from reverie.errors import InvalidInput
+from reverie.errors import InvalidInput, StoreDamaged
 from reverie.storage.projects import read_projects
 from reverie.tools import projects, recall, remember
 from reverie.tools.consolidate import consolidate
@@ -190,6 +190,22 @@ async def test_what_could_not_be_noted_at_the_start_is_noted_at_a_later_call(
     await busy.refresh()
     assert busy.recognised.is_noted
     assert (await read_projects(busy.store.database)).known.keys() == {busy.here.project}
+
+
+async def test_a_session_opens_under_its_name_while_a_layer_is_damaged(
+    started: Repository, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await open_workspace(folder=started.root)
+    await _keep(first)
+    started.git("remote", "add", "origin", HTTPS)
+
+    async def damaged(*_: object) -> None:
+        raise StoreDamaged("semantic", "a file is cut short")
+
+    monkeypatch.setattr("reverie.tools.recognise._counted", damaged)
+    later = await open_workspace(folder=started.root)
+    assert later.here.project == first.here.project
+    assert await _sees(later)
 
 
 # ── what must not be taken for the same ───────────────────────────────────────────────────────────────────
