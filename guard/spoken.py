@@ -14,8 +14,10 @@ _CALLED = (
     r"|пароль|密码|パスワード)"
 )
 _SECRET = rf"(?:{_CALLED}|api[ _-]?key|access key|token|secret|credentials?|creds|logins?)"
-_PASSWORDS = ("passw", "passphrase", "kennwort", "pwd", "pw", "contrase", "clave", "senha", "parola", "mot de passe")
-_PASSWORDS += ("wachtwoord", "пароль", "密码", "パスワード")
+_PASSWORDS: tuple[str, ...] = (
+    *("passw", "passphrase", "kennwort", "pwd", "pw", "contrase", "clave", "senha", "parola", "mot de passe"),
+    *("wachtwoord", "пароль", "密码", "パスワード"),
+)
 _SECRETS = (*_PASSWORDS, "key", "token", "secret", "cred", "login")
 _Q = r"[\"'`]?"
 _ARGUMENT = r"(?P<value>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100})"

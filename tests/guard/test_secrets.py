@@ -89,10 +89,8 @@ def test_only_the_password_of_an_address_goes():
     assert result.text == "postgres://app:[redacted: password-in-address]@db.internal:5432/prod"
 
 
-def test_the_documented_example_key_counts_as_a_key():
-    assert redact("AKIA" + "IOSFODNN7EXAMPLE").found == ("aws-access-key",)
-    secret = "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
-    assert secret not in redact(f"aws_secret_access_key={secret}").text
+def test_the_documented_example_key_stays():
+    assert redact("AKIAIOSFODNN7EXAMPLE is what the manual prints").found == ()
 
 
 @pytest.mark.parametrize("name", SHAPED)

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.anyio
 
 LIMIT = 100_000
 CEILING = 10.0
-"""Seconds of processor time that only an explosion reaches: `<` took a minute, dashes half an hour."""
+"""Seconds of processor time that only an explosion reaches: `<` took a minute, 10,000 dashes half of one."""
 
 WORST = ("<", "-", "<!--", "password=", "://", "[x]: # (", "ignore ")
 OTHERS = (
