@@ -19,7 +19,7 @@ async def test_what_is_forecast_is_what_the_sweep_does_on_that_day(
 ) -> None:
     faded = await keep("ship moon harbour", layer="episodic", importance=0.1)
     fair = await keep("lamp stone river", layer="semantic", forget_after="30d")
-    open_task = await keep("glass iron wool", layer="working", importance=0.9)
+    open_task = await keep("glass iron wool", layer="working", importance=0.9, tier="permanent")
     await keep("salt rope anchor", layer="semantic")
     ahead = await forecast(workspace, 91)
     assert [(going.rule, going.id) for going in ahead.let_go] == [("archived", faded.id), ("ttl-expired", fair.id)]
