@@ -157,7 +157,9 @@ async def _second_session(folder: Path, tell: Tell, remembered: list[dict[str, A
         conflict = await session.call("remember", **CONFLICT)
         tell("Someone says what cannot be true as well. Both are kept, and the assistant is told:", "")
         tell(f"  + {CONFLICT['content']}")
-        tell(*(f"  ! at odds with: {other['content']} ({other['reason']})" for other in conflict["conflicts"]))
+        tell(
+            *(f"  ! at odds with: {other['content']} ({other['reason']})" for other in conflict.get("conflicts", []))
+        )
         refused = await _tried_to_forget(session, tell, remembered)
     recall_ms = round(statistics.median(session.milliseconds["recall"]))
     return {"recalled": answers, "recall_ms": recall_ms, "conflict": conflict, "refused": refused}
@@ -199,7 +201,7 @@ async def _looked_after(session: Session, tell: Tell, remembered: list[dict[str,
 async def _tried_to_forget(session: Session, tell: Tell, remembered: list[dict[str, Any]]) -> dict[str, Any]:
     """Try to forget the pinned memory, which must not work."""
     refused = await session.call("forget", ids=[_id_of("high water", remembered)], reason="the demo tries it")
-    reason = refused["skipped"][0]["reason"] if refused["skipped"] else "nothing was refused"
+    reason = refused["skipped"][0]["reason"] if refused.get("skipped") else "nothing was refused"
     tell("", "And a pin holds:", "", *columns([("forget", "never deploy around high water", f"refused: {reason}")]))
     return refused
 

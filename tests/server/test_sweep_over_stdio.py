@@ -67,7 +67,7 @@ def _fill(start: Starter) -> tuple[dict[str, str], dict[str, str]]:
 
 def _remembered(server: Any, given: dict[str, Any]) -> str:
     answer = server.call("remember", **(DEFAULTS | given))
-    assert answer["duplicate_of"] is None
+    assert "duplicate_of" not in answer
     return answer["id"]
 
 
