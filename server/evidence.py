@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from reverie.server.terminal import Progress, columns, counted, say, say_json
 from reverie.tools.drift import drift
-from reverie.tools.freshness import freshness_word
 from reverie.tools.index_codebase import index_codebase
+from reverie.tools.results import freshness_word
 
 if TYPE_CHECKING:
     from reverie.tools.results import Drifted, Indexed

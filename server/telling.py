@@ -1,8 +1,7 @@
 """Results in the words of the command line."""
 
 from reverie.server.terminal import columns, counted, paragraph
-from reverie.tools.freshness import freshness_word
-from reverie.tools.results import Recalled, RecalledMemory, Remembered, Status
+from reverie.tools.results import Recalled, RecalledMemory, Remembered, Status, freshness_word
 
 _LEFT_OUT = {
     "scope": "outside the scope",

@@ -25,13 +25,6 @@ def demotion(freshness: Freshness) -> float:
     return _DEMOTIONS[freshness]
 
 
-def freshness_word(freshness: str, since: str = "") -> str:
-    """Return freshness as texts tell it: what is there and the same is unchanged, which does not make it true."""
-    if freshness != "verified":
-        return freshness
-    return f"unchanged since {since[:10]}" if since else "unchanged since seen"
-
-
 async def freshness_of(workspace: Workspace, memories: Iterable[Memory]) -> dict[str, Checked]:
     """Check the anchors of memories against the code on disk, by id; without writing anything."""
     held = list(memories)

@@ -37,6 +37,13 @@ def repeats(title: str, content: str) -> bool:
     return " ".join(content.split()).startswith(" ".join(title.rstrip(" .…").split()))
 
 
+def freshness_word(freshness: str, since: str = "") -> str:
+    """Return freshness as texts tell it: what is there and the same is unchanged, which does not make it true."""
+    if freshness != "verified":
+        return freshness
+    return f"unchanged since {since[:10]}" if since else "unchanged since seen"
+
+
 def _slim(value: Any) -> Any:
     if isinstance(value, dict):
         slim = {name: part if name in _VERBATIM else _slim(part) for name, part in value.items()}

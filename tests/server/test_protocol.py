@@ -1,6 +1,7 @@
 """What a client sees: the handshake in both generations, tools, schemas, resources, prompts, and a clean wire."""
 
 import json
+import subprocess
 import sys
 
 import jsonschema
@@ -305,3 +306,12 @@ def test_stray_output_never_reaches_the_wire(wire):
         json.loads(line)
     for stray in ("a stray print", "a stray write", "straight to the descriptor", "from a child"):
         assert stray in noisy.stderr
+
+
+def test_nothing_heavy_is_imported_before_a_handshake_or_to_read_a_command() -> None:
+    script = (
+        "import sys; import reverie.server.app, reverie.server.cli, reverie.server.commands; "
+        "print(*sorted({'lancedb', 'numpy', 'onnxruntime', 'openai', 'pyarrow', 'tokenizers'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == ""
