@@ -124,7 +124,7 @@ async def test_a_dream_writes_the_note_of_the_day(workspace: Workspace, keep: Ke
     for number in range(3):
         await keep(f"crane {number} was painted {('red', 'blue', 'green')[number]}", layer="episodic", kind="event")
     await consolidate(workspace)
-    [note] = (await ask("what happened today", kinds=["digest"])).results
+    [note] = (await ask("crane painted", kinds=["digest"])).results
     assert "was painted" in note.content
     assert len(note.content) <= 1_200
 
