@@ -57,7 +57,7 @@ _ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 StepName = Literal[
     "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
 ]
-Step = Literal["working", "episodic", "semantic", "procedural", ""]
+Step = Layer | Literal[""]
 Decision = Annotated[
     dict[str, str],
     WithJsonSchema(
