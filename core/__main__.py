@@ -1,6 +1,9 @@
 """`python -m reverie`: the same door as the `reverie` command."""
 
-from reverie.server.cli import main
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        from reverie.server.cli import main
+
+        raise SystemExit(main())
+    except KeyboardInterrupt:  # while the command itself was being imported
+        raise SystemExit(130) from None

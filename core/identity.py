@@ -94,9 +94,10 @@ def content_hash(content: str) -> str:
 
 
 def derived_id(payload: bytes) -> str:
-    """Return the id that a payload always gets: 16 characters of its SHA-256."""
-    length = _TIME_DIGITS + _RANDOM_DIGITS
-    return _written(int.from_bytes(hashlib.sha256(payload).digest()[: length * 5 // 8]), length)
+    """Return the id that a payload always gets: 16 characters of its SHA-256, a letter first."""
+    number = int.from_bytes(hashlib.sha256(payload).digest())
+    rest, first = divmod(number, len(_LETTERS))
+    return _LETTERS[first] + _written(rest, _TIME_DIGITS + _RANDOM_DIGITS - 1)
 
 
 def _written(number: int, length: int) -> str:

@@ -36,7 +36,7 @@ LEARNED: tuple[dict[str, Any], ...] = (
     {"content": "Releases go out on Tuesdays; never deploy in the hour around high water.", "source": "human"},
     {"content": "Harbour names are stored in their own language and matched without accents."},
     {"content": "Currently working on the storm surge model, branch `surge`."},
-    {"content": "The nightly import of gauge readings fails when a harbour reports in feet."},
+    {"content": "The nightly import of gauge readings fails when a harbour reports in feet.", "layer": "episodic"},
 )
 QUESTIONS = (
     "why is there no real database server?",

@@ -35,6 +35,7 @@ _TAKES = {
 
 async def run_projects(workspace: "Workspace", given: Namespace) -> int:
     """Do what was asked with projects; anything that changes memories is shown first and asked about."""
+    workspace.all_projects = True  # the command is about all of them
     action, arguments = given.action, given.arguments
     fewest, most, takes = _TAKES[action]
     if not fewest <= len(arguments) <= most:

@@ -300,7 +300,7 @@ def test_an_empty_bare_repository_is_a_folder_like_any_other(tmp_path: Path, git
     git(tmp_path, "init", "--quiet", "--bare", "hub.git")
     found = identify_project(tmp_path / "hub.git")
     assert found.project.startswith("folder:hub.git-")
-    assert found.root is None
+    assert found.root == tmp_path / "hub.git"
 
 
 def test_merging_an_older_project_does_not_change_who_we_are(tmp_path: Path, git: Run) -> None:

@@ -1,5 +1,8 @@
 """Attack: a session in one project tries to read or change the memories of another, without saying so."""
 
+import json
+from io import BytesIO
+
 import pytest
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
@@ -10,6 +13,7 @@ from reverie.tools.dreams import told as night_of
 from reverie.tools.exporting import export
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
+from reverie.tools.importing import import_memories
 from reverie.tools.inspect import inspect
 from reverie.tools.move import move
 from reverie.tools.pin import pin
@@ -117,12 +121,10 @@ async def test_what_a_session_kept_elsewhere_it_may_use_by_its_id(mine):
 
 async def test_an_ambiguous_prefix_does_not_name_the_ids_of_others(open_workspace, clock):
     mine, theirs = await open_workspace(project="mine"), await open_workspace(project="theirs")
+    prefix = "0sharing"
     for session, words in ((theirs, "one two"), (mine, "three four")):
-        for word in words.split():
-            await remember.remember(session, remember.Request(content=f"Number {word}."))
-    ids = [memory.id for memory in await mine.store.find()]
-    prefix = ids[0][:8]
-    assert all(memory_id.startswith(prefix) for memory_id in ids)
+        lines = [{"id": f"{prefix}-{word}", "content": f"Number {word}."} for word in words.split()]
+        await import_memories(session, BytesIO("\n".join(map(json.dumps, lines)).encode()), lambda _: None)
     with pytest.raises(AmbiguousId) as refusal:
         await inspect(mine, [prefix])
     own = {memory.id for memory in await mine.store.find() if memory.project == "mine"}

@@ -29,7 +29,18 @@ MADE_HERE = frozenset({"content_hash", "embedder", "search_text"})  # computed f
 # callers can reach it, feed it below.
 SIDE_TEXTS = {
     "passages": {"id", "memory_id", "project"},  # of a memory
-    "events": {"id", "action", "memory_id", "actor", "session", "batch", "digest", "hash"}  # made here
+    "events": {
+        "id",
+        "action",
+        "memory_id",
+        "actor",
+        "session",
+        "batch",
+        "digest",
+        "hash",
+        "state",
+        "seal",
+    }  # made here
     | {"reason", "before", "after"},  # of memories and of the tools' `reason`
     "accesses": {"id", "memory_id", "session"},
     "dreams": {"id", "status", "report"},

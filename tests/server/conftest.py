@@ -96,7 +96,7 @@ class Server:
         """Count the memories of the store, whatever became of them."""
         told = self.call("status")
         own = sum(number for counts in told["counts"].values() for number in counts.values())
-        return own + sum(told["elsewhere"].values())
+        return own + sum(told.get("elsewhere", {}).values())
 
     def until_ready(self) -> None:
         """Wait until recall searches by meaning too."""
@@ -315,8 +315,9 @@ def _called(folder: Path, *arguments: str, **settings: str) -> "subprocess.Compl
     try:
         sys.stdin, sys.stdout, sys.stderr = streams
         os.chdir(folder)
+        wanted = _environment(folder / "home", settings)  # before: it keeps the rest of what is there
         os.environ.clear()
-        os.environ.update(_environment(folder / "home", settings))
+        os.environ.update(wanted)
         code = main(arguments)
     except SystemExit as end:
         code = int(end.code or 0)

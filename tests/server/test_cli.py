@@ -189,7 +189,8 @@ def test_nothing_found_says_what_to_try(run: Run) -> None:
 
 
 def test_the_status_is_readable_and_machine_readable(filled: Run) -> None:
-    assert answer(filled("status", "--json"))["counts"]["semantic"] == {"active": 2}
+    told = answer(filled("status", "--json"))
+    assert (told["counts"]["semantic"], told["elsewhere"]) == ({"active": 1}, {"other projects": 1})
     human = filled("status").stdout
     assert "semantic" in human
     assert "bundled:all-MiniLM-L6-v2-int8 (ready)" in human

@@ -82,7 +82,8 @@ def test_it_ends_within_two_seconds_with_nothing_half_done(
     else:
         assert nights == []
         assert statuses(tmp_path, called) == before
-    assert called(tmp_path, "audit").returncode == 0
+    audited = called(tmp_path, "audit")
+    assert audited.returncode == 0, audited.stdout
     assert called(tmp_path, "dream").returncode == 0  # nothing is locked
 
 

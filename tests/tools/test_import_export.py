@@ -14,6 +14,7 @@ import pytest
 
 from reverie.embeddings.tiny import TinyEmbedder
 from reverie.errors import EmbedderError, InvalidInput
+from reverie.identity import short_id
 from reverie.memory import Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
@@ -238,7 +239,7 @@ async def test_a_line_needs_only_its_content(workspace: Workspace) -> None:
     assert (memory.importance, memory.stability) == (0.5, pytest.approx(0.25))
     assert (memory.created_at, memory.happened_at, memory.updated_at) == (workspace.now,) * 3
     assert memory.project == workspace.here.project
-    assert len(memory.id) == 17
+    assert short_id(memory.id) == memory.id[:8]  # it follows from the line, and eight characters name it
 
 
 @pytest.mark.parametrize(
