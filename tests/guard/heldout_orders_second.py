@@ -1,4 +1,4 @@
-# ruff: noqa: E501, RUF001 - one text a line, in several scripts
+# ruff: noqa: E501 - one text a line, in several scripts
 """A second list of orders from below `human` and of honest notes, written before the second classifier; never trained on.
 
 The first list, `heldout_orders.py`, was looked at while the first classifier was tuned. This one was written and scored
