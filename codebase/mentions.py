@@ -26,6 +26,7 @@ class Mention:
 
 MOST_MENTIONS = 40
 _LONGEST_TEXT = 20_000
+_LONGEST_NAME = 200
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 # Every repetition that many places of a text can begin is bounded, or a run of one sign takes minutes.
@@ -162,6 +163,8 @@ def _from_quoted_word(word: str, role: str) -> Iterator[Mention]:
 
 def _from_word(word: str) -> Iterator[Mention]:
     """Read a word of plain prose; almost all of them name nothing."""
+    if len(word) > _LONGEST_NAME:  # each part of a dotted name may be a file to look for
+        return
     word = _unmarked(word) if not _SNAKE.fullmatch(word) else word
     if len(word) < 3 or "://" in word:
         return
