@@ -2,8 +2,8 @@
 
 A model is a JSON file of some kilobytes in `bundle/`, written by a script in `training/`: a row of 8-bit weights
 and a bias for each label. Features are the unit vector of a text, followed by as many cues as the model was trained
-with (1.0 where a rule of words fits, else 0.0). A model may name the words that some of its cues stand for, and a model
-of one label may have a small hidden layer on its first features, whose score is added to the linear one.
+with (1.0 where a rule of words fits, else 0.0). A model may name the words that some of its cues stand for; one
+of a single label may have a small hidden layer on its first features, whose score is added to the linear one.
 """
 
 import base64
@@ -72,7 +72,6 @@ class LinearModel:
 
     def to_json(self) -> str:
         """Return the model as the text of its file; weights are rounded to 8 bits, with a scale for each label."""
-        import numpy as np
 
         rows = {
             label: {"bias": round(float(bias), 5), **_rounded(row)}

@@ -350,7 +350,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def _words_in(seen: str) -> list[float]:
-    """Return words, pairs of words and pieces of words, hashed into buckets; each sort has a length of one at most."""
+    """Return words, pairs of words and pieces of words, hashed into buckets; each sort has a length of about one."""
     words: list[str] = []
     for word in _WORD.findall(seen):
         # Scripts without spaces give one long word: their pairs of letters say more.

@@ -45,15 +45,14 @@ def train(rows: NDArray[np.float32], labels: list[str]) -> LinearModel:
     shown = DIMENSIONS + PLAIN_CUES
     wanted = [label == "order" for label in labels]
     model = fit_hidden(rows * scale, wanted, name="order", shown=shown, plan=Plan())
-    assert model.hidden is not None
-    hidden = replace(model.hidden, weights=model.hidden.weights * scale[:shown])
+    hidden = model.hidden and replace(model.hidden, weights=model.hidden.weights * scale[:shown])
     return replace(model, weights=model.weights * scale, hidden=hidden)
 
 
 def scores_of(model: LinearModel, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the score of each row."""
-    assert model.hidden is not None
-    return np.asarray(rows @ model.weights[0] + model.bias[0] + model.hidden.score(rows))
+    linear = rows @ model.weights[0] + model.bias[0]
+    return np.asarray(linear + model.hidden.score(rows) if model.hidden else linear)
 
 
 def check(rows: NDArray[np.float32], labels: list[str], classes: list[str]) -> None:
