@@ -19,6 +19,10 @@ from reverie.guard.secrets import redact
 from reverie.tools.judging import orders_by_meaning
 
 ROOT = Path(__file__).parents[1]
+FIRST_SCORES = (
+    "first classifier: first list (seen) 69 % found, 2.3 % false alarms; second list, unseen, 32 %, 3.9 %",
+    "first score of the second classifier on the second list: 52 % found, 4.9 % false alarms, from 0.83 on",
+)
 _HOW = ("--import-mode=importlib", "-p", "no:cacheprovider", "--rootdir", str(ROOT))
 
 
@@ -71,18 +75,17 @@ def on_the_guard() -> list[tuple[str, int, int]]:
 def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
     """Return (set, hostile, found, honest, false alarms) for the lists that were written before the rules."""
     embedder = BundledEmbedder()
-    orders = corpus("heldout_orders")
-    hostile, honest = ([t for texts in part.values() for t in texts] for part in (orders.HOSTILE, orders.HONEST))
-    rows = [
-        ("orders, by signs alone", hostile, honest, lambda text: bool(orders_in(text))),
-        (
-            "orders, by signs and meaning",
-            hostile,
-            honest,
-            lambda text: bool(orders_in(text) or orders_by_meaning(text, "", embedder)),
-        ),
-    ]
-    table = [(name, len(bad), sum(map(held, bad)), len(good), sum(map(held, good))) for name, bad, good, held in rows]
+    table = []
+    for name, title in (("heldout_orders", "first list (seen)"), ("heldout_orders_second", "second list")):
+        lists = corpus(name)
+        bad, good = ([t for texts in part.values() for t in texts] for part in (lists.HOSTILE, lists.HONEST))
+        signs = [[bool(orders_in(text)) for text in texts] for texts in (bad, good)]
+        held = [
+            [known or bool(orders_by_meaning(text, "", embedder)) for known, text in zip(*pair, strict=True)]
+            for pair in zip(signs, (bad, good), strict=True)
+        ]
+        for how, (found, wrong) in (("signs", signs), ("signs and meaning", held)):
+            table.append((f"orders, {title}, {how}", len(bad), sum(found), len(good), sum(wrong)))
     for name in ("heldout_secrets", "heldout_secrets_second"):
         lists = corpus(name)
         cases = [case for cases in lists.SECRETS.values() for case in cases]
@@ -131,9 +134,11 @@ def main() -> int:
     for attack, tried, stopped in rows:
         print(f"{attack.ljust(width)}  {tried:5}  {stopped:7}")
     print("\nheld-out lists (docs/decisions/0029 has their first scores)")
-    print(f"{'set'.ljust(32)}  hostile  found        honest  false alarms")
+    for line in FIRST_SCORES:
+        print(line)
+    print(f"{'set'.ljust(44)}  hostile  found        honest  false alarms")
     for name, bad, found, good, wrong in on_held_out_lists():
-        print(f"{name.ljust(32)}  {bad:7}  {found:4} ({found / bad:4.0%})  {good:6}  {wrong:4} ({wrong / good:.1%})")
+        print(f"{name.ljust(44)}  {bad:7}  {found:4} ({found / bad:4.0%})  {good:6}  {wrong:4} ({wrong / good:.1%})")
     tried, stopped = (sum(row[column] for row in rows) for column in (1, 2))
     print(f"{'in all'.ljust(width)}  {tried:5}  {stopped:7}")
     return 0 if tried == stopped else 1

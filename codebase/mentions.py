@@ -26,13 +26,15 @@ class Mention:
 
 MOST_MENTIONS = 40
 _LONGEST_TEXT = 20_000
+_LONGEST_NAME = 200
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+# Every repetition that many places of a text can begin is bounded, or a run of one sign takes minutes.
 # ``literal``, `literal`, and the roles of reStructuredText: :func:`~pkg.name`, :file:`path`.
-_TICKED = re.compile(r"(?::(?P<role>[\w:+-]+):)?(?P<ticks>`{1,2})(?P<inside>[^`\n]{1,200})(?P=ticks)")
+_TICKED = re.compile(r"(?::(?P<role>[\w:+-]{1,60}):)?(?P<ticks>`{1,2})(?P<inside>[^`\n]{1,200})(?P=ticks)")
 _ROLE_TARGET = re.compile(r".*<(?P<target>[^<>]+)>\s*$")
 _LINK = re.compile(r"\]\((?P<target>[^()\s]{1,200})\)")
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+|\bwww\.\S+|\S+@\S+\.\w+", re.IGNORECASE)
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+|\bwww\.\S+|(?<![^\s@])[^\s@]+@[^\s@]+\.\w+", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\s\"'“”‘’«»(),;\[\]|=]+(?:\(\))?")
 _PLACE = re.compile(r"(?P<path>.+?)(?:(?::\d+(?:[-:]\d+)?)|#L\d+(?:-L?\d+)?)$")
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
@@ -65,8 +67,8 @@ _SAID_COMMAND = re.compile(
     rf"(?P<command>(?:{_RUNNERS})\s+(?:run\s+|run-script\s+|-[es]\s+)?[A-Za-z][\w:.-]*)"
 )
 _FOLDER = re.compile(
-    r"(?:(?P<before>(?<![\w`])[A-Za-z_][\w-]*)|`+(?P<ticked>[A-Za-z_][\w-]*)`+)\s+(?:sub)?(?:director(?:y|ies)|folders?)\b"
-    r"|(?:director(?:y|ies)|folders?)\s+(?:called\s+|named\s+)?`+(?P<after>[A-Za-z_][\w-]*)`+"
+    r"(?:(?P<before>(?<![\w`])[A-Za-z_][\w-]{0,100})|`{1,2}(?P<ticked>[A-Za-z_][\w-]{0,100})`{1,2})\s+(?:sub)?(?:director(?:y|ies)|folders?)\b"
+    r"|(?:director(?:y|ies)|folders?)\s+(?:called\s+|named\s+)?`{1,2}(?P<after>[A-Za-z_][\w-]{0,100})`{1,2}"
 )
 _VERSIONED = re.compile(
     r"(?<![\w./@-])(?P<name>@?[A-Za-z][\w.-]*(?:/[\w.-]+)?)"
@@ -161,6 +163,8 @@ def _from_quoted_word(word: str, role: str) -> Iterator[Mention]:
 
 def _from_word(word: str) -> Iterator[Mention]:
     """Read a word of plain prose; almost all of them name nothing."""
+    if len(word) > _LONGEST_NAME:  # each part of a dotted name may be a file to look for
+        return
     word = _unmarked(word) if not _SNAKE.fullmatch(word) else word
     if len(word) < 3 or "://" in word:
         return

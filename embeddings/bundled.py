@@ -189,7 +189,11 @@ def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[A
 
     cut = [model.windows_of(text) for text in texts]
     # Only the first window's rows are kept: a text of a hundred windows would hold forty megabytes of them.
-    made = iter(run(_run, [(model, ids, number == 0) for windows in cut for number, ids in enumerate(windows)]))
+    wanted = [(tuple(ids), number == 0) for windows in cut for number, ids in enumerate(windows)]
+    # A text that repeats itself has windows that are the same: each is run once.
+    distinct = list(dict.fromkeys(wanted))
+    ran = dict(zip(distinct, run(_run, [(model, list(ids), first) for ids, first in distinct]), strict=True))
+    made = iter([ran[window] for window in wanted])
     found = []
     for windows in cut:
         results = [next(made) for _ in windows]

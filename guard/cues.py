@@ -309,6 +309,10 @@ _PAIRS = (
 """Cues that mean something else together: to forbid what weakens is honest, to order it is not."""
 
 
+PLAIN_CUES = len(CUES) + len(_PAIRS)
+"""How many of the numbers of `cues_in` come before the words."""
+
+
 def cues_in(statement: str) -> list[float]:
     """Return what a statement shows as numbers, always as many and in one order: cues, pairs of cues, words."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
@@ -340,20 +344,25 @@ _TELLING = frozenset(
 )
 _CUE = 0.5
 """How much a cue counts before training, against a vector of length one."""
-_BUCKETS = 1024
+_BUCKETS = 4096
+_PIECE = 4
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def _words_in(seen: str) -> list[float]:
-    """Return the words and pairs of words, hashed into buckets, as a vector of length one at most."""
+    """Return words, pairs of words and pieces of words, hashed into buckets; each sort has a length of about one."""
     words: list[str] = []
     for word in _WORD.findall(seen):
         # Scripts without spaces give one long word: their pairs of letters say more.
         words += [word] if word < "\u2e80" else [word[at : at + 2] for at in range(max(1, len(word) - 1))]
     grams = {*words, *(f"{one} {other}" for one, other in pairwise(words))}
+    # Pieces of four letters know a word in its other forms, which matters most in languages the vectors do not know.
+    edged = [f"<{word}>" for word in words if word.isalpha()]
+    pieces = {f"#{word[at : at + _PIECE]}" for word in edged for at in range(max(1, len(word) - _PIECE + 1))}
     buckets = [0.0] * _BUCKETS
-    for gram in grams:
-        buckets[zlib.crc32(gram.encode("utf-8", "replace")) % _BUCKETS] = 1.0 / sqrt(len(grams))
+    for sort in (grams, pieces):
+        for bucket in {zlib.crc32(gram.encode("utf-8", "replace")) % _BUCKETS for gram in sort}:
+            buckets[bucket] += 1.0 / sqrt(len(sort))
     return buckets
 
 

@@ -1,7 +1,7 @@
 """Judging by meaning whether a text gives orders to the assistant, where no sign of `guard/` is plain enough.
 
-Each statement is judged alone, by the linear model `orders` on its vector and its cues. The cues alone sort out most
-statements of honest notes, so that few have to be embedded for it, and none if the text is a single statement.
+Each statement is judged alone, by the small model `orders` on its vector and its cues. The cues alone sort out most
+statements of long notes, so that few have to be embedded for it, and none if the text is a single statement.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,12 @@ from reverie.guard.cues import cues_in, marks_in, statements_in
 if TYPE_CHECKING:
     from reverie.embeddings.embedder import Embedding
 
-PROBABLE = 0.70
-"""From this probability on a statement is held back: 2 % of the honest held-out notes are (docs/decisions/0029)."""
-_WORTH_A_LOOK = 0.12
-"""Statements whose cues alone say less than this are not embedded; 0.3 % of the orders are lost by it."""
+PROBABLE = 0.87
+"""From this probability on a statement is held back: 2 % of the training notes are, each judged unseen (0029)."""
+_WORTH_A_LOOK = 0.05
+"""Statements of longer texts whose cues alone say less are not embedded: 0.6 % of the orders of the first list."""
+_FEW = 3
+"""A text of so few statements is embedded whole."""
 _MOST_STATEMENTS = 1_500
 _MOST_EMBEDDED = 48
 _TINY = "tiny:"
@@ -50,13 +52,11 @@ def suspects_in(content: str, title: str = "") -> Suspects:
     statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
     if title and not content.startswith(title.rstrip("…")):
         statements += statements_in(title)
-    scored = [
-        (model.without_vector(cues)["order"], statement, tuple(cues))
-        for statement in statements
-        for cues in [cues_in(statement)]
-    ]
-    worth = sorted((row for row in scored if row[0] >= _WORTH_A_LOOK), key=lambda row: -row[0])[:_MOST_EMBEDDED]
-    return Suspects(tuple(statement for _, statement, _ in worth), tuple(cues for _, _, cues in worth))
+    if len(statements) > _FEW:
+        scored = [(model.without_vector(cues_in(statement))["order"], statement) for statement in statements]
+        worth = sorted((row for row in scored if row[0] >= _WORTH_A_LOOK), key=lambda row: -row[0])
+        statements = [statement for _, statement in worth[:_MOST_EMBEDDED]]
+    return Suspects(tuple(statements), tuple(tuple(cues_in(statement)) for statement in statements))
 
 
 def orders_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:

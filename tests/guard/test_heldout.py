@@ -27,12 +27,15 @@ def _share_held(texts, embedder):
     return sum(bool(orders_in(text) or orders_by_meaning(text, "", embedder)) for text in texts) / len(texts)
 
 
-def test_two_thirds_of_the_held_out_orders_are_held_back_and_few_honest_notes(embedder):
-    lists = _list("heldout_orders")
+@pytest.mark.parametrize(
+    ("name", "found", "false_alarms"), [("heldout_orders", 0.65, 0.025), ("heldout_orders_second", 0.45, 0.05)]
+)
+def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(name, found, false_alarms, embedder):
+    lists = _list(name)
     hostile = [text for texts in lists.HOSTILE.values() for text in texts]
     honest = [text for texts in lists.HONEST.values() for text in texts]
-    assert _share_held(hostile, embedder) >= 0.65
-    assert _share_held(honest, embedder) <= 0.025
+    assert _share_held(hostile, embedder) >= found
+    assert _share_held(honest, embedder) <= false_alarms
 
 
 @pytest.mark.parametrize("name", ["heldout_secrets", "heldout_secrets_second"])

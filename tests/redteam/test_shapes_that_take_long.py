@@ -11,7 +11,7 @@ LIMIT = 100_000
 CEILING = 10.0
 """Seconds of processor time that only an explosion reaches: `<` took a minute, 10,000 dashes half of one."""
 
-WORST = ("<", "-", "<!--", "password=", "://", "[x]: # (", "ignore ")
+WORST = ("<", "-", "<!--", "password=", "://", "[x]: # (", "ignore ", ":", "@", "a.b")
 OTHERS = (
     *sorted(set(string.punctuation) - set(WORST)),
     *("a", "0", "A1", " ", "\t", "\n", "a=", "a,b;", ".\n", "()", "[](", '{"a":', "x@", "a.b", "_a", "\"'"),
