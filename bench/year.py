@@ -232,8 +232,8 @@ async def _measure(workspace: Workspace, memories: Sequence[Memory], report: Rep
     report.may_fade = sum(_may_fade(memory) for memory in memories)
     report.faded = sum(_may_fade(memory) for memory in gone)
     report.bytes_all, report.bytes_kept = _content_bytes(memories), _content_bytes(kept)
-    report.exported_all = sum(len(line_of(memory)) for memory in memories)
-    report.exported_kept = sum(len(line_of(memory)) for memory in kept)
+    report.exported_all = sum(len(line_of(memory, None)) for memory in memories)
+    report.exported_kept = sum(len(line_of(memory, None)) for memory in kept)
     await workspace.upkeep.stop()
     report.disk_all = await _rewritten(workspace)
     async with workspace.store.changing():

@@ -59,6 +59,7 @@ async def main():
     for name in ("add", "upsert", "merge", "update_by", "delete"):
         setattr(Table, name, counted(getattr(Table, name)))
     if undo:
+        workspace.all_projects = True  # the dream is of several
         [night] = await Nights(workspace.store.database.table("dreams")).all()
         await restore(workspace, dream_id=night.id)
     else:
@@ -152,6 +153,7 @@ async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_t
     await finished(dreamt, clock, consolidate)
 
     async def undo_again(workspace: Workspace) -> None:
+        workspace.all_projects = True  # the dream is of several
         [night] = await Nights(workspace.store.database.table("dreams")).all()
         if night.status != "undone":
             await restore(workspace, dream_id=night.id)

@@ -85,7 +85,7 @@ def _calls(dice: random.Random) -> list[tuple[str, dict[str, Any]]]:
 def _stored(wire: Any, memory_id: str) -> dict[str, Any]:
     """Return what is written of a memory, without what is computed as time goes by."""
     [memory] = wire.call("inspect", ids=[memory_id])["memories"]
-    return {name: memory[name] for name in (*FIELDS, "events", "lineage")}
+    return {name: memory.get(name) for name in (*FIELDS, "events", "lineage")}
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ LET_GO: dict[str, tuple[str, dict[str, Any]]] = {
     "assistant": ("archived", {"content": "A pull request about button colours was merged."}),
     "ingested": ("archived", {"content": "Someone mentioned rain over the valley.", "source": "ingest"}),
     "recalled twice": ("archived", {"content": "The printer on the third floor ran out of toner."}),
-    "working": ("archived", {"content": "Farah looks for her umbrella.", "layer": "working"}),
+    "working": ("tier-expired", {"content": "Farah looks for her umbrella.", "layer": "working"}),
     "deadline": ("ttl-expired", {"content": "The market closes early.", "layer": "semantic", "forget_after": "30d"}),
     "tier": ("tier-expired", {"content": "Dora won the chess game.", "tier": "standard", "importance": 0.9}),
 }
