@@ -24,7 +24,12 @@ KEPT: dict[str, dict[str, Any]] = {
     "decision": {"content": "Taxes are filed by the second office.", "kind": "decision"},
     "permanent": {"content": "Chidi collects stamps with lighthouses.", "tier": "permanent"},
     "recalled thrice": {"content": "The telescope needs its mirror aligned after every storm."},
-    "working": {"content": "Emre sorts the winter tyres.", "layer": "working", "importance": 0.9},
+    "working": {
+        "content": "Emre sorts the winter tyres.",
+        "layer": "working",
+        "importance": 0.9,
+        "tier": "permanent",  # else it would be over after 90 days (000-passing)
+    },
 }
 LET_GO: dict[str, tuple[str, dict[str, Any]]] = {
     "assistant": ("archived", {"content": "A pull request about button colours was merged."}),
