@@ -13,7 +13,7 @@ from reverie.record import encode, to_record
 from reverie.storage.filters import equals, has_any
 from reverie.storage.journal import Event
 from reverie.tools.freshness import freshness_of
-from reverie.tools.resolving import resolved_each
+from reverie.tools.resolving import resolved_to_read
 from reverie.tools.results import Inspected
 from reverie.tools.workspace import Workspace
 
@@ -25,9 +25,10 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
         MemoryNotFound: if an id is unknown.
     """
     await workspace.accesses.count_if_possible()
-    found = await resolved_each(workspace, ids)
+    found = await resolved_to_read(workspace, ids)
     memories = [as_read(memory, workspace.now, workspace.settings.tier) for memory in found]
-    workspace.served.note((memory.id, memory.content) for memory in memories)
+    # What was read by its whole id alone is not in scope for that: a later change must not reach it.
+    workspace.served.note((memory.id, memory.content) for memory in memories if workspace.sees(memory))
     checked = await freshness_of(workspace, memories)
     memories = [replace(memory, anchors=checked[memory.id].anchors) for memory in memories]
     return Inspected(

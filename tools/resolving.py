@@ -2,7 +2,8 @@
 
 An id is whole, or a prefix of at least 8 characters that fits one thing only. Either way it is looked up in the
 session's scope: its own project, `global`, and what this session was shown because it asked for more (a recall with
-`all_projects` or `project`). What lies outside is not found, as if it did not exist.
+`all_projects` or `project`). What lies outside is not found, as if it did not exist. The one exception is `inspect`,
+which changes nothing: it takes the whole id of any memory, which nobody guesses.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,6 +63,20 @@ async def resolved_each(workspace: Workspace, ids: Sequence[str], argument: str 
         InvalidInput: if there are none, too many, or a prefix is too short to be meant.
     """
     memories = [await resolved(workspace, given) for given in checked_ids(ids, argument)]
+    return list({memory.id: memory for memory in memories}.values())
+
+
+async def resolved_to_read(workspace: Workspace, ids: Sequence[str]) -> list[Memory]:
+    """Return the memories that a list of ids names to somebody who only reads: a whole id is found in any project.
+
+    Raises:
+        MemoryNotFound: if one of them is unknown.
+        AmbiguousId: if a prefix fits several.
+        InvalidInput: if there are none, too many, or a prefix is too short to be meant.
+    """
+    given = checked_ids(ids)
+    whole = await workspace.store.get(list(dict.fromkeys(given)))
+    memories = [whole[one] if one in whole else await resolved(workspace, one) for one in given]
     return list({memory.id: memory for memory in memories}.values())
 
 

@@ -89,11 +89,10 @@ async def test_remembering_something_near_it_shows_nothing_of_it(mine):
 
 
 @pytest.mark.parametrize("length", [10, 64], ids=["prefix", "whole"])
-@pytest.mark.parametrize("tool", ["inspect", "forget", "purge", "revise", "pin", "promote", "restore", "supersede"])
+@pytest.mark.parametrize("tool", ["forget", "purge", "revise", "pin", "promote", "restore", "supersede"])
 async def test_an_id_of_another_project_finds_nothing(mine, theirs, tool, length):
     prefix = theirs[:length]
     calls = {
-        "inspect": lambda: inspect(mine, [prefix]),
         "forget": lambda: forget(mine, Forget(ids=[prefix])),
         "purge": lambda: forget(mine, Forget(ids=[prefix], purge=True)),
         "revise": lambda: revise(mine, prefix, "Something else.", ""),
@@ -104,6 +103,15 @@ async def test_an_id_of_another_project_finds_nothing(mine, theirs, tool, length
     }
     with pytest.raises(MemoryNotFound):
         await calls[tool]()
+
+
+async def test_a_whole_id_may_be_read_and_gives_no_hold_on_the_memory(mine, theirs):
+    [memory] = (await inspect(mine, [theirs])).memories
+    assert memory["content"] == THEIR_PLAN
+    with pytest.raises(MemoryNotFound):
+        await forget(mine, Forget(ids=[theirs]))
+    with pytest.raises(MemoryNotFound):
+        await inspect(mine, [theirs[:10]])
 
 
 @pytest.mark.parametrize("asked", [{"all_projects": True}, {"project": "theirs"}])
