@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reverie.embeddings.bundled import BUNDLE, STAMP
+from reverie.embeddings.bundled import BUNDLE, STAMP, BundledEmbedder
+from reverie.embeddings.embedder import Embedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,6 +120,21 @@ def from_json(text: str) -> LinearModel:
         biases, outs = (np.array([unit[name] for unit in units], dtype=np.float32) for name in ("bias", "out"))
         hidden = Hidden(np.stack([_row(unit) for unit in units]), biases, outs)
     return LinearModel(tuple(rows), weights, bias, written["trained_on"], words, hidden)
+
+
+def embedder_for_models(embedder: Embedder | None) -> Embedder | None:
+    """Return the embedder that the models were trained on: the session's own, or a shared one beside a hosted one.
+
+    With the embedder of tests there is none, so that they need no model.
+    """
+    if embedder is None or embedder.stamp.startswith("tiny:"):
+        return None
+    return embedder if embedder.stamp == STAMP else _bundled_beside()
+
+
+@cache
+def _bundled_beside() -> BundledEmbedder:
+    return BundledEmbedder()
 
 
 @cache

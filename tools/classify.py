@@ -8,13 +8,11 @@ as in tests, the rules of words decide alone, in their order.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from reverie.embeddings.bundled import STAMP, BundledEmbedder
 from reverie.embeddings.embedder import Embedder, Embedding
-from reverie.embeddings.linear import bundled_model
+from reverie.embeddings.linear import bundled_model, embedder_for_models
 from reverie.errors import EmbedderError
 from reverie.memory import Kind, Layer, Memory, Tier
 
@@ -235,12 +233,13 @@ def classified(
 
 def vectors_for(embedder: Embedder, texts: Sequence[str], embeddings: Sequence[Embedding]) -> "list[Vector | None]":
     """Return the bundled embedder's vectors of texts that another one may have embedded; it may have to load."""
-    if embedder.stamp == STAMP:
+    reader = embedder_for_models(embedder)
+    if reader is embedder:
         return [embedding.vector for embedding in embeddings]
-    if embedder.stamp.startswith("tiny:"):  # a test's or a demo's embedder: no model is wanted there
+    if reader is None:
         return [None] * len(texts)
     try:
-        return [embedding.vector for embedding in _bundled_embedder().embed(texts)]
+        return [embedding.vector for embedding in reader.embed(texts)]
     except EmbedderError:  # the text was embedded all the same: its words are enough for a guess
         return [None] * len(texts)
 
@@ -266,11 +265,6 @@ def word_features(text: str, known: tuple[str, ...]) -> list[float]:
     """Return which of the known words and pairs a text has."""
     found = words_of(text)
     return [WORD_WEIGHT * (word in found) for word in known]
-
-
-@cache
-def _bundled_embedder() -> BundledEmbedder:
-    return BundledEmbedder()
 
 
 def _guessed(text: str, vector: "Vector | None") -> tuple[Kind, float]:

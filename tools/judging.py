@@ -6,13 +6,11 @@ statements of long notes, so that few have to be embedded for it, and none if th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from reverie.embeddings.bundled import STAMP, BundledEmbedder
 from reverie.embeddings.embedder import Embedder
-from reverie.embeddings.linear import LinearModel, bundled_model
+from reverie.embeddings.linear import LinearModel, bundled_model, embedder_for_models
 from reverie.guard.cues import cues_in, marks_in, statements_in
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ _FEW = 3
 """A text of so few statements is embedded whole."""
 _MOST_STATEMENTS = 1_500
 _MOST_EMBEDDED = 48
-_TINY = "tiny:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +58,11 @@ def suspects_in(content: str, title: str = "") -> Suspects:
 
 def orders_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
     """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by."""
-    judge = judge_for(embedder)
+    judge = embedder_for_models(embedder)
     if judge is None:
         return ()
     suspects = suspects_in(content, title)
     return suspects.orders(judge.embed(suspects.statements))
-
-
-def judge_for(embedder: Embedder | None) -> Embedder | None:
-    """Return the embedder that the model was trained on: the session's own, or one beside a hosted one."""
-    if embedder is None or embedder.stamp.startswith(_TINY):
-        return None
-    return embedder if embedder.stamp == STAMP else _beside()
-
-
-@cache
-def _beside() -> BundledEmbedder:
-    return BundledEmbedder()
 
 
 def _model() -> LinearModel:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from reverie.embeddings.embedder import Embedding
+from reverie.embeddings.linear import embedder_for_models
 from reverie.errors import InvalidInput
 from reverie.identity import content_hash
 from reverie.lifecycle.stability import first_stability
@@ -19,7 +20,7 @@ from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
 from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
 from reverie.tools.echo import echoed
-from reverie.tools.judging import judge_for, suspects_in
+from reverie.tools.judging import suspects_in
 from reverie.tools.neighbours import Neighbours, neighbours_of
 from reverie.tools.purged import refuse_purged
 from reverie.tools.quarantine import hold
@@ -128,7 +129,7 @@ async def _embedded(workspace: Workspace, draft: Memory) -> tuple[Embedding, tup
 
     Secrets were taken out before. A text that is a single statement is judged by the vector that is stored.
     """
-    judge = judge_for(workspace.embedder) if draft.source != "human" else None
+    judge = embedder_for_models(workspace.embedder) if draft.source != "human" else None
     if judge is None:
         [embedding] = await workspace.embed([draft.content])
         return embedding, ()
