@@ -31,26 +31,28 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
 import numpy as np
 from notes import notes, questions
 
-from reverie.storage.lance import import_lancedb
+from reverie.storage.lancedb_import import import_lancedb
 
 import_lancedb()
 
-from reverie.clock import clock_from  # noqa: E402 - after the import above
-from reverie.dream.neighbours import LEAST_COSINE, near_pairs  # noqa: E402
-from reverie.embeddings.embedder import Embedding, Reading  # noqa: E402
-from reverie.identity import content_hash  # noqa: E402
-from reverie.lifecycle.restatement import restates  # noqa: E402
+from reverie.dream.snapshot import LEAST_COSINE, near_pairs  # noqa: E402
+from reverie.embeddings.base import Embedding, Reading  # noqa: E402
+from reverie.ids import content_hash  # noqa: E402
 from reverie.lifecycle.trust import trust_of  # noqa: E402
 from reverie.memory import Memory  # noqa: E402
-from reverie.moments import iso  # noqa: E402
-from reverie.server.apart import consolidate_apart  # noqa: E402
+from reverie.server.dream_process import consolidate_apart  # noqa: E402
 from reverie.settings import Settings  # noqa: E402
 from reverie.storage.batch import write_batch  # noqa: E402
 from reverie.storage.rows import Embedded  # noqa: E402
+from reverie.text.compare import restates  # noqa: E402
+from reverie.time import (
+    clock_from,
+    iso,
+)
 from reverie.tools.consolidate import consolidate  # noqa: E402
 from reverie.tools.recall import Request, recall  # noqa: E402
 from reverie.tools.results import Consolidated  # noqa: E402
-from reverie.tools.workspace import Workspace  # noqa: E402
+from reverie.tools.session import Workspace  # noqa: E402
 
 DIMENSIONS = 384
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)

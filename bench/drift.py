@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from reverie.codebase.evidence import Evidence
-from reverie.codebase.project import identify_project
+from reverie.codebase.identity import identify_project
 from reverie.memory import Anchor
 
 DOCUMENTS = (".md", ".rst", ".txt", ".adoc")

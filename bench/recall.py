@@ -24,7 +24,7 @@ from typing import Any
 
 from figures import machine, markdown_table, write_between
 
-from reverie.storage.lance import import_lancedb
+from reverie.storage.lancedb_import import import_lancedb
 
 import_lancedb()
 
@@ -32,8 +32,8 @@ from reverie.embeddings.bundled import BundledEmbedder  # noqa: E402
 from reverie.settings import Settings  # noqa: E402
 from reverie.storage.scope import Scope  # noqa: E402
 from reverie.tools import recall  # noqa: E402
-from reverie.tools.importing import import_memories  # noqa: E402
-from reverie.tools.workspace import Workspace  # noqa: E402
+from reverie.tools.import_jsonl import import_memories  # noqa: E402
+from reverie.tools.session import Workspace  # noqa: E402
 
 SETS = ("locomo-dev", "beam-dev", "longmemeval-heads-dev")
 LEFT_OUT = ("cat5", "abstention")

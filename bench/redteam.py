@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.guard.instructions import orders_in
+from reverie.guard.injection import orders_in
 from reverie.guard.secrets import redact
-from reverie.tools.judging import orders_by_meaning
+from reverie.tools.screening import orders_by_meaning
 
 ROOT = Path(__file__).parents[1]
 FIRST_SCORES = (

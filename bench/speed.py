@@ -18,8 +18,8 @@ from session import Session, environment_for
 
 from reverie.embeddings.bundled import DIMENSIONS, BundledEmbedder
 from reverie.memory import LAYERS
-from reverie.storage.lance import connect
-from reverie.storage.table import TEXT_INDEX
+from reverie.storage.lance_table import TEXT_INDEX
+from reverie.storage.lancedb_import import connect
 
 SAMPLES = 100
 WARM_UP = 10

@@ -29,28 +29,32 @@ from unittest.mock import patch
 
 from developer import DAYS, OPENED_WITH_A_RECALL, Question, Write, Year, year_of
 
-from reverie.storage.lance import import_lancedb
+from reverie.storage.lancedb_import import import_lancedb
 
 import_lancedb()
 
-from reverie.embeddings.tiny import TinyEmbedder  # noqa: E402
-from reverie.lifecycle.archive import ARCHIVE_AFTER_DAYS  # noqa: E402
-from reverie.lifecycle.elapsed import days_between  # noqa: E402
-from reverie.lifecycle.lasting import is_lasting  # noqa: E402
+from reverie.lifecycle.expiry import is_lasting  # noqa: E402
+from reverie.lifecycle.rules import ARCHIVE_AFTER_DAYS  # noqa: E402
 from reverie.memory import LAYERS, Memory, Tier  # noqa: E402 - after the import above
+from reverie.recall import score as rank  # noqa: E402
 from reverie.settings import RETENTION_MODES, RetentionMode, Settings  # noqa: E402
-from reverie.storage import upkeep  # noqa: E402
-from reverie.storage.accesses import AccessRecorder  # noqa: E402
+from reverie.storage import maintenance as upkeep  # noqa: E402
+from reverie.storage.access_log import AccessRecorder  # noqa: E402
 from reverie.storage.filters import one_of  # noqa: E402
+from reverie.storage.maintenance import Upkeep  # noqa: E402
 from reverie.storage.purge import _rewrite, purge  # noqa: E402
 from reverie.storage.schema import SIDE_TABLES  # noqa: E402
-from reverie.storage.upkeep import Upkeep  # noqa: E402
-from reverie.tools import rank, recall, remember  # noqa: E402
+from reverie.time import days_between  # noqa: E402
+from reverie.tools import (
+    recall,
+    remember,
+)
 from reverie.tools.echo import Served  # noqa: E402
-from reverie.tools.exporting import line_of  # noqa: E402
+from reverie.tools.export_jsonl import line_of  # noqa: E402
+from reverie.tools.session import Workspace  # noqa: E402
 from reverie.tools.status import status  # noqa: E402
 from reverie.tools.sweep import sweep  # noqa: E402
-from reverie.tools.workspace import Workspace  # noqa: E402
+from tests.tiny_embedder import TinyEmbedder  # noqa: E402
 
 SEED = 7
 MEMORIES = 600

@@ -1,1 +1,1 @@
-"""Reading a project: who it is, and what a memory was seen in."""
+"""Reading a project: its identity, its files and symbols, and the evidence of a memory."""

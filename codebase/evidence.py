@@ -1,20 +1,152 @@
-"""The evidence of one session: anchors made from its project's folder, and checked against it.
+"""The evidence of one session: anchors made from its project's folder and branch, and checked against them."""
 
-A memory is only ever checked against its own project, and only in the folder where the session stands. One of
-another project, or seen in another folder, is unverifiable: nothing follows from it.
-"""
-
+import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reverie.codebase.anchoring import Anchored, anchor
-from reverie.codebase.branches import Branches, Standing
+from reverie.codebase.anchors import Anchored, anchor
 from reverie.codebase.freshness import Checker, unverifiable, worst
+from reverie.codebase.git import GitUnavailable
+from reverie.codebase.identity import ProjectIdentity
 from reverie.codebase.moves import Moves
-from reverie.codebase.project import ProjectIdentity
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.memory import GLOBAL_PROJECT, Anchor, Freshness
+
+STANDING_HOLDS_FOR = 1.0
+"""Seconds for which the branch and commit of the working tree are not asked for again."""
+
+MAINLINES = ("main", "master", "trunk", "develop")
+
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_HEADS = "refs/heads/"
+_NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")  # what no branch may be called, and git would interpret
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The commit and branch that are checked out; both None where git cannot tell."""
+
+    commit: str | None = None
+    branch: str | None = None
+
+
+class Branches:
+    """Answers about commits and branches of one project; what git cannot say is taken for harmless."""
+
+    def __init__(self, tree: SourceTree, *, patience: float) -> None:
+        self._tree = tree
+        self._patience = patience
+        self._standing: tuple[Standing, float] | None = None
+        self._merged: dict[tuple[str, str], bool | None] = {}
+
+    def standing(self) -> Standing:
+        """Return what is checked out now; sessions are long, and branches are switched under them."""
+        if self._standing is not None and self._standing[1] > time.monotonic():
+            return self._standing[0]
+        standing = self._asked()
+        self._standing = (standing, time.monotonic() + STANDING_HOLDS_FOR)
+        return standing
+
+    def seen_from_here(self, anchor: Anchor, branch: str | None) -> Anchor:
+        """Judge an anchor that is not in the working tree by the branch it was learned on.
+
+        What a living branch still holds is only out of sight. What a dead one held counts by the main line.
+        """
+        if anchor.freshness not in ("missing", "moved") or not branch or not anchor.commit:
+            return anchor
+        try:
+            if branch == self.standing().branch or self._is_merged(anchor.commit) is not False:
+                return anchor
+            tip = self._tip(branch)
+            if tip is not None:
+                return self._out_of_sight(anchor, branch, tip)
+            return self._by_the_main_line(anchor, branch)
+        except GitUnavailable:
+            return anchor
+
+    def unmerged(self, branch: str | None, commit: str | None) -> str | None:
+        """Say that a memory was learned on another branch whose work is not here; None if it is."""
+        if not branch or not commit or branch in MAINLINES:
+            return None
+        try:
+            if branch == self.standing().branch or self._is_merged(commit) is not False:
+                return None
+        except GitUnavailable:
+            return None
+        return f"learned on branch {branch}, not merged here"
+
+    def _out_of_sight(self, anchor: Anchor, branch: str, tip: str) -> Anchor:
+        if self._blob(tip, anchor.path) is None:
+            return anchor
+        return replace(
+            anchor, freshness="unverifiable", now_at=None, note=f"on branch {branch}, not checked out here"
+        )
+
+    def _by_the_main_line(self, anchor: Anchor, branch: str) -> Anchor:
+        gone = f"branch {branch} is gone and was not merged"
+        main = next((tip for name in ("origin/HEAD", *MAINLINES) if (tip := self._tip(name))), None)
+        there = self._blob(main, anchor.path) if main else None
+        if there is None:
+            return replace(anchor, note=f"{anchor.note}; {gone}" if anchor.note else gone)
+        same = there == self._blob(anchor.commit or "", anchor.path)
+        return replace(
+            anchor,
+            freshness="verified" if same else "changed",
+            now_at=None,
+            note=f"{gone}; the main line has {anchor.path}",
+        )
+
+    def _asked(self) -> Standing:
+        try:
+            answer = self._ask("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
+            lines = answer.split("\n")
+            if _COMMIT.fullmatch(lines[0]):
+                name = lines[1] if len(lines) > 1 else ""
+                return Standing(lines[0], _branch(name))
+            unborn = self._ask("symbolic-ref", "--quiet", "HEAD").strip()
+            return Standing(None, _branch(unborn))
+        except GitUnavailable:
+            return Standing()
+
+    def _is_merged(self, commit: str) -> bool | None:
+        """Whether a commit is part of what is checked out; None if git does not know it."""
+        head = self.standing().commit
+        if head is None or not _COMMIT.fullmatch(commit):
+            return None
+        if (commit, head) not in self._merged:
+            git = self._tree.git(self._patience)
+            code = git.ask(self._tree.root, "merge-base", "--is-ancestor", commit, head).code
+            self._merged[commit, head] = {0: True, 1: False}.get(code)
+        return self._merged[commit, head]
+
+    def _tip(self, branch: str) -> str | None:
+        """Return the commit of a branch here or at a remote."""
+        if _NO_BRANCH.search(branch):
+            return None
+        for name in (f"refs/heads/{branch}", f"refs/remotes/{branch}", f"refs/remotes/origin/{branch}"):
+            found = self._ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").strip()
+            if _COMMIT.fullmatch(found):
+                return found
+        return None
+
+    def _blob(self, commit: str, path: str) -> str | None:
+        if not _COMMIT.fullmatch(commit):
+            return None  # what was stored or imported may be anything, also an option
+        found = self._ask("rev-parse", "--verify", "--quiet", f"{commit}:{path}").strip()
+        return found if _COMMIT.fullmatch(found) else None
+
+    def _ask(self, *arguments: str) -> str:
+        return self._tree.git(self._patience).ask(self._tree.root, *arguments).out
+
+
+def _branch(reference: str) -> str | None:
+    """Return the name of a branch, as it can be stored; None for anything else."""
+    if not reference.startswith(_HEADS):
+        return None
+    return reference.removeprefix(_HEADS).encode("utf-8", "replace").decode("utf-8")
+
 
 PATIENCE_AT_RECALL = 1.0
 PATIENCE_AT_DRIFT = 30.0

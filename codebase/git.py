@@ -21,8 +21,16 @@ from pathlib import Path
 from threading import Thread
 from typing import IO
 
-from reverie.codebase.discovery import GitRepository, find_repository, read_head, read_plain, read_settings
-from reverie.codebase.git_config import format_config, naming_settings, storage_settings
+from reverie.codebase.repository import (
+    GitRepository,
+    find_repository,
+    format_config,
+    naming_settings,
+    read_head,
+    read_plain,
+    read_settings,
+    storage_settings,
+)
 from reverie.errors import ReverieError
 
 LARGEST_ANSWER = 200_000_000

@@ -1,19 +1,74 @@
-"""What a project's own manifests promise: commands that can be run, dependencies and their versions.
-
-Read from the root: Makefile, justfile, package.json, pyproject.toml, setup.cfg, tox.ini, noxfile.py, Rakefile,
-composer.json, Taskfile.yml; requirements files, Cargo.toml, go.mod, Gemfile for dependencies.
+"""What a project's manifests promise: commands, dependencies and their versions; and which promise a command
+relies on.
 """
 
 import configparser
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from reverie.codebase.symbols import text_digest
 from reverie.codebase.tree import SourceTree
+
+_CLAUSE = re.compile(r"(?P<operator>===|==|~=|>=|<=|!=|~>|\^|~|>|<|=)?\s*v?(?P<version>\d+(?:\.(?:\d+|\*|x))*)")
+
+Version = tuple[int, ...]
+
+
+def allows(requirement: str, version: str) -> bool | None:
+    """Whether a requirement lets a version in; None if either cannot be read.
+
+    A version is as exact as it is written: 4.2 stands for every 4.2.x.
+    """
+    wanted = _number(version)
+    clauses = [(c["operator"] or "", c["version"]) for c in _CLAUSE.finditer(requirement.replace("||", ","))]
+    if not wanted or not clauses or "||" in requirement:
+        return None
+    return all(_lets_in(operator, bound, wanted) for operator, bound in clauses)
+
+
+def _lets_in(operator: str, written: str, wanted: Version) -> bool:
+    bound = _number(written)
+    length = min(len(bound), len(wanted))
+    here, there = wanted[:length], bound[:length]
+    match operator:
+        case ">=" | "=>":
+            return here >= there
+        case ">":
+            return here > there or (here == there and len(wanted) < len(bound))
+        case "<=":
+            return here <= there
+        case "<":
+            return here < there or (here == there and len(wanted) < len(bound))
+        case "!=":
+            return here != there
+        case "~=" | "~>":
+            return (
+                here >= there and wanted[: max(1, len(bound) - 1)] == bound[: max(1, len(bound) - 1)][: len(wanted)]
+            )
+        case "^":
+            return here >= there and _significant(wanted) == _significant(bound)[: len(_significant(wanted))]
+        case "~":
+            return here >= there and wanted[:2] == bound[:2][: len(wanted)]
+        case _:  # pinned, or written as if
+            return here == there
+
+
+def _significant(version: Version) -> Version:
+    """Return the part that a caret holds: up to the first number that is not zero."""
+    for length, number in enumerate(version, 1):
+        if number:
+            return version[:length]
+    return version
+
+
+def _number(text: str) -> Version:
+    found = re.match(r"[^\d]*(\d+(?:\.\d+)*)", text)
+    return tuple(int(part) for part in found[1].split(".")) if found else ()
+
 
 EntryKind = Literal["target", "script", "dependency"]
 
@@ -268,3 +323,83 @@ _READERS: Mapping[str, Callable[[str, str], Iterable[Entry]]] = {
     "go.mod": _lines(_GO_MODULE),
     "Gemfile": _lines(_GEM),
 }
+
+
+_MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
+_TARGETS_OF = {
+    "make": _MAKEFILES,
+    "gmake": _MAKEFILES,
+    "just": ("justfile", "Justfile", ".justfile"),
+    "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "rake": ("Rakefile",),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+}
+_NPM = ("npm", "yarn", "pnpm", "bun")
+_NPM_OWN = frozenset({"start", "test", "stop", "restart"})
+_PYTHON_RUNNERS = ("poetry", "pdm", "hatch", "uv", "pipenv", "poe")
+_NO_MORE = re.compile(r"&&|\|\||[;|]")
+_TAKES_VALUE = frozenset({"-C", "-f", "-j", "--directory", "--file", "--prefix", "--workspace", "-w"})
+
+
+def entry_for(entries: Sequence[Entry], command: str) -> Entry | None:
+    """Return the entry that makes a command work, or None if the project does not define it."""
+    for part in _NO_MORE.split(command):
+        words = [word for word in part.split() if "=" not in word or word.startswith("-")]
+        found = _entry(entries, words) if words else None
+        if found is not None:
+            return found
+    return None
+
+
+def _entry(entries: Sequence[Entry], words: Sequence[str]) -> Entry | None:
+    program, rest = words[0], list(words[1:])
+    if program in _TARGETS_OF:
+        return _target(entries, _TARGETS_OF[program], _target_names(program, rest))
+    if program in _NPM:
+        return _script(entries, ("package.json",), _npm_script(program, rest))
+    if program == "composer":
+        return _script(entries, ("composer.json",), next(iter(_plain([w for w in rest if w != "run"])), ""))
+    if program in _PYTHON_RUNNERS and rest[:1] in (["run"], ["x"]):
+        return _script(entries, (), next(iter(_plain(rest[1:])), "").rpartition(":")[2])
+    return _script(entries, ("pyproject.toml", "setup.cfg", "setup.py"), program)
+
+
+def _target(entries: Sequence[Entry], files: Sequence[str], names: Iterator[str]) -> Entry | None:
+    wanted = next(names, "")
+    fitting = (entry for entry in entries if entry.kind == "target" and entry.name == wanted)
+    return next((entry for entry in fitting if entry.path in files or entry.path.endswith(".mk")), None)
+
+
+def _script(entries: Sequence[Entry], files: Sequence[str], name: str) -> Entry | None:
+    if not name:
+        return None
+    fitting = (entry for entry in entries if entry.kind == "script" and entry.name == name)
+    return next((entry for entry in fitting if not files or entry.path in files), None)
+
+
+def _target_names(program: str, rest: Sequence[str]) -> Iterator[str]:
+    if program in ("tox", "nox"):
+        flags = ("-e", "-s", "--env", "--session", "run", "-m", "--sessions")
+        after = [rest[number + 1] for number, word in enumerate(rest[:-1]) if word in flags]
+        yield from (name for word in after for name in word.split(",") if not name.startswith("-"))
+    else:
+        yield from _plain(rest)
+
+
+def _npm_script(program: str, rest: Sequence[str]) -> str:
+    words = list(_plain(rest))
+    if not words:
+        return ""
+    if words[0] in ("run", "run-script"):
+        return words[1] if len(words) > 1 else ""
+    return words[0] if program != "npm" or words[0] in _NPM_OWN else ""
+
+
+def _plain(words: Sequence[str]) -> Iterator[str]:
+    """Leave out options and what belongs to them."""
+    skipping = False
+    for word in words:
+        if not skipping and not word.startswith("-"):
+            yield word
+        skipping = word in _TAKES_VALUE

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from reverie.codebase.anchors import likeliest
 from reverie.codebase.git import Answer, Git, GitUnavailable
-from reverie.codebase.places import likeliest
 from reverie.codebase.symbols import Symbol, symbols_of
 from reverie.codebase.tree import LARGEST_READ, SourceTree, is_foreign, is_parsed
 

@@ -2,7 +2,7 @@
 
 if __name__ == "__main__":
     try:
-        from reverie.server.cli import main
+        from reverie.cli.main import main
 
         raise SystemExit(main())
     except KeyboardInterrupt:  # while the command itself was being imported

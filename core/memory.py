@@ -1,8 +1,16 @@
-"""A memory and the words it is described in."""
+"""A memory, and the words it is described in."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
+
+
+def clamped(value: float, low: float = 0.0, high: float = 1.0) -> float:
+    """Bring the value into [low, high]; what is not a number counts as low, the cautious end."""
+    if value != value:
+        return low
+    return min(max(value, low), high)
+
 
 Layer = Literal["working", "episodic", "semantic", "procedural", "codebase"]
 Kind = Literal[

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from reverie.errors import InvalidInput
-from reverie.identity import ID_PATTERN
+from reverie.ids import ID_PATTERN
 from reverie.memory import KINDS, LAYERS, SOURCES, STATUSES, TIERS, Anchor, Freshness, Memory
-from reverie.moments import iso, parse_iso
+from reverie.time import iso, parse_iso
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Memory))
 

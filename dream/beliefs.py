@@ -1,27 +1,135 @@
-"""Old beliefs are challenged, with the evidence shown; never on a model's mood about a sentence alone (002-dream).
-
-Evidence is what the code on disk says, and newer memories on the same subject. A belief becomes `challenged` and less
-sure, and a question is queued, only if the two cannot both hold: the rules are lifecycle/conflicts.py's, and for an
-amount that a text quite unlike it states anew, lifecycle/quantities.py's. Whatever could also be two things of one
-sort is only asked about. Importance as set is not touched. A belief that the code bears out is confirmed, and rests
-until it is due again.
+"""Belief probing: old statements are challenged by newer ones and by the code, with the evidence shown
+(002-dream).
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from reverie.dream.clash import conflict_between
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, question_id
-from reverie.dream.refusals import is_refused
+from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, is_refused, question_id
 from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
-from reverie.dream.updates import Update, updates_in
-from reverie.lifecycle.doubt import doubted_because_of
+from reverie.lifecycle.rules import doubted_because_of
 from reverie.memory import Memory
-from reverie.moments import iso
 from reverie.settings import Settings
+from reverie.text.compare import contradictions, restates
+from reverie.text.conflicts import Conflict, find_conflict
+from reverie.text.numbers import Amount, amounts_in, restated, surely_restated
+from reverie.time import iso
+
+SHARED_WORDS = 0.5
+"""Two texts that share fewer of their words are about different things, whatever numbers they name."""
+
+
+LONGEST_STATEMENT = 40
+"""In tokens. In a longer text, numbers that differ say nothing: it is about many things."""
+
+
+def conflict_between(older: Memory, newer: Memory, snapshot: Snapshot) -> Conflict | None:
+    """Return why an older memory may not hold beside a newer one. Each pair is compared once a night."""
+    if "event" in (older.kind, newer.kind):
+        return None  # what happened has happened, whatever happened since
+    known = snapshot.reading.conflicts
+    pair = (older.id, newer.id)
+    if pair not in known:
+        known[pair] = find_conflict(older.content, newer.content)
+    return known[pair]
+
+
+def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return in what two memories differ too much to be merged. Each pair is compared once a night."""
+    pair = (one.id, other.id)
+    known = snapshot.reading.clashes.get(pair)
+    if known is None:
+        known = snapshot.reading.clashes[pair] = _compared(one, other, snapshot)
+    return known
+
+
+def _compared(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
+    ours, theirs = snapshot.reading.of(one), snapshot.reading.of(other)
+    if max(len(ours.forms), len(theirs.forms)) > LONGEST_STATEMENT:
+        return ()
+    fewer, more = sorted((ours.words, theirs.words), key=len)
+    if not fewer or len(fewer & more) < SHARED_WORDS * len(more):
+        return ()
+    found = contradictions(one.content, other.content)
+    return () if found and restates(one.content, other.content) else found
+
+
+_MOST_COMPARED = 100
+_COMMON_SHARE = 0.1
+_COMMON_AT_LEAST = 6
+
+SAME_SUBJECT = 0.5
+"""Texts further apart than this cosine speak of different things, whatever words stand beside their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A newer memory that states an amount of an older one differently, and whether nothing else can be meant."""
+
+    newer: Memory
+    reason: str
+    is_sure: bool = False
+
+
+def updates_in(snapshot: Snapshot) -> dict[str, Update]:
+    """Return for each memory whose amount was stated anew the latest sure news, or else the earliest, by its id."""
+    places = {memory.id: place for place, memory in enumerate(snapshot.memories)}
+    found: dict[str, Update] = {}
+    for shelf in _shelves(snapshot).values():
+        for place, (newer, amount) in enumerate(shelf):
+            if not amount.is_news:
+                continue
+            for older, before in shelf[max(0, place - _MOST_COMPARED) : place]:
+                known = found.get(older.id)
+                if older.id == newer.id or not restated(before, amount):
+                    continue
+                cosine = float(snapshot.vectors[places[older.id]] @ snapshot.vectors[places[newer.id]])
+                sure = cosine >= SAME_SUBJECT and surely_restated(
+                    before, amount, _amounts(snapshot, older), _amounts(snapshot, newer)
+                )
+                if known is None or (
+                    sure and (not known.is_sure or _moment_and_id(newer) > _moment_and_id(known.newer))
+                ):
+                    reason = f"{before.value} {amount.unit} became {amount.value}"
+                    found[older.id] = Update(newer, reason, is_sure=sure)
+    return found
+
+
+def _shelves(snapshot: Snapshot) -> dict[tuple[str, str, str], list[tuple[Memory, Amount]]]:
+    """Return the amounts of each project by unit and by each telling word beside them, the oldest first."""
+    stated = [
+        (memory, amount)
+        for memory in snapshot.memories
+        if memory.kind not in DREAMT_KINDS and memory.layer not in ("working", "codebase")
+        for amount in _amounts(snapshot, memory)
+    ]
+    common = _common_words(stated)
+    shelves: dict[tuple[str, str, str], list[tuple[Memory, Amount]]] = {}
+    for memory, amount in sorted(stated, key=lambda pair: _moment_and_id(pair[0])):
+        for word in amount.context - common:
+            shelves.setdefault((memory.project, amount.unit, word), []).append((memory, amount))
+    return shelves
+
+
+def _amounts(snapshot: Snapshot, memory: Memory) -> tuple[Amount, ...]:
+    return snapshot.reading.amounts(memory, amounts_in)
+
+
+def _moment_and_id(memory: Memory) -> tuple[datetime, datetime, str]:
+    return memory.happened_at, memory.created_at, memory.id
+
+
+def _common_words(stated: Sequence[tuple[Memory, Amount]]) -> frozenset[str]:
+    """Return the words that stand beside so many amounts that they tell nothing apart."""
+    counts = Counter(word for _, amount in stated for word in amount.context)
+    most = max(_COMMON_AT_LEAST, _COMMON_SHARE * len(stated))
+    return frozenset(word for word, count in counts.items() if count > most)
+
 
 UNTOUCHED = timedelta(days=14)
 """After this long a belief is due to be looked at again; each confirmation doubles the time."""
@@ -111,7 +219,7 @@ def _against(
     possible: list[tuple[Memory, str, bool]] = []
     for other, _ in () if snapshot.as_left else snapshot.near.of(place):
         newer = snapshot.memories[other]
-        if newer.kind in DREAMT_KINDS or newer.layer == "codebase" or _when(newer) <= _when(belief):
+        if newer.kind in DREAMT_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
             continue
         found = conflict_between(belief, newer, snapshot)
         if found is not None and found.is_certain:
@@ -123,7 +231,7 @@ def _against(
     yield from possible
 
 
-def _when(memory: Memory) -> tuple[datetime, datetime]:
+def _moment(memory: Memory) -> tuple[datetime, datetime]:
     return memory.happened_at, memory.created_at
 
 

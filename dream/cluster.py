@@ -11,16 +11,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from reverie.dream.clash import clashes
-from reverie.dream.gate import may_be_written
+from reverie.dream.beliefs import clashes
+from reverie.dream.derived_memories import may_be_written
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, New, Proposal, Question, dreamt_id
 from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
-from reverie.identity import as_made, content_hash
-from reverie.lifecycle.inheritance import highest_importance, inherited, longest_tier
-from reverie.lifecycle.restatement import facts_of
+from reverie.ids import as_made, content_hash
+from reverie.lifecycle.access import highest_importance, inherited, longest_tier
 from reverie.memory import Memory
 from reverie.settings import Settings
+from reverie.text.compare import facts_of
+from reverie.text.shorten import title_of
 
 CLUSTER_COSINE = 0.8
 FEWEST_MEMBERS = 5
@@ -30,7 +31,6 @@ MOST_OPEN_QUESTIONS = 20
 """In one project: those of another are answered by other sessions."""
 
 _OVERLAP = 0.5
-_TITLE_LENGTH = 80
 
 
 def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
@@ -146,14 +146,6 @@ def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory
         anchors=tuple(dict.fromkeys(anchor for member in members for anchor in member.anchors)),
         **inherited(heir, members),
     )
-
-
-def title_of(text: str) -> str:
-    """Return the first line of a text, short enough for a list."""
-    first = text.strip().splitlines()[0].strip()
-    if len(first) <= _TITLE_LENGTH:
-        return first
-    return first[:_TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 
 def _coherent(near: Sequence[int], centre: int, snapshot: Snapshot) -> list[int]:

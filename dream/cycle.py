@@ -11,32 +11,28 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from reverie.dream import applying
+from reverie.dream import apply as applying
 from reverie.dream.digest import may_be_promoted
-from reverie.dream.evidence import Check, Evidence, NoEvidence
 from reverie.dream.judge import Judge, Rules
-from reverie.dream.moot import withdraw_moot
-from reverie.dream.plan import Deed, Refusal, StepName
-from reverie.dream.planning import Plan, Thinking, by_step
-from reverie.dream.prune import KEEP_LOGS_FOR
-from reverie.dream.refusals import refused_by, refused_by_restoring
-from reverie.dream.snapshot import Snapshot, Vectors, in_order
-from reverie.dream.steps import STEPS
-from reverie.dream.undoing import take_back, withdraw_questions
-from reverie.embeddings.embedder import Embedder
+from reverie.dream.plan import Deed, Refusal, StepName, refused_by, refused_by_restoring
+from reverie.dream.review import withdraw_moot
+from reverie.dream.snapshot import Check, Evidence, NoEvidence, Snapshot, Vectors, in_order
+from reverie.dream.steps import KEEP_LOGS_FOR, STEPS, Plan, Thinking, by_step
+from reverie.dream.undo import take_back, withdraw_questions
+from reverie.embeddings.base import Embedder
 from reverie.errors import StoreBusy
-from reverie.lifecycle.fate import move_of, overdue
-from reverie.lifecycle.lasting import LIVING
+from reverie.lifecycle.expiry import LIVING
+from reverie.lifecycle.rules import move_of, overdue
 from reverie.memory import Memory
 from reverie.settings import Settings
+from reverie.storage.dream_log import Night, Nights, NightStatus
 from reverie.storage.filters import one_of
-from reverie.storage.lock import ProcessLock
-from reverie.storage.nights import Night, Nights, NightStatus
-from reverie.storage.prune import fold_old_logs, old_logs
-from reverie.storage.questions import OPEN, WITHDRAWN, Asked, Questions
+from reverie.storage.locks import ProcessLock
+from reverie.storage.maintenance import fold_old_logs, old_logs
+from reverie.storage.queries import read_marks, read_whole
+from reverie.storage.review_queue import OPEN, WITHDRAWN, Asked, Questions
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
-from reverie.storage.whole import read_marks, read_whole
 
 Tell = Callable[[int, int, str], Awaitable[None]]
 """Told how many of how many stages are done and what comes next."""

@@ -13,12 +13,11 @@ from typing import Any
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.identity import as_made
-from reverie.lifecycle.inheritance import inherited
-from reverie.lifecycle.likeness import CONTRADICTION_SIMILARITY
-from reverie.lifecycle.restatement import restates
+from reverie.ids import as_made
+from reverie.lifecycle.access import inherited
 from reverie.memory import Memory
 from reverie.settings import Settings
+from reverie.text.compare import CONTRADICTION_SIMILARITY, restates
 
 _MOST_COMPARED = 200
 """Of texts that share a rare token only so many, the latest, are compared; more than that is a template."""

@@ -7,14 +7,12 @@ own: a digest across projects would carry one project's memories into another.
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from reverie.dream.gate import may_be_quoted, may_be_written
+from reverie.dream.derived_memories import dreamt, line_of, may_be_quoted, may_be_written
 from reverie.dream.judge import DayNote, Judge
-from reverie.dream.lines import line_of
-from reverie.dream.making import dreamt
 from reverie.dream.plan import Change, Deed, New, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.identity import as_made
-from reverie.lifecycle.surprise import adjusted_importance_of
+from reverie.ids import as_made
+from reverie.lifecycle.importance import adjusted_importance_of
 from reverie.memory import Kind, Memory
 from reverie.settings import Settings
 

@@ -11,7 +11,7 @@ from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict
 from reverie.dream.snapshot import Snapshot
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.storage.questions import OPEN
+from reverie.storage.review_queue import OPEN
 
 _VERDICTS: tuple[Verdict, ...] = ("holds", "forget", "revise")
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from reverie.identity import as_made
-from reverie.lifecycle.restatement import restates
+from reverie.ids import as_made
 from reverie.memory import Memory
+from reverie.text.compare import restates
 
 BeliefVerdict = Literal["outdated", "holds"]
 

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from reverie.dream.cluster import missing_facts
-from reverie.dream.gate import shown
+from reverie.dream.derived_memories import shown
 from reverie.dream.judge import BeliefVerdict, DayNote, Rules
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
-from reverie.lifecycle.restatement import facts_of
+from reverie.llm.client import Form, LanguageModel
 from reverie.memory import Memory
-from reverie.reasoning.model import Form, LanguageModel
+from reverie.text.compare import facts_of
 
 _MERGE = (
     "Several notes may say one thing. If they do, write one note that keeps every number, name, date, version and "

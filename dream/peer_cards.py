@@ -7,14 +7,12 @@ when the ground is gone the card goes too, so that nothing forgotten lives on in
 from collections import Counter
 from collections.abc import Sequence
 
-from reverie.dream.gate import may_be_built_on
+from reverie.dream.derived_memories import dreamt, line_of, may_be_built_on, spelled
 from reverie.dream.judge import Judge
-from reverie.dream.lines import line_of, spelled
-from reverie.dream.making import dreamt
 from reverie.dream.plan import Change, Deed, New, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.identity import as_made
-from reverie.lifecycle.surprise import adjusted_importance_of
+from reverie.ids import as_made
+from reverie.lifecycle.importance import adjusted_importance_of
 from reverie.memory import Memory
 from reverie.settings import Settings
 

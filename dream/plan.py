@@ -1,13 +1,19 @@
-"""What a step proposes. A deed is done whole or not at all; a question leaves everything as it is."""
+"""What a step proposes, and how proposals are settled.
+
+A change is applied whole or not at all; a question leaves everything as it is. What somebody undid is not proposed
+again while its grounds are the same.
+"""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from reverie.identity import memory_id
+from reverie.ids import memory_id
 from reverie.memory import Memory
+from reverie.storage.dream_log import Night
+from reverie.storage.journal import Event
 
 StepName = Literal[
     "sweep",
@@ -24,7 +30,7 @@ StepName = Literal[
 QuestionKind = Literal["merge", "bridge", "belief", "drift"]
 Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget"]
 
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,5 +132,69 @@ def _written(number: int, length: int) -> str:
     digits = []
     for _ in range(length):
         number, digit = divmod(number, 32)
-        digits.append(_DIGITS[digit])
+        digits.append(_BASE32[digit])
     return "".join(reversed(digits))
+
+
+_WRITTEN = "remembered"
+_HASH_DIGITS = 12
+
+
+def refused_changes(events: Sequence[Event], present: Mapping[str, Memory]) -> list[str]:
+    """Return what undoing these events refuses; kept with the night that is undone."""
+    found = []
+    for event in events:
+        if event.action == _WRITTEN:
+            found.append(key_of_new(event.after.get("kind", ""), event.after.get("derived_from", ())))
+        elif event.memory_id in present:
+            found.append(key_of_change(event.memory_id, event.after, present[event.memory_id].access_count))
+    return sorted({key for key in found if key is not None})
+
+
+def refused_by(nights: Iterable[Night]) -> frozenset[str]:
+    """Return everything that was refused by undoing a night."""
+    undone = (night for night in nights if night.status in ("undone", "undoing"))
+    return frozenset(key for night in undone for key in night.report.get("refused", ()))
+
+
+def refused_by_restoring(events: Iterable[Event]) -> frozenset[str]:
+    """Return what was refused by bringing a single memory back; what had faded has its reprieve already."""
+    keys = (
+        key_of_change(event.memory_id, event.before, 0)
+        for event in events
+        if event.before.get("status") in ("superseded", "challenged")
+    )
+    return frozenset(key for key in keys if key is not None)
+
+
+def is_refused(deed: Deed, refused: frozenset[str], memories: Mapping[str, Memory]) -> bool:
+    """Say whether a part of a deed was undone before."""
+    if not refused:
+        return False
+    keys = [key_of_new(new.memory.kind, new.memory.derived_from) for new in deed.news]
+    keys += [
+        key_of_change(change.memory_id, change.values, memories[change.memory_id].access_count)
+        for change in deed.changes
+        if change.memory_id in memories
+    ]
+    return any(key in refused for key in keys)
+
+
+def key_of_change(memory_id: str, values: Mapping[str, Any], recalls: int) -> str | None:
+    """Return how a change is known, or None if undoing it refuses nothing: it came with another."""
+    match values:
+        case {"status": "superseded", "superseded_by": heir}:
+            return hashed((memory_id, "superseded", str(heir)), _HASH_DIGITS)
+        case {"status": "challenged", "status_reason": reason}:
+            return hashed((memory_id, "challenged", str(reason)), _HASH_DIGITS)
+        case {"status": "expired"}:
+            return hashed((memory_id, "expired", str(recalls)), _HASH_DIGITS)
+        case {"layer": "semantic"}:
+            return hashed((memory_id, "promoted", str(recalls)), _HASH_DIGITS)
+        case _:
+            return None
+
+
+def key_of_new(kind: str, derived_from: Sequence[str]) -> str | None:
+    """Return how a memory that a dream wrote is known, or None if it rests on nothing."""
+    return hashed((kind, *sorted(derived_from)), _HASH_DIGITS) if derived_from else None

@@ -1,23 +1,323 @@
-"""The store as one night sees it: read once, then only thought about."""
+"""The store as one dream sees it: read once, with texts, neighbours and evidence looked at once."""
 
 import hashlib
+import re
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.dream.evidence import Check
-from reverie.dream.fates import Fates
-from reverie.dream.neighbours import Near, carried, near_pairs
+from reverie.codebase import evidence as codebase
+from reverie.codebase.claims import ClaimKind, check_claim, claims_about
+from reverie.codebase.evidence import Checked
 from reverie.dream.plan import Change, Deed
-from reverie.dream.reading import Reading
-from reverie.identity import as_made
-from reverie.lifecycle.lasting import LIVING
+from reverie.ids import as_made
+from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, LetGo, Move
+from reverie.lifecycle.layers import CORE_ACCESSES, becomes_core
+from reverie.lifecycle.rules import fate_of, move_of
 from reverie.memory import GLOBAL_PROJECT, Memory
+from reverie.settings import Settings
+from reverie.text.conflicts import Conflict
+from reverie.text.numbers import Amount
+from reverie.text.tokenize import Token, tokens_of
+
+LEAST_COSINE = 0.75
+"""Below this two memories are not on the same subject."""
+
+MOST_NEIGHBOURS = 24
+_EXACT_UP_TO = 4_000
+_CELL_SIZE = 256
+_CELLS_BESIDE = 7
+_ROUNDS = 2
+_BLOCK = 1_024
+_MOST_CANDIDATES = 4_096
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """For each memory the nearest others, best first, with their cosine."""
+
+    places: tuple[NDArray[np.int32], ...]
+    cosines: tuple[NDArray[np.float32], ...]
+
+    def of(self, place: int, least: float = LEAST_COSINE) -> Iterator[tuple[int, float]]:
+        """Yield the neighbours of one memory that are at least so close."""
+        for other, cosine in zip(self.places[place], self.cosines[place], strict=True):
+            if cosine < least:
+                return
+            yield int(other), float(cosine)
+
+
+def near_pairs(vectors: Matrix, groups: Sequence[str]) -> Near:
+    """Find the neighbours of every row among the rows of its group."""
+    places: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(vectors)
+    cosines: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(vectors)
+    members: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        members.setdefault(group, []).append(place)
+    for rows in members.values():
+        for block, candidates in _comparisons(vectors, np.asarray(rows, np.int32)):
+            products = vectors[block] @ vectors[candidates].T
+            for row, line in zip(block, products, strict=True):
+                found = _best(line, candidates, int(row))
+                places[row] = candidates[found]
+                cosines[row] = line[found]
+    return Near(tuple(places), tuple(cosines))
+
+
+def carried(near: Near, stayed: Sequence[int], came: Sequence[int], vectors: Matrix, groups: Sequence[str]) -> Near:
+    """Return the neighbours after some rows went and a few came, without looking at the others again.
+
+    `stayed` gives for each row its place before, or -1; only the rows that came are compared with all.
+    """
+    now_at = np.full(len(near.places), -1, np.int32)
+    for place, before in enumerate(stayed):
+        if before >= 0:
+            now_at[before] = place
+    places: list[NDArray[np.int32]] = []
+    cosines: list[NDArray[np.float32]] = []
+    for before in stayed:
+        found = now_at[near.places[before]] if before >= 0 else np.empty(0, np.int32)
+        kept = found >= 0
+        places.append(found[kept])
+        cosines.append(near.cosines[before][kept] if before >= 0 else np.empty(0, np.float32))
+    everyone = np.arange(len(vectors), dtype=np.int32)
+    labels = np.asarray(groups)
+    for row in came:
+        line = np.where(labels == groups[row], vectors @ vectors[row], -1.0).astype(np.float32)
+        best = _best(line, everyone, row)
+        places[row], cosines[row] = everyone[best], line[best]
+        for other in best:
+            at = int(np.searchsorted(-cosines[other], -line[other]))
+            places[other] = np.insert(places[other], at, row)
+            cosines[other] = np.insert(cosines[other], at, line[other])
+    return Near(tuple(places), tuple(cosines))
+
+
+def _best(line: Matrix, candidates: NDArray[np.int32], row: int) -> NDArray[np.intp]:
+    close = np.flatnonzero((line >= LEAST_COSINE) & (candidates != row))
+    if len(close) > MOST_NEIGHBOURS:
+        close = close[np.argpartition(-line[close], MOST_NEIGHBOURS)[:MOST_NEIGHBOURS]]
+    return close[np.lexsort((candidates[close], -line[close]))]
+
+
+def _comparisons(vectors: Matrix, rows: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """Yield blocks of rows, each with the rows it is to be compared with."""
+    if len(rows) <= _EXACT_UP_TO:
+        for start in range(0, len(rows), _BLOCK):
+            yield rows[start : start + _BLOCK], rows
+        return
+    centres, cell_of = _cells(vectors, rows)
+    beside = np.argsort(-(centres @ centres.T), axis=1, kind="stable")[:, : _CELLS_BESIDE + 1]
+    order = np.argsort(cell_of, kind="stable")
+    bounds = np.searchsorted(cell_of[order], np.arange(len(centres) + 1))
+    inside = [rows[order[bounds[cell] : bounds[cell + 1]]] for cell in range(len(centres))]
+    for cell, members in enumerate(inside):
+        others = np.concatenate([inside[other] for other in beside[cell] if other != cell] or [members[:0]])
+        for start in range(0, len(members), _BLOCK):
+            block = members[start : start + _BLOCK]
+            # A cell that nothing could divide is compared piece by piece, or it would be all with all again.
+            own = (
+                members if len(members) <= _MOST_CANDIDATES else members[max(0, start - _BLOCK) : start + 2 * _BLOCK]
+            )
+            yield block, np.concatenate([own, others[: max(0, _MOST_CANDIDATES - len(own))]])
+
+
+def _cells(vectors: Matrix, rows: NDArray[np.int32]) -> tuple[Matrix, NDArray[np.intp]]:
+    number = max(2, len(rows) // _CELL_SIZE)
+    centres = vectors[rows[np.linspace(0, len(rows) - 1, number).astype(np.int64)]].copy()
+    cell_of = _nearest_centre(vectors, rows, centres)
+    for _ in range(_ROUNDS):
+        sums = np.zeros_like(centres)
+        np.add.at(sums, cell_of, vectors[rows])
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres = np.where(lengths > 0, sums / np.maximum(lengths, 1e-12), centres).astype(np.float32)
+        cell_of = _nearest_centre(vectors, rows, centres)
+    return centres, cell_of
+
+
+def _nearest_centre(vectors: Matrix, rows: NDArray[np.int32], centres: Matrix) -> NDArray[np.intp]:
+    parts = [
+        np.argmax(vectors[rows[start : start + _BLOCK]] @ centres.T, axis=1) for start in range(0, len(rows), _BLOCK)
+    ]
+    return np.concatenate(parts)
+
+
+_ORDINARY = (
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december i i'm i'll i've ok todo fixme note yes no and or but if when while the a an "
+    "we you he she they it this that there here what how why who hi hey thanks oh wow api url json http https id"
+)
+_NO_ENTITY: Final = frozenset(_ORDINARY.split())
+_FACTS: Final = ("number", "version", "path", "name", "negation")
+_SHORTEST_ENTITY = 3
+_LONGEST_ENTITY = 60
+_IS_FLAG = re.compile(r"-")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A text's tokens, a fingerprint of its facts, its words, and the people, services and tools it names."""
+
+    forms: tuple[str, ...]
+    facts: int
+    words: frozenset[str]
+    entities: tuple[str, ...]
+
+
+class Reading:
+    """Reads each text once, however many steps ask."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Read] = {}
+        self._amounts: dict[str, tuple[Amount, ...]] = {}
+        self.clashes: dict[tuple[str, str], tuple[str, ...]] = {}
+        """What was found between two memories; see clash.py."""
+        self.conflicts: dict[tuple[str, str], Conflict | None] = {}
+
+    def amounts(self, memory: Memory, read: Callable[[str], tuple[Amount, ...]]) -> tuple[Amount, ...]:
+        """Return the amounts that a memory's text states."""
+        known = self._amounts.get(memory.id)
+        if known is None:
+            known = self._amounts[memory.id] = read(memory.content)
+        return known
+
+    def of(self, memory: Memory) -> Read:
+        """Return what a memory's text says."""
+        known = self._read.get(memory.id)
+        if known is None:
+            known = self._read[memory.id] = _read(memory)
+        return known
+
+
+def _read(memory: Memory) -> Read:
+    tokens = tokens_of(memory.content)
+    return Read(
+        tuple(sys.intern(token.form) for token in tokens),
+        hash(tuple(sorted(token.form for token in tokens if token.kind in _FACTS and token.shown != "One"))),
+        frozenset(sys.intern(token.form) for token in tokens if token.kind == "word"),
+        tuple(dict.fromkeys(sys.intern(name) for name in _entities(memory, tokens))),
+    )
+
+
+def _entities(memory: Memory, tokens: Iterable[Token]) -> Iterable[str]:
+    """Yield what was noted with the memory, then the names and paths that its text spells."""
+    yield from (entity.casefold() for entity in memory.entities)
+    for token in tokens:
+        if token.kind not in ("name", "path") or _IS_FLAG.match(token.shown):
+            continue
+        form = token.form.casefold()
+        if _SHORTEST_ENTITY <= len(form) <= _LONGEST_ENTITY and form not in _NO_ENTITY and not form[0].isdigit():
+            yield form
+
+
+_ANSWERABLE: frozenset[ClaimKind] = frozenset({"script", "target", "dependency", "version", "setting"})
+"""Claims whose failing speaks against the text itself; that a file or symbol is gone is for drift to follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One look: how the anchors stand, and a receipt for what speaks against the text or bears it out."""
+
+    checked: Checked
+    receipt: str = ""
+    refuted: bool = False
+
+
+class Evidence(Protocol):
+    """Something that can look."""
+
+    def check(self, memory: Memory) -> Check | None:
+        """Look at what a memory names; None if it names nothing that can be looked at from here."""
+        ...
+
+
+class NoEvidence:
+    """Where there is no project to look at: nothing is known, so nothing is held against a memory."""
+
+    def check(self, memory: Memory) -> Check | None:
+        """Return nothing."""
+        return None
+
+
+class ProjectEvidence:
+    """Looks at the project a session works in."""
+
+    def __init__(self, evidence: codebase.Evidence) -> None:
+        self._evidence = evidence
+
+    def check(self, memory: Memory) -> Check | None:
+        """Check the anchors of a memory of this project, and the claims of its text that manifests can answer."""
+        # What a scan of the code wrote is kept in step by the next scan.
+        if memory.source == "code_scan" or memory.project not in (*self._evidence.names, GLOBAL_PROJECT):
+            return None
+        checked = self._evidence.check(memory.project, memory.branch, memory.anchors, thorough=True)
+        against = self._against(memory)
+        if not memory.anchors and not against:
+            return None
+        return Check(checked, against or checked.note or "what it names is as it was", refuted=bool(against))
+
+    def _against(self, memory: Memory) -> str:
+        """Return the first finding that speaks against the text, with the place where it was found."""
+        tree = self._evidence.tree
+        if tree is None or memory.project not in self._evidence.names:
+            return ""
+        for claim in claims_about(memory.content, memory.anchors):
+            finding = check_claim(tree, claim) if claim.kind in _ANSWERABLE else None
+            if finding is not None and finding.verdict == "fails":
+                return f"{finding.receipt or 'the repository'}: {finding.note or f'not {claim.name} {claim.value}'}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """Whether a memory goes, moves or becomes core."""
+
+    goes: LetGo | None = None
+    moves: Move | None = None
+    becomes_core: bool = False
+
+
+_NOTHING = Fate()
+
+
+class Fates:
+    """Asks the rules and remembers the answers."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Memory, Fate]] = {}
+
+    def of(self, memory: Memory, now: datetime, settings: Settings) -> Fate:
+        """Return what the rules say of a memory at this moment."""
+        known = self._known.get(memory.id)
+        if known is not None and known[0] is memory:
+            return known[1]
+        fate = _NOTHING if _is_settled(memory) else _asked(memory, now, settings)
+        self._known[memory.id] = memory, fate
+        return fate
+
+
+def _is_settled(memory: Memory) -> bool:
+    """Say at a glance that no rule can touch a memory: what lasts, has no deadline and is no candidate for core."""
+    return (
+        memory.layer in LASTING_LAYERS
+        and memory.forget_after is None
+        and (memory.core or memory.access_count < CORE_ACCESSES)
+    )
+
+
+def _asked(memory: Memory, now: datetime, settings: Settings) -> Fate:
+    goes = fate_of(memory, now, settings.retention, settings.tier)
+    return Fate(goes) if goes else Fate(None, move_of(memory, now), becomes_core(memory))
+
 
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]

@@ -1,21 +1,36 @@
-"""The sweep: what has earned a move, what has become core, and what is due to be let go. Plans only.
-
-The background sweep uses the whole plan. In a dream, what the curve lets go is the business of `forget`.
+"""The sweep and forget steps: what has earned a move, what has become core, what has faded or is due to expire.
+Plans only.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from reverie.dream.forget import CURVE_RULES, letting_go
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, Deed, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.lifecycle.fate import fate_of, move_of
-from reverie.lifecycle.promotion import becomes_core
-from reverie.lifecycle.verdict import LetGo, Move
+from reverie.lifecycle.expiry import LetGo, Move
+from reverie.lifecycle.layers import becomes_core
+from reverie.lifecycle.rules import fate_of, move_of
 from reverie.memory import Memory, Tier
 from reverie.settings import RetentionMode, Settings
+
+CURVE_RULES = frozenset({"archived", "low-value"})
+
+
+def forget(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Let go of what retention and worth say is over."""
+    fates = ((memory, snapshot.fates.of(memory, snapshot.now, settings).goes) for memory in snapshot.memories)
+    return Proposal(
+        tuple(letting_go(memory, goes, snapshot) for memory, goes in fates if goes and goes.rule in CURVE_RULES)
+    )
+
+
+def letting_go(memory: Memory, verdict: LetGo, snapshot: Snapshot) -> Deed:
+    """Return the deed that lets one memory go by a rule."""
+    values = {"status": "expired", "expired_at": snapshot.now, "status_reason": verdict.rule}
+    change = Change(memory_id=memory.id, action=verdict.rule, reason=verdict.reason, values=values)
+    return Deed(summary=f"let go ({verdict.rule})", changes=(change,))
 
 
 @dataclass(frozen=True, slots=True)

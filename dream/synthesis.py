@@ -11,10 +11,8 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.dream.gate import may_be_built_on, may_be_written
+from reverie.dream.derived_memories import dreamt, may_be_built_on, may_be_written, spelled
 from reverie.dream.judge import Judge
-from reverie.dream.lines import spelled
-from reverie.dream.making import dreamt
 from reverie.dream.plan import Deed, New, Proposal, Question, question_id
 from reverie.dream.snapshot import Snapshot, project_of
 from reverie.memory import GLOBAL_PROJECT, Memory

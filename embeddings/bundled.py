@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reverie.embeddings.embedder import Embedding, Reading
+from reverie.embeddings.base import Embedding, Reading
 from reverie.errors import EmbedderError
 
 if TYPE_CHECKING:  # loading these takes longer than a handshake may
@@ -51,7 +51,7 @@ class _Model:
 
     def windows_of(self, text: str) -> list[list[int]]:
         """Cut a text into windows of token ids, framed as the model expects them."""
-        from reverie.embeddings.passages import windows
+        from reverie.embeddings.base import windows
 
         speakable = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates are not text
         ids: list[int] = []
@@ -69,14 +69,14 @@ class _Model:
 
     def window(self, ids: list[int]) -> "_Window":
         """Run one window."""
-        from reverie.embeddings.passages import unit
+        from reverie.embeddings.base import unit
 
         rows = self.token_vectors(ids)
         return _Window(unit(rows.mean(axis=0)), rows, ids)
 
     def packed(self, window: "_Window", length: int) -> bytes:
         """Pack the vectors of a window's telling pieces, for a text of so many pieces."""
-        from reverie.embeddings.pieces import packed
+        from reverie.embeddings.token_vectors import packed
 
         kept = [place for place, piece in enumerate(window.ids[1:-1], 1) if self.tells(piece)]
         return packed(window.rows[kept or slice(1, -1)], length)
@@ -145,7 +145,7 @@ class BundledEmbedder:
         """
         import numpy as np
 
-        from reverie.embeddings.passages import pooled
+        from reverie.embeddings.base import pooled
 
         model = self._loaded()
         windows = [model.window(ids) for ids in model.windows_of(question)]
@@ -185,7 +185,7 @@ class BundledEmbedder:
 
 
 def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[Any]]) -> list[Embedding]:
-    from reverie.embeddings.passages import pooled
+    from reverie.embeddings.base import pooled
 
     cut = [model.windows_of(text) for text in texts]
     # Only the first window's rows are kept: a text of a hundred windows would hold forty megabytes of them.

@@ -1,1 +1,1 @@
-"""What may come in and how it goes out: secrets, hidden characters, orders, fences. Pure text, no libraries."""
+"""What may come in and how it goes out: secrets, injection, fences. Pure text."""

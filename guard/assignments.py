@@ -11,9 +11,19 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from reverie.guard.passphrases import four_groups, is_grouped, is_passphrase
-from reverie.guard.randomness import classes_of, has_digit, is_digest, is_hex, is_placeholder, is_uuid, looks_random
-from reverie.guard.span import Span
+from reverie.guard.entropy import (
+    Span,
+    classes_of,
+    four_groups,
+    has_digit,
+    is_digest,
+    is_grouped,
+    is_hex,
+    is_passphrase,
+    is_placeholder,
+    is_uuid,
+    looks_random,
+)
 
 Word = Literal["password", "token", "key"]
 How = Literal["quoted", "bare", "environment", "told"]

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from reverie.guard.randomness import classes_of, has_digit, is_hex, is_placeholder, looks_random
-from reverie.guard.span import Span
+from reverie.guard.entropy import Span, classes_of, has_digit, is_hex, is_placeholder, looks_random
 
 _KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{20}")
 _PROGRAMS = (

@@ -1,4 +1,6 @@
-"""Keeping secrets out: every text is scanned before it is embedded, written, exported or sent to a language model."""
+"""Secrets and private parts: every text is scanned before it is embedded, written, exported or sent to a language
+model.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,14 +9,41 @@ from functools import cache
 
 from reverie.guard.assignments import assigned_in
 from reverie.guard.credentials import credentials_in
-from reverie.guard.letters import lowered
-from reverie.guard.placed import placed_in
-from reverie.guard.prefixed import prefixed_in
-from reverie.guard.randomness import is_mask
-from reverie.guard.runs import runs_of
-from reverie.guard.span import Span
-from reverie.guard.spoken import spoken_in
-from reverie.guard.vendors import SHAPES
+from reverie.guard.entropy import Span, is_mask, lowered, runs_of
+from reverie.guard.positional_secrets import placed_in, spoken_in
+from reverie.guard.vendor_rules import SHAPES, prefixed_in
+
+_TAG = re.compile(r"<\s*(?P<closing>/?)\s*private\b[^<>]{0,100}>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """A text without its private parts, and how many there were."""
+
+    text: str
+    dropped: int = 0
+
+
+def without_private(text: str) -> Public:
+    """Drop everything within `<private>…</private>`; a part that is never closed goes to the end of the text."""
+    if "private" not in text.lower():
+        return Public(text)
+    kept: list[str] = []
+    depth = at = dropped = 0
+    for tag in _TAG.finditer(text):
+        if tag["closing"]:
+            if depth:
+                depth -= 1
+                at = tag.end()
+        else:
+            if depth == 0:
+                kept.append(text[at : tag.start()])
+                dropped += 1
+            depth += 1
+            at = tag.end()
+    if depth == 0:
+        kept.append(text[at:])
+    return Public("".join(kept), dropped) if dropped else Public(text)
 
 
 @dataclass(frozen=True, slots=True)

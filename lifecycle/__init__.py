@@ -1,1 +1,1 @@
-"""The mathematics of remembering and forgetting: pure functions, no clock, disk, network or dice."""
+"""The mathematics of memory: pure functions, no clock, disk, network or dice."""

@@ -1,29 +1,19 @@
-"""Seven forgetting curves with one signature: what is known of a memory in, retention within [0, 1] out.
-
-t is the time since the last recall in half-lives, dt the same in days.
-
-l2           2^−t                                            + reinforcement
-huber        2^−t up to t = 1, then 0.1·(6 − t)              + reinforcement
-elastic      (1 − h)·max(0, 1 − t) + h·2^−(t/(1 + 2h))       + reinforcement, h the importance
-exponential  max(floor, e^−(dt/rate)),         rate = S·B·F·β
-power        max(floor, (1 + dt/rate)^−γ),     γ = 1/ln 2
-lifespan     1 − effective age / threshold
-strength     e^−(decay·age) · (1 + ln(1 + accesses))
-
-Each starts at 1, never rises with time, and stays finite for a second as for a million years.
+"""The seven forgetting curves, and the function that chooses one: what is known of a memory in, retention within
+[0, 1] out.
 """
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
-from reverie.lifecycle.elapsed import SECONDS_PER_DAY
-from reverie.lifecycle.scale import clamped
-from reverie.lifecycle.stability import in_bounds
-from reverie.lifecycle.strength import fading, practice
-from reverie.lifecycle.tiers import effective_age, threshold_seconds
+from reverie.lifecycle.expiry import effective_age, is_lasting, threshold_seconds, tier_in_force
+from reverie.lifecycle.importance import adjusted_importance_of
+from reverie.lifecycle.strength import fading, in_bounds, practice
 from reverie.lifecycle.trust import half_life_days
-from reverie.memory import Layer, Tier
+from reverie.memory import Layer, Memory, Tier, clamped
+from reverie.settings import RetentionMode
+from reverie.time import SECONDS_PER_DAY, age_days, idle_days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,3 +152,40 @@ def lifespan(trace: Trace) -> float:
 def strength(trace: Trace) -> float:
     """Return strength now against strength when fresh: salience and confidence cancel out."""
     return clamped(fading(trace.layer, trace.age_days) * practice(trace.accesses))
+
+
+CURVES: Mapping[RetentionMode, Curve] = {
+    "huber": huber,
+    "l2": l2,
+    "elastic": elastic,
+    "exponential": exponential,
+    "power": power,
+    "lifespan": lifespan,
+    "strength": strength,
+}
+
+
+def retention_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> float:
+    """Return how much of the memory is left, from 1 (fresh) towards 0 (gone)."""
+    if not memory.content.strip():
+        return 0.0
+    if memory.pinned:
+        return 1.0
+    left = CURVES[mode](trace_of(memory, now, default_tier))
+    return max(CORE_FLOOR, left) if memory.core else left
+
+
+def trace_of(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Trace:
+    """Gather what the curves need to know of a memory at this moment."""
+    return Trace(
+        layer=memory.layer,
+        age_days=age_days(memory, now),
+        idle_days=idle_days(memory, now),
+        importance=adjusted_importance_of(memory),
+        trust=memory.trust,
+        stability=memory.stability,
+        accesses=memory.access_count,
+        core=memory.core,
+        lasting=is_lasting(memory),
+        tier=tier_in_force(memory, default_tier),
+    )

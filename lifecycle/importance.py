@@ -1,24 +1,110 @@
-"""What a memory is worth right now: nine factors, computed whenever it is read (002-importance).
+"""What a memory is worth: surprise when it is written, nine factors whenever it is read.
 
-importance = Σ weight · value, each value within [0, 1], the weights summing to 1
-
-Nothing computed here is ever stored: a score written over the base it was computed from would sink, or rise,
-with every dream until no promotion could be reached. The weights keep a fresh human memory of base b within
-0.15 of b on every layer, which needs a base of at least 0.7; 0.75 leaves room for the layers to differ.
+002-importance, 002-surprise, 004-actr.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import fmean
 from typing import Literal, get_args
 
-from reverie.lifecycle.activation import activation_of, retrieval_probability
-from reverie.lifecycle.elapsed import SECONDS_PER_DAY, idle_days, seconds_between
-from reverie.lifecycle.scale import clamped
-from reverie.lifecycle.surprise import adjusted_importance_of
 from reverie.lifecycle.trust import half_life_days
-from reverie.memory import Layer, Memory
+from reverie.memory import Layer, Memory, clamped
+from reverie.time import SECONDS_PER_DAY, idle_days, seconds_between
+
+DECAY = 0.5
+BASELINE = 0.0
+
+SHORTEST_AGE_SECONDS = 1.0
+"""A use this very moment would count infinitely; ACT-R's usual remedy is one unit of time."""
+
+RETRIEVAL_THRESHOLD = -5.0
+"""The activation at which a memory comes to mind half the time: one use about six hours ago (e^10 s)."""
+
+RETRIEVAL_NOISE = 1.0
+_SAME_AGE = 1e-9
+
+
+def base_level(ages_seconds: Iterable[float], older: float = 0.0, *, decay: float = DECAY) -> float:
+    """Return the activation from the ages of single uses, and a sum that stands for older ones.
+
+    No use at all gives minus infinity: nothing was ever there.
+    """
+    total = older + math.fsum(_shown(age) ** -decay for age in ages_seconds)
+    return math.log(total) + BASELINE if total > 0.0 else -math.inf
+
+
+def older_uses(count: int, nearest_seconds: float, farthest_seconds: float, *, decay: float = DECAY) -> float:
+    """Return what so many uses add to the sum if all that is known is between which ages they lie."""
+    near, far = sorted((_shown(nearest_seconds), _shown(farthest_seconds)))
+    if far - near <= _SAME_AGE * far:  # the quotient's limit, which rounding would spoil
+        return count * float(near**-decay)
+    rest = 1.0 - decay
+    return count * float(far**rest - near**rest) / (rest * (far - near))
+
+
+def activation_of(memory: Memory, now: datetime) -> float:
+    """Return a memory's activation from its writing, its kept recalls and those beyond the window."""
+    written = seconds_between(memory.created_at, now)
+    kept = [seconds_between(moment, now) for moment in memory.access_times]
+    forgotten = max(0, memory.access_count - len(kept))
+    older = older_uses(forgotten, max(kept, default=_last_use(memory, now)), written) if forgotten else 0.0
+    return base_level((written, *kept), older)
+
+
+def retrieval_probability(activation: float) -> float:
+    """Return ACT-R's chance that a memory of this activation comes to mind: a logistic of its distance from
+    the threshold."""
+    return 1.0 / (1.0 + math.exp(-(activation - RETRIEVAL_THRESHOLD) / RETRIEVAL_NOISE))
+
+
+def _last_use(memory: Memory, now: datetime) -> float:
+    return seconds_between(memory.last_accessed_at or memory.created_at, now)
+
+
+def _shown(age_seconds: float) -> float:
+    return max(SHORTEST_AGE_SECONDS, age_seconds)
+
+
+NEIGHBOURS = 5
+DUPLICATE_SIMILARITY = 0.92
+MAX_ADJUSTMENT = 0.3
+MIN_IMPORTANCE = 0.05
+MAX_IMPORTANCE = 1.0
+
+
+def surprise_from(similarities: Sequence[float]) -> float | None:
+    """Return the surprise from the cosine similarities to the nearest memories, best first.
+
+    An empty store gives None: with nothing to compare, nothing is known about novelty.
+    """
+    nearest = sorted(similarities, reverse=True)[:NEIGHBOURS]
+    if not nearest:
+        return None
+    if is_duplicate(nearest[0]):
+        nearest = nearest[:1]
+    return clamped(fmean(1.0 - similarity for similarity in nearest))
+
+
+def is_duplicate(similarity: float) -> bool:
+    """Say whether two memories lie so near that the second is flagged as a repetition."""
+    return similarity >= DUPLICATE_SIMILARITY
+
+
+def adjusted_importance(importance: float, surprise: float | None) -> float:
+    """Return the importance as set, moved by surprise; unchanged where there was nothing to compare with."""
+    if surprise is None:
+        return importance
+    shift = MAX_ADJUSTMENT * (2.0 * clamped(surprise) - 1.0)
+    return clamped(importance + shift, MIN_IMPORTANCE, MAX_IMPORTANCE)
+
+
+def adjusted_importance_of(memory: Memory) -> float:
+    """Return a memory's importance as set and moved by its surprise, within [0, 1]."""
+    return clamped(adjusted_importance(memory.importance, memory.surprise))
+
 
 FactorName = Literal[
     "base", "frequency", "recency", "valence", "stability", "layer", "trust", "confirmations", "activation"

@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from reverie.lifecycle.elapsed import aware, later
-from reverie.lifecycle.fate import fate_of, settled
-from reverie.lifecycle.lasting import LIVING, why_held
-from reverie.lifecycle.retention import retention_of
-from reverie.lifecycle.tiers import tier_in_force
-from reverie.lifecycle.verdict import LetGo
+from reverie.lifecycle.curves import retention_of
+from reverie.lifecycle.expiry import LIVING, LetGo, tier_in_force, why_held
+from reverie.lifecycle.rules import fate_of, settled
 from reverie.memory import Memory, Tier
 from reverie.settings import RetentionMode
+from reverie.time import aware, later
 
 Horizon = Literal["now", "30", "90", "365"]
 HORIZON_DAYS: Mapping[Horizon, int] = {"now": 0, "30": 30, "90": 90, "365": 365}

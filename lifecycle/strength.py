@@ -1,9 +1,5 @@
-"""How strongly a memory is held right now (004-strength, 004-multiply, 004-rank).
-
-strength = exp(−decay·age_days) · (1 + ln(1 + accesses)) · salience · confidence
-
-The factors multiply, so that any of them at zero makes the whole zero. The result passes 1 when a memory is
-recalled often; ranking therefore uses x / (1 + x), and the raw number is what is shown.
+"""How strongly a memory is held: strength (004-strength, 004-multiply, 004-rank) and stability (001-exponential,
+001-stability-growth).
 """
 
 import math
@@ -11,10 +7,39 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from reverie.lifecycle.elapsed import age_days
-from reverie.lifecycle.scale import clamped
-from reverie.lifecycle.surprise import adjusted_importance_of
-from reverie.memory import Layer, Memory
+from reverie.lifecycle.importance import adjusted_importance_of
+from reverie.memory import Layer, Memory, clamped
+from reverie.time import age_days
+
+MIN_STABILITY = 0.01
+MAX_STABILITY = 1.0
+STABILITY_AT_NO_IMPORTANCE = 0.1
+STABILITY_PER_IMPORTANCE = 0.3
+
+MAX_GAIN = 0.3
+"""The share of what is missing to 1 that a recall after a very long gap adds."""
+
+HALF_GAIN_GAP_DAYS = 1.0
+"""The gap after which a recall adds half of the largest gain."""
+
+
+def first_stability(importance: float) -> float:
+    """Return the stability a new memory starts with."""
+    return STABILITY_AT_NO_IMPORTANCE + STABILITY_PER_IMPORTANCE * clamped(importance)
+
+
+def in_bounds(stability: float) -> float:
+    """Keep a stability where the curves can divide by it."""
+    return clamped(stability, MIN_STABILITY, MAX_STABILITY)
+
+
+def grown(stability: float, gap_days: float) -> float:
+    """Return the stability after a recall that came so many days after the last."""
+    held = in_bounds(stability)
+    gap = max(0.0, gap_days)
+    spacing = gap / (gap + HALF_GAIN_GAP_DAYS)
+    return in_bounds(held + (MAX_STABILITY - held) * MAX_GAIN * spacing)
+
 
 StrengthWord = Literal["strong", "moderate", "faint"]
 

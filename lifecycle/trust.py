@@ -8,8 +8,7 @@ as fast.
 
 from collections.abc import Iterable, Mapping
 
-from reverie.lifecycle.scale import clamped
-from reverie.memory import Source
+from reverie.memory import Source, clamped
 
 IMPORT_TRUST_CAP = 0.5
 """An import may say how far it trusts a memory, but a file cannot vouch for a human."""

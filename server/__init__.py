@@ -1,1 +1,1 @@
-"""The only folder that knows MCP, and the command line."""
+"""The MCP server: the only folder that knows MCP."""

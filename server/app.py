@@ -29,18 +29,19 @@ from pydantic import Field, ValidationError, WithJsonSchema
 
 from reverie.errors import ReverieError, TooMuch
 from reverie.memory import Kind, Layer, Source, Tier
-from reverie.server.answers import answer
-from reverie.server.offers import add_prompts, add_resources
-from reverie.server.pace import Pace
-from reverie.server.parts import Parts
+from reverie.recall import results as recall_results
+from reverie.server.rate_limit import Pace
+from reverie.server.render import answer
+from reverie.server.resources import add_prompts, add_resources
 from reverie.server.schemas import lean_input, lean_output
+from reverie.server.startup import Parts
 from reverie.tools import results
 from reverie.version import __version__
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from reverie.tools.workspace import Workspace
+    from reverie.tools.session import Workspace
 
 INSTRUCTIONS = (
     "Long-term memory across sessions. Recall before you start a task or answer from assumption; remember what a "
@@ -334,7 +335,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
         min_strength: Annotated[float, Field(ge=0)] = 0.0,
         include: list[Hidden] = [],  # noqa: B006
         explain: bool = False,
-    ) -> Annotated[CallToolResult, results.Recalled]:
+    ) -> Annotated[CallToolResult, recall_results.Recalled]:
         """Before starting a task, and whenever earlier work may hold the answer: search by meaning and words."""
 
         async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:

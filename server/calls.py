@@ -17,7 +17,7 @@ from reverie.tools.revise import revise
 from reverie.tools.status import status
 
 if TYPE_CHECKING:
-    from reverie.server.apart import consolidate_apart as consolidate
+    from reverie.server.dream_process import consolidate_apart as consolidate
     from reverie.tools.restore import restore
     from reverie.tools.review import review
 
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _LATE = {
-    "consolidate": ("reverie.server.apart", "consolidate_apart"),
+    "consolidate": ("reverie.server.dream_process", "consolidate_apart"),
     "restore": ("reverie.tools.restore", "restore"),
     "review": ("reverie.tools.review", "review"),
 }

@@ -1,6 +1,16 @@
-"""Stdin and stdout as the server's wire, on which a line that cannot be read is answered too."""
+"""Serving on stdio: stdout belongs to the protocol, a line that is not a message is answered with a JSON-RPC
+error, exit is prompt.
+"""
 
+import asyncio
+import contextlib
 import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,6 +20,11 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
+
+from reverie.process_memory import share_heaps
+from reverie.server.app import build_server
+from reverie.server.startup import Parts
+from reverie.settings import Settings
 
 
 async def run_on_stdio(server: MCPServer[Any]) -> None:
@@ -98,3 +113,37 @@ def _line_of(error: Exception) -> str | None:
 
 def _error(number: int | str | None, code: int, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
+
+
+def serve(load_settings: Callable[[], Settings]) -> int:
+    """Serve MCP until the client closes stdin or the system asks to stop; return the exit code."""
+    os.umask(0o077)  # whatever is written belongs to its owner alone
+    share_heaps()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="reverie: %(message)s")
+    asyncio.run(_serve(load_settings))
+    return 0
+
+
+async def _serve(load_settings: Callable[[], Settings]) -> None:
+    parts = Parts(load_settings, Path.cwd())
+    serving = asyncio.ensure_future(run_on_stdio(build_server(parts)))
+    # Cancelling would wait for the thread that reads stdin, and a client that sends a signal may leave stdin open.
+    asked_to_stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its loop
+            loop.add_signal_handler(number, asked_to_stop.set)
+    stopping = asyncio.ensure_future(asked_to_stop.wait())
+    code = 1
+    try:
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        code = 0
+    except Exception:  # the wire itself broke
+        logging.getLogger(__name__).exception("Reverie stopped serving.")
+    finally:
+        await parts.close()
+        # A thread may still be importing or waiting on stdin. Everything is written: do not wait for it.
+        sys.stderr.flush()
+        os._exit(code)

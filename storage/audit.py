@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reverie.memory import LAYERS
-from reverie.storage.chain import GONE, START, Link, differing, link_after, state_of, text_digest
+from reverie.storage.hash_chain import GONE, START, Known, Link, differing, link_after, state_of, text_digest
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.rows import FIELDS, from_row
-from reverie.storage.sealed_head import Known
 from reverie.storage.store import MemoryStore
 
 _BLANK = {"reason": None, "before": "{}", "after": "{}"}

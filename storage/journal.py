@@ -14,15 +14,14 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from reverie.errors import StoreDamaged
-from reverie.moments import iso, parse_iso
 from reverie.record import decode, encode
-from reverie.storage.chain import START, Link, link_after, text_digest
 from reverie.storage.database import Database
 from reverie.storage.filters import Condition, after, differs, equals, one_of, starts_with
-from reverie.storage.lock import ProcessLock
+from reverie.storage.hash_chain import START, Link, SealedHead, link_after, text_digest
+from reverie.storage.locks import ProcessLock
 from reverie.storage.schema import side_schema
-from reverie.storage.sealed_head import SealedHead
-from reverie.storage.spool import Spool, lines_of
+from reverie.storage.write_ahead_log import Spool, lines_of
+from reverie.time import iso, parse_iso
 
 _COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "reason", "before", "after", "state")
 _LINKS = ("digest", "number", "hash", "seal")

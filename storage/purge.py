@@ -1,30 +1,95 @@
-"""Removing memories for good: from every table they were ever in, from what quotes them, and from old versions.
-
-What stays is that they were purged, and a fingerprint that keeps the text from coming back. What a dream wrote from
-a purged memory goes along: a language model may have said it in other words. Memories that such a text had replaced
-come back. Of another memory nothing goes but a quotation in the reason of a change.
+"""Removing memories for good, from every table and version and from what quotes them; the hashes of what was
+purged.
 """
 
 import asyncio
+import hashlib
 import json
+import os
 import re
 import shutil
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from reverie.errors import StoreDamaged
+from reverie.errors import StoreDamaged, StoreUnavailable
 from reverie.memory import LAYERS, Memory
-from reverie.storage.chain import GONE, text_digest
-from reverie.storage.database import additions_to, connect_to, open_tables
+from reverie.storage.database import Database, additions_to, connect_to, open_tables
 from reverie.storage.filters import at_most, differs, equals, has_any, one_of
+from reverie.storage.hash_chain import GONE, text_digest
 from reverie.storage.journal import REDACTED, Event, Row
-from reverie.storage.lock import ProcessLock
+from reverie.storage.lance_table import Table
+from reverie.storage.locks import ProcessLock
 from reverie.storage.rows import FIELDS, from_table
 from reverie.storage.store import MemoryStore
-from reverie.storage.table import Table
-from reverie.storage.tombstones import bury
+
+FILE = "purged"
+
+_known: WeakKeyDictionary[Database, tuple[int, frozenset[str]]] = WeakKeyDictionary()
+
+
+def tombstone_of(content: str) -> str:
+    """Return the fingerprint of a text, the same for a copy with other spaces, capitals or compositions."""
+    plain = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def purged_among(database: Database, contents: Iterable[str]) -> set[str]:
+    """Return those of the texts that were purged from this store.
+
+    Raises:
+        StoreUnavailable: if the file cannot be read.
+    """
+    stones = _stones(database)
+    return {content for content in contents if tombstone_of(content) in stones} if stones else set()
+
+
+def bury(database: Database, contents: Iterable[str]) -> None:
+    """Note that these texts were purged. Call it inside `changing()`.
+
+    Raises:
+        StoreUnavailable: if it cannot be written.
+    """
+    fresh = {tombstone_of(content) for content in contents} - _stones(database)
+    if not fresh:
+        return
+    try:
+        descriptor = os.open(_file(database), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with open(descriptor, "a", encoding="ascii") as file:
+            file.write("".join(f"{stone}\n" for stone in sorted(fresh)))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _unavailable(database, error) from error
+
+
+def _stones(database: Database) -> frozenset[str]:
+    file = _file(database)
+    try:
+        size = file.stat().st_size
+        known = _known.get(database)
+        if known is None or known[0] != size:
+            known = _known[database] = (size, frozenset(file.read_text("ascii").split()))
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unavailable(database, error) from error
+    return known[1]
+
+
+def _file(database: Database) -> Path:
+    return database.generations.folder / FILE
+
+
+def _unavailable(database: Database, error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"The list of what was purged, {_file(database)}, cannot be used ({error}). Check its owner and permissions."
+    )
+
 
 BLANK = "[purged]"
 

@@ -22,6 +22,7 @@ from reverie.errors import StoreDamaged, WrongEmbedder
 from reverie.memory import LAYERS, Memory
 from reverie.storage.database import (
     Database,
+    Generations,
     Stamp,
     additions_to,
     connect_to,
@@ -30,17 +31,15 @@ from reverie.storage.database import (
     open_tables,
     read_stamp,
 )
-from reverie.storage.faults import LANCE_ERRORS, retried, translated
 from reverie.storage.filters import Condition, equals, one_of
-from reverie.storage.generations import Generations
 from reverie.storage.journal import Journal
-from reverie.storage.lance import table_names
-from reverie.storage.lock import ProcessLock
+from reverie.storage.lance_table import LANCE_ERRORS, Table, retried, translated
+from reverie.storage.lancedb_import import table_names
+from reverie.storage.locks import ProcessLock
+from reverie.storage.maintenance import KEEP_VERSIONS_FOR
+from reverie.storage.memory_index import as_matrix
 from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table, vector_column
 from reverie.storage.schema import PIECES, SIDE_TABLES, vector_type
-from reverie.storage.shelf import as_matrix
-from reverie.storage.table import Table
-from reverie.storage.upkeep import KEEP_VERSIONS_FOR
 
 Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the whole, of its passages, of its word pieces
 Embed = Callable[[Sequence[str]], Sequence[Made]]

@@ -8,8 +8,8 @@ from typing import Any
 
 from reverie.memory import LAYERS, Kind, Layer, Memory, Status
 from reverie.storage import filters
+from reverie.storage.as_of import Past
 from reverie.storage.filters import Condition
-from reverie.storage.past import Past
 
 RECALLED: tuple[Status, ...] = ("active", "challenged")
 """The statuses that recall sees unless more are asked for."""

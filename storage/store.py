@@ -11,20 +11,23 @@ from typing import Any, Self
 import pyarrow as pa
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
-from reverie.identity import SHORTEST_PREFIX, IdMaker, as_made
+from reverie.ids import SHORTEST_PREFIX, IdMaker, as_made
 from reverie.installation import Installation
 from reverie.memory import LAYERS, Layer, Memory
-from reverie.storage.additions import MOST_AT_ONCE
-from reverie.storage.candidates import Candidate
-from reverie.storage.chain import state_of
+from reverie.storage.as_of import look_back
+from reverie.storage.candidates import Search, Vectors
 from reverie.storage.database import Database, Stamp
+from reverie.storage.features import Candidate
 from reverie.storage.filters import Condition, equals, one_of, starts_with
-from reverie.storage.glimpse import GLIMPSED, Glimpses
+from reverie.storage.hash_chain import SealedHead, state_of
 from reverie.storage.journal import Event, Journal
-from reverie.storage.past import look_back
+from reverie.storage.lance_table import Table, TextHit
+from reverie.storage.memory_index import Hit, vectors_in
 from reverie.storage.rows import (
     FIELDS,
+    GLIMPSED,
     Embedded,
+    Glimpses,
     Vector,
     as_rows,
     as_values,
@@ -35,11 +38,7 @@ from reverie.storage.rows import (
     to_table,
 )
 from reverie.storage.scope import Scope
-from reverie.storage.sealed_head import SealedHead
-from reverie.storage.search import Search
-from reverie.storage.shelf import Hit, vectors_in
-from reverie.storage.table import Table, TextHit
-from reverie.storage.vectors import Vectors
+from reverie.storage.write_ahead_log import MOST_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from reverie.storage.lance import import_lancedb
+from reverie.storage.lancedb_import import import_lancedb
 
 import_lancedb()  # the quick way in, before any module of ours imports it plainly
 
-from reverie.codebase.folder import CLIENT_FOLDERS  # noqa: E402 - after the import above
-from reverie.embeddings.embedder import Embedder  # noqa: E402 - after the import above
-from reverie.embeddings.tiny import TinyEmbedder  # noqa: E402
+from reverie.codebase.folder_identity import CLIENT_FOLDERS  # noqa: E402 - after the import above
+from reverie.embeddings.base import Embedder  # noqa: E402 - after the import above
 from reverie.settings import Settings  # noqa: E402
-from reverie.tools.workspace import Workspace  # noqa: E402
+from reverie.tools.session import Workspace  # noqa: E402
+from tests.tiny_embedder import TinyEmbedder  # noqa: E402
 
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from reverie.embeddings.embedder import Embedder, Embedding
-from reverie.embeddings.linear import bundled_model, embedder_for_models
+from reverie.embeddings.base import Embedder, Embedding
+from reverie.embeddings.classifier import bundled_model, embedder_for_models
 from reverie.errors import EmbedderError
 from reverie.memory import Kind, Layer, Memory, Tier
 

@@ -1,24 +1,25 @@
-"""Sleeping on what was learned: one dream, or a preview of it."""
+"""One dream, a preview of it, or the daily one if it is due (000-nightly)."""
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from reverie.dream.cycle import Dreamer, Tell, Told, dream, say_nothing
-from reverie.dream.evidence import Evidence, ProjectEvidence
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.model_judge import ModelJudge
 from reverie.dream.plan import StepName
+from reverie.dream.snapshot import Evidence, ProjectEvidence
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens
-from reverie.reasoning.budget import Budget, price_of
-from reverie.reasoning.model import LanguageModel
+from reverie.llm.client import Budget, LanguageModel, price_of
+from reverie.time import parse_iso
 from reverie.tools.arguments import checked_choices, checked_label, checked_number
+from reverie.tools.dreams import last_dream
 from reverie.tools.results import Consolidated, Skipped, StepDone
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 BUDGET_CENTS = 20.0
 MOST_CENTS = 10_000.0
@@ -183,3 +184,25 @@ def _step(step: Any, told: Told) -> StepDone:
         skipped=[Skipped(refusal.memory_id, refusal.reason) for refusal in step.skipped[:_MOST_SHOWN]],
         notes=notes + (list(told.notes) if step is told.steps[-1] else []),
     )
+
+
+A_DAY = timedelta(hours=24)
+
+Dream = Callable[..., Awaitable[Consolidated]]
+
+
+async def dream_if_due(workspace: Workspace, dream: Dream = consolidate) -> Consolidated | None:
+    """Dream if the last dream, or where there was none the store's beginning, is a day ago.
+
+    Raises:
+        StoreBusy: if another session is dreaming just now, or did so while this one was looking.
+        StoreError: if the store cannot be read or written.
+    """
+    night = await last_dream(workspace)
+    if night is not None:
+        since = night.started_at
+    else:
+        since = parse_iso((await workspace.store.database.read_meta())["created_at"], "created_at")
+    if workspace.now - since < A_DAY:
+        return None
+    return await dream(workspace, unless_since=since)

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from reverie.lifecycle.curves import Trace
-from reverie.lifecycle.elapsed import age_days, idle_days, last_touched, later
-from reverie.lifecycle.retention import CURVES, retention_of
-from reverie.lifecycle.stability import first_stability
+from reverie.lifecycle.curves import CURVES, Trace, retention_of
+from reverie.lifecycle.strength import first_stability
 from reverie.memory import Memory, Tier
 from reverie.settings import RETENTION_MODES, RetentionMode
+from reverie.time import age_days, idle_days, last_touched, later
 
 TYPICAL_IMPORTANCE = 0.5
 TYPICAL = Trace(

@@ -10,14 +10,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from reverie.embeddings.choose import embedder_from
-from reverie.embeddings.embedder import Embedder
+from reverie.embeddings.base import Embedder, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
 from reverie.memory import LAYERS
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
-from reverie.storage.checkup import Checkup, holders, is_free
-from reverie.storage.generations import Generations
-from reverie.storage.lock import ProcessLock
+from reverie.storage.database import Generations
+from reverie.storage.integrity import Checkup, holders, is_free
+from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import NEWEST
 from reverie.version import __version__
 

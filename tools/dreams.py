@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.moments import iso
-from reverie.storage.nights import Night, Nights
-from reverie.tools.resolving import resolved_dream, sees_event
-from reverie.tools.workspace import Workspace
+from reverie.storage.dream_log import Night, Nights
+from reverie.time import iso
+from reverie.tools.resolve import resolved_dream, sees_event
+from reverie.tools.session import Workspace
 
 _SHOWN = 5
 _TITLE = 70

@@ -4,15 +4,15 @@ import asyncio
 from datetime import datetime
 
 from reverie.codebase.drift import DriftChange, DriftPlan, check_all, plan_drift
-from reverie.dream.applying import asked_from
+from reverie.dream.apply import asked_from
 from reverie.dream.drift import question_about
-from reverie.dream.moot import withdraw_moot
+from reverie.dream.review import withdraw_moot
 from reverie.memory import LADDER, Memory
 from reverie.storage.filters import differs, none_of, one_of
-from reverie.storage.questions import OPEN, WITHDRAWN, Questions
+from reverie.storage.review_queue import OPEN, WITHDRAWN, Questions
 from reverie.storage.scope import RECALLED
 from reverie.tools.results import Drifted, DriftedMemory
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 _RESTORING = ("restored", "undone")
 

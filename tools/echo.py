@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from reverie.identity import short_id
-from reverie.lifecycle.fate import as_read
-from reverie.lifecycle.likeness import Difference, differences
+from reverie.ids import short_id
+from reverie.lifecycle.rules import as_read
 from reverie.memory import Memory
 from reverie.storage.scope import RECALLED
+from reverie.text.compare import Difference, differences
 
 if TYPE_CHECKING:
-    from reverie.tools.workspace import Workspace
+    from reverie.tools.session import Workspace
 
 MOST_SERVED = 200
 MOST_IDS = 20_000

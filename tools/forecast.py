@@ -7,15 +7,15 @@ from typing import Literal
 
 from reverie.dream.sweep import plan_sweep
 from reverie.errors import InvalidInput
-from reverie.identity import as_made
-from reverie.lifecycle.lasting import LIVING
+from reverie.ids import as_made
+from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.outlook import ending_of
 from reverie.memory import LAYERS
-from reverie.moments import iso
 from reverie.storage.filters import one_of
+from reverie.time import iso
 from reverie.tools.arguments import checked_number
+from reverie.tools.session import Workspace
 from reverie.tools.sweep import heeding_demotions
-from reverie.tools.workspace import Workspace
 
 LONGEST_DAYS = 36_500.0
 

@@ -1,22 +1,60 @@
-"""Letting memories go: softly, or for good when a purge is asked for."""
+"""Expiring memories, or removing them for good when a purge is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from reverie.errors import InvalidInput
-from reverie.lifecycle.bulk import below_strength, older_than
+from reverie.lifecycle.rules import below_strength, older_than
 from reverie.memory import LAYERS, Memory
-from reverie.moments import parse_span
 from reverie.storage.filters import has_any, one_of
 from reverie.storage.purge import Reach, purge, reach_of
 from reverie.storage.scope import RECALLED
+from reverie.storage.store import MemoryStore
+from reverie.time import parse_span
 from reverie.tools.arguments import checked_choices, checked_number
-from reverie.tools.resolving import resolved_each
+from reverie.tools.resolve import resolved_each
 from reverie.tools.results import Forgotten, Skipped
 from reverie.tools.screening import cleaned_label
-from reverie.tools.traces import traces_of
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+
+_TOO = "purge it too if need be"
+_MOST_GENERATIONS = 20
+
+
+async def traces_of(store: MemoryStore, gone: Sequence[Memory]) -> list[Skipped]:
+    """Name the copies, earlier versions, successors and everything made from memories that were purged."""
+    ids = {memory.id for memory in gone}
+    earlier = {parent for memory in gone for parent in memory.derived_from}
+    earlier |= _ids(await store.find(one_of("superseded_by", sorted(ids))))
+    reasons = {
+        "made from what was purged": await _made_from(store, ids),
+        "an earlier version": earlier,
+        "took its place, and may say the same": {memory.superseded_by for memory in gone if memory.superseded_by},
+        "a copy, word for word": _ids(
+            await store.find(one_of("content_hash", sorted({memory.content_hash for memory in gone})))
+        ),
+    }
+    told: dict[str, str] = {}
+    for reason, found in reasons.items():
+        for memory_id in await store.get(sorted(found - ids)):
+            told.setdefault(memory_id, f"{reason}; {_TOO}")
+    return [Skipped(memory_id, reason) for memory_id, reason in told.items()]
+
+
+async def _made_from(store: MemoryStore, ids: Iterable[str]) -> set[str]:
+    """Return what was merged or revised from these, and from that in turn."""
+    made: set[str] = set()
+    parents = set(ids)
+    for _ in range(_MOST_GENERATIONS):
+        parents = _ids(await store.find(has_any("derived_from", sorted(parents)))) - made if parents else set()
+        made |= parents
+    return made
+
+
+def _ids(memories: Iterable[Memory]) -> set[str]:
+    return {memory.id for memory in memories}
+
 
 _LIVING = (*RECALLED, "quarantined")
 

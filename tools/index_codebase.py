@@ -7,22 +7,22 @@ from datetime import datetime
 from pathlib import Path
 
 from reverie.codebase.git import GitUnavailable
-from reverie.codebase.project import ProjectIdentity, identify_project
-from reverie.codebase.scan import Scan, Seen, begin_scan, folders_of, read_file
+from reverie.codebase.identity import ProjectIdentity, identify_project
+from reverie.codebase.outline import Scan, Seen, begin_scan, folders_of, read_file
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.errors import InvalidInput
-from reverie.identity import content_hash
-from reverie.lifecycle.stability import first_stability
+from reverie.ids import content_hash
+from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
+from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
-from reverie.storage.tombstones import purged_among
 from reverie.tools.arguments import checked_number
-from reverie.tools.recognise import recognise
+from reverie.tools.project_identity import recognise
 from reverie.tools.results import Indexed
 from reverie.tools.screening import cleaned, cleaned_label, held_if_suspect, screened_evidence
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 MOST_FILES = 20_000
 IMPORTANCE = 0.4

@@ -3,19 +3,19 @@
 from dataclasses import asdict, replace
 from typing import Any
 
-from reverie.lifecycle.fate import as_read
 from reverie.lifecycle.importance import importance_of
 from reverie.lifecycle.outlook import outlook_of
+from reverie.lifecycle.rules import as_read
 from reverie.lifecycle.strength import strength_of, strength_word
 from reverie.memory import Memory
-from reverie.moments import iso
+from reverie.recall.freshness import freshness_of
 from reverie.record import encode, to_record
 from reverie.storage.filters import equals, has_any
 from reverie.storage.journal import Event
-from reverie.tools.freshness import freshness_of
-from reverie.tools.resolving import resolved_to_read
+from reverie.time import iso
+from reverie.tools.resolve import resolved_to_read
 from reverie.tools.results import Inspected
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 
 async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
@@ -29,7 +29,7 @@ async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
     memories = [as_read(memory, workspace.now, workspace.settings.tier) for memory in found]
     # What was read by its whole id alone is not in scope for that: a later change must not reach it.
     workspace.served.note((memory.id, memory.content) for memory in memories if workspace.sees(memory))
-    checked = await freshness_of(workspace, memories)
+    checked = await freshness_of(workspace.evidence, memories)
     memories = [replace(memory, anchors=checked[memory.id].anchors) for memory in memories]
     return Inspected(
         [await _described(workspace, memory) | {"freshness": checked[memory.id].freshness} for memory in memories]

@@ -1,11 +1,11 @@
 """Promoting and demoting: a memory goes up or down the ladder of layers."""
 
 from reverie.errors import InvalidInput
-from reverie.lifecycle.ladder import Direction, checked_move
+from reverie.lifecycle.layers import Direction, checked_move
 from reverie.memory import LAYERS, Layer
-from reverie.tools.resolving import resolved
+from reverie.tools.resolve import resolved
 from reverie.tools.results import Moved
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 
 async def move(workspace: Workspace, memory_id: str, to: str, direction: Direction) -> Moved:

@@ -1,8 +1,8 @@
 """Pinning: what is pinned is never let go, by anything."""
 
-from reverie.tools.resolving import resolved
+from reverie.tools.resolve import resolved
 from reverie.tools.results import Pinned
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 
 async def pin(workspace: Workspace, memory_id: str, *, pinned: bool = True) -> Pinned:

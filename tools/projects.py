@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reverie.codebase.folder import NO_PROJECT
-from reverie.dream.undoing import undo_night
+from reverie.codebase.folder_identity import NO_PROJECT
+from reverie.dream.undo import undo_night
 from reverie.errors import InvalidInput
 from reverie.memory import GLOBAL_PROJECT, LAYERS, Memory
 from reverie.storage.projects import Known, read_projects, take_back_projects, write_projects
 from reverie.tools.arguments import checked_ids, checked_label
-from reverie.tools.resolving import resolved
+from reverie.tools.resolve import resolved
 from reverie.tools.screening import cleaned
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 _AT_ONCE = 1_000
 _NOT_A_REPOSITORY = (GLOBAL_PROJECT, NO_PROJECT)

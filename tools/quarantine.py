@@ -6,15 +6,15 @@ from datetime import datetime
 
 from reverie.errors import InvalidInput
 from reverie.memory import Memory
-from reverie.moments import iso
 from reverie.storage.filters import equals, one_of
 from reverie.storage.journal import Event
 from reverie.storage.rows import Embedded
+from reverie.time import iso
 from reverie.tools.arguments import checked_label
-from reverie.tools.resolving import resolved_each
+from reverie.tools.resolve import resolved_each
 from reverie.tools.results import Skipped
 from reverie.tools.screening import screened_evidence
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 RELEASED = "released"
 """The journal's word for a decision that a held memory may be recalled; it holds through forgetting and restoring."""

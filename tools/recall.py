@@ -7,26 +7,25 @@ from datetime import datetime
 from typing import Any, get_args
 
 from reverie.codebase.evidence import Checked
-from reverie.embeddings.embedder import Reading
+from reverie.embeddings.base import Reading
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import harmless_line
-from reverie.lifecycle.fate import as_read
+from reverie.lifecycle.rules import as_read
 from reverie.memory import KINDS, LAYERS, Kind, Layer, Status
-from reverie.moments import iso, parse_moment
-from reverie.storage.candidates import Candidate, Findings, Question
-from reverie.storage.glimpse import Glimpse
+from reverie.recall.calibration import best_fit, calibrated, fits, fitted, is_beside_the_question
+from reverie.recall.freshness import demotion, freshness_of
+from reverie.recall.render import FEWEST_TOKENS, MOST_TOKENS, Page
+from reverie.recall.rerank import arranged
+from reverie.recall.results import IndexState, Recalled, RecalledMemory, as_sent, lean
+from reverie.recall.score import Ranked, best_of, contenders, in_order, parts_of, piece_weights, ranked, with_pieces
+from reverie.storage.features import Candidate, Findings, Question
+from reverie.storage.rows import Glimpse
 from reverie.storage.scope import RECALLED, Scope
+from reverie.time import iso, parse_moment
 from reverie.tools.arguments import checked_choices, checked_label, checked_number, checked_query, checked_tags
-from reverie.tools.arrange import arranged
-from reverie.tools.budget import FEWEST_TOKENS, MOST_TOKENS
-from reverie.tools.calibration import best_fit, calibrated, fits, fitted, is_beside_the_question
-from reverie.tools.freshness import demotion, freshness_of
-from reverie.tools.rank import Ranked, best_of, contenders, in_order, parts_of, piece_weights, ranked, with_pieces
-from reverie.tools.recognise import look_alike
-from reverie.tools.results import IndexState, Recalled, RecalledMemory, as_sent, lean
-from reverie.tools.serving import Page
-from reverie.tools.workspace import Workspace
+from reverie.tools.project_identity import look_alike
+from reverie.tools.session import Workspace
 
 CANDIDATES = 60
 LOOKED_AT_CLOSELY = 50
@@ -199,7 +198,7 @@ async def _by_freshness(
 ) -> tuple[list[Ranked], dict[str, Checked]]:
     """Check the evidence of those that may be shown, and let what no longer holds sink among them."""
     near = candidates[: _CHECKED_PER_ROW * limit]
-    found = await freshness_of(workspace, (candidate.memory for candidate in near))
+    found = await freshness_of(workspace.evidence, (candidate.memory for candidate in near))
     factors = {candidate.memory.id: demotion(found[candidate.memory.id].freshness) for candidate in near}
     demoted = [replace(c, score=c.score * factors[c.memory.id], freshness=factors[c.memory.id]) for c in near]
     return in_order(demoted), found
@@ -220,7 +219,7 @@ def _agreements(
     reading: Reading, findings: Findings, close: Sequence[Candidate], texts: Mapping[str, bytes]
 ) -> dict[str, float]:
     """Compare candidates with the question piece by piece."""
-    from reverie.embeddings.pieces import agreements
+    from reverie.embeddings.token_vectors import agreements
 
     if reading.pieces is None:
         return {}

@@ -1,40 +1,117 @@
 """Keeping a text."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
-from reverie.embeddings.embedder import Embedding
-from reverie.embeddings.linear import embedder_for_models
+from reverie.embeddings.base import Embedding
+from reverie.embeddings.classifier import embedder_for_models
 from reverie.errors import InvalidInput
-from reverie.identity import content_hash
-from reverie.lifecycle.stability import first_stability
-from reverie.lifecycle.surprise import adjusted_importance
+from reverie.ids import content_hash
+from reverie.lifecycle.importance import NEIGHBOURS, adjusted_importance, is_duplicate, surprise_from
+from reverie.lifecycle.rules import overdue
+from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Memory, Source, Tier
-from reverie.moments import iso, parse_moment
 from reverie.record import checked_text, encode
+from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
+from reverie.storage.scope import Scope
+from reverie.text.compare import contradictions, restates
+from reverie.text.conflicts import find_conflict
+from reverie.text.shorten import title_of
+from reverie.time import iso, parse_moment
 from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
 from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
 from reverie.tools.echo import echoed
-from reverie.tools.judging import suspects_in
-from reverie.tools.neighbours import Neighbours, neighbours_of
-from reverie.tools.purged import refuse_purged
 from reverie.tools.quarantine import hold
-from reverie.tools.resolving import resolved
+from reverie.tools.resolve import resolved
 from reverie.tools.results import Conflict, Remembered
-from reverie.tools.screening import Screening, screened, screened_evidence
-from reverie.tools.workspace import Workspace
+from reverie.tools.screening import Screening, screened, screened_evidence, suspects_in
+from reverie.tools.session import Workspace
 
 if TYPE_CHECKING:
     from reverie.storage.rows import Vector
 
-Choice = TypeVar("Choice", bound=str)
 
-_TITLE_LENGTH = 80
+def refuse_purged(workspace: Workspace, content: str) -> None:
+    """Let a text pass unless it was purged from this store.
+
+    Raises:
+        InvalidInput: if it was.
+    """
+    if purged_among(workspace.store.database, [content]):
+        raise InvalidInput(
+            "content",
+            "this very text was purged and is kept out for good",
+            "If it should be remembered after all, say it in other words.",
+        )
+
+
+SAME_SUBJECT = 0.75
+"""The cosine from which two memories speak of the same thing closely enough to contradict each other."""
+
+_LOOKED_AT = 8
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The nearest memories and what follows from them."""
+
+    surprise: float | None
+    identical: Memory | None
+    duplicate: Memory | None
+    conflicts: list[Conflict]
+
+
+async def neighbours_of(
+    workspace: Workspace, content: str, fingerprint: str, vector: "Vector", project: str
+) -> Neighbours:
+    """Look around a new text among the active memories that its project sees."""
+    scope = Scope(projects=workspace.visible_from(project), statuses=("active",))
+    hits = await workspace.store.around(vector, scope, _LOOKED_AT)
+    near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
+    found = await workspace.store.behind(near, scope)
+    late = {m.id for m in found.values() if overdue(m, workspace.now, workspace.settings.tier)}
+    hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
+    memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
+    return Neighbours(
+        surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
+        identical=await _identical(workspace, memories, fingerprint, project),
+        duplicate=_duplicate(memories, content),
+        conflicts=[
+            Conflict(memory.id, memory.content[:_SHOWN], conflict.told)
+            for memory, _ in memories
+            if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
+        ],
+    )
+
+
+async def _identical(
+    workspace: Workspace, memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str
+) -> Memory | None:
+    """Return the memory that has exactly this text, whole and as it is now."""
+    names = workspace.names_of(project)
+    for memory, _ in memories:
+        if memory.project in names and content_hash(memory.content) == fingerprint:
+            return (await workspace.store.get([memory.id])).get(memory.id)
+    return None
+
+
+def _duplicate(memories: Sequence[tuple[Memory, float]], content: str) -> Memory | None:
+    """Return the nearest memory that says the same; near vectors alone may differ in a number or a `not`."""
+    for memory, similarity in memories:
+        alike = is_duplicate(similarity) and not contradictions(memory.content, content)
+        if alike or restates(memory.content, content):
+            return memory
+    return None
+
+
+Choice = TypeVar("Choice", bound=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,14 +227,6 @@ async def supersede(workspace: Workspace, old: Memory, *, by: Memory, reason: st
     """Let one memory stand in for another, whose history is kept. Call it inside `changing()`."""
     values = {"status": "superseded", "superseded_by": by.id, "expired_at": now, "status_reason": reason}
     await workspace.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
-
-
-def title_of(content: str) -> str:
-    """Return the first line of a text, short enough for a list."""
-    first = content.strip().splitlines()[0].strip()
-    if len(first) <= _TITLE_LENGTH:
-        return first
-    return first[:_TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 
 def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:

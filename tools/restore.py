@@ -9,20 +9,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from reverie.dream.undoing import undo_night
+from reverie.dream.undo import undo_night
 from reverie.errors import InvalidInput, MemoryNotFound
-from reverie.lifecycle.fate import overdue
-from reverie.lifecycle.lasting import LIVING
-from reverie.lifecycle.reprieve import reprieved
+from reverie.lifecycle.expiry import LIVING
+from reverie.lifecycle.rules import overdue, reprieved
 from reverie.memory import Memory
-from reverie.storage.accesses import record
+from reverie.storage.access_log import record
 from reverie.storage.journal import Event
 from reverie.storage.projects import take_back_projects
 from reverie.storage.rows import Embedded
 from reverie.tools.quarantine import is_held
-from reverie.tools.resolving import resolved_batch, resolved_each, resolved_event
+from reverie.tools.resolve import resolved_batch, resolved_each, resolved_event
 from reverie.tools.results import Restored, Skipped
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 _LET_GO = ("expired", "superseded", "challenged")
 _CLEARED = ("status", "expired_at", "status_reason", "superseded_by")

@@ -3,61 +3,10 @@
 Without slots: the MCP library would take a slot for a default value and leave out the schema.
 """
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any
 
-IndexState = Literal["ready", "warming", "lexical_only"]
-Fits = Literal["well", "weak", "none"]
-
-_DIGITS = 3
-_SUBJECTS: Final = frozenset(
-    {"results", "memories", "questions", "resolved", "forgotten", "restored", "steps", "changes", "counts"}
-)
-"""What a tool is asked for: an empty one is an answer. Every other empty field is left out."""
-
-_VERBATIM: Final = ("before", "after")  # what an event changed: a field that was emptied says so
-
-
-def lean(result: Any) -> dict[str, Any]:
-    """Return a result as a client is sent it: floats to three digits, without empty fields and repeated titles."""
-    whole = asdict(result)
-    slim = _slim(whole)
-    return {name: slim.get(name, whole[name]) for name in whole if name in slim or name in _SUBJECTS}
-
-
-def as_sent(structure: Mapping[str, Any]) -> str:
-    """Write a structure the way its tokens are counted."""
-    return json.dumps(structure, ensure_ascii=False)
-
-
-def repeats(title: str, content: str) -> bool:
-    """Whether a title only says how the content begins."""
-    return " ".join(content.split()).startswith(" ".join(title.rstrip(" .…").split()))
-
-
-def freshness_word(freshness: str, since: str = "") -> str:
-    """Return freshness as texts tell it: what is there and the same is unchanged, which does not make it true."""
-    if freshness != "verified":
-        return freshness
-    return f"unchanged since {since[:10]}" if since else "unchanged since seen"
-
-
-def _slim(value: Any) -> Any:
-    if isinstance(value, dict):
-        slim = {name: part if name in _VERBATIM else _slim(part) for name, part in value.items()}
-        title, content = slim.get("title"), slim.get("content")
-        if isinstance(title, str) and isinstance(content, str) and repeats(title, content):
-            del slim["title"]
-        return {name: part for name, part in slim.items() if not _is_empty(part)}
-    if isinstance(value, float):
-        return round(value, _DIGITS)
-    return [_slim(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str | list | dict) and not value)
+from reverie.recall.results import IndexState
 
 
 @dataclass(frozen=True)
@@ -86,42 +35,6 @@ class Remembered:
     redactions: list[str]
     warnings: list[str]
     project: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecalledMemory:
-    """One row of an answer."""
-
-    id: str
-    content: str
-    title: str
-    layer: str
-    kind: str
-    score: float
-    strength: float
-    strength_word: str
-    freshness: str
-    evidence: str  # what became of what it was seen in, in a few words; empty while that holds
-    trust: float
-    source: str
-    status: str
-    age_days: float
-    created_at: str
-    pinned: bool
-    why: dict[str, float] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recalled:
-    """The memories that answer a question, best first, and what was left out."""
-
-    results: list[RecalledMemory]
-    fits: Fits
-    total_matches: int
-    filtered: dict[str, int]
-    tokens: int
-    index_state: IndexState
-    scope: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reverie.dream.answering import Decision, apply_decision, checked_decision
-from reverie.dream.moot import why_moot
+from reverie.dream.review import Decision, apply_decision, checked_decision, why_moot
 from reverie.errors import InvalidInput
 from reverie.memory import Anchor, Memory
-from reverie.moments import iso
 from reverie.record import checked_text
-from reverie.storage.questions import Asked, Questions
+from reverie.storage.review_queue import Asked, Questions
+from reverie.time import iso
 from reverie.tools.arguments import LONGEST_CONTENT, checked_number
-from reverie.tools.purged import refuse_purged
-from reverie.tools.resolving import resolved_question
+from reverie.tools.remember import refuse_purged
+from reverie.tools.resolve import resolved_question
 from reverie.tools.results import Reviewed
 from reverie.tools.revise import reanchored
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 MOST_SHOWN = 50
 _PARTS = frozenset({"question_id", "verdict", "text"})

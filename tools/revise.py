@@ -4,17 +4,17 @@ import asyncio
 from dataclasses import replace
 
 from reverie.errors import InvalidInput
-from reverie.identity import content_hash
+from reverie.ids import content_hash
 from reverie.memory import Memory
+from reverie.recall.freshness import freshness_of
 from reverie.storage.rows import Embedded
+from reverie.text.shorten import title_of
 from reverie.tools.arguments import checked_content, checked_label
-from reverie.tools.freshness import freshness_of
-from reverie.tools.purged import refuse_purged
-from reverie.tools.remember import anchored, supersede, title_of
-from reverie.tools.resolving import resolved
+from reverie.tools.remember import anchored, refuse_purged, supersede
+from reverie.tools.resolve import resolved
 from reverie.tools.results import Revised
 from reverie.tools.screening import Screening, addressing, cleaned
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 
 async def reanchored(workspace: Workspace, old: Memory, content: str) -> Memory:
@@ -23,7 +23,7 @@ async def reanchored(workspace: Workspace, old: Memory, content: str) -> Memory:
     Files and symbols of the old text that are still there go on to hold; what is gone was the reason to correct it,
     and scripts, targets and dependencies are claims of the text itself. Where nothing can be looked at, anchors stay.
     """
-    checked = (await freshness_of(workspace, [old]))[old.id]
+    checked = (await freshness_of(workspace.evidence, [old]))[old.id]
     standing = [
         anchor
         for anchor in checked.anchors

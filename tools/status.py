@@ -7,16 +7,16 @@ from pathlib import Path
 
 from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.errors import StoreError
-from reverie.lifecycle.fate import overdue
-from reverie.lifecycle.lasting import LIVING
+from reverie.lifecycle.expiry import LIVING
+from reverie.lifecycle.rules import overdue
 from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES, Layer, Memory
-from reverie.moments import iso
 from reverie.settings import meant_by, unknown_variables
 from reverie.storage.filters import Condition, equals, everything, is_set, none_of, not_after, one_of
+from reverie.time import iso
 from reverie.tools.dreams import last_dream
-from reverie.tools.recognise import look_alike
+from reverie.tools.project_identity import look_alike
 from reverie.tools.results import Status
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from reverie.version import __version__
 
 

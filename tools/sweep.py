@@ -4,25 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reverie.dream.refusals import key_of_change, refused_by
+from reverie.dream.plan import key_of_change, refused_by
 from reverie.dream.sweep import SweepPlan, plan_sweep
-from reverie.lifecycle.archive import (
+from reverie.lifecycle.expiry import LIFESPAN_SECONDS, LIVING
+from reverie.lifecycle.importance import WEIGHTS
+from reverie.lifecycle.layers import CORE_ACCESSES, SEMANTIC_ACCESSES
+from reverie.lifecycle.rules import (
     ARCHIVE_AFTER_DAYS,
     ARCHIVE_BELOW_ACCESSES,
     ARCHIVE_BELOW_IMPORTANCE,
     LOW_VALUE_AFTER_DAYS,
     LOW_VALUE_IMPORTANCE,
 )
-from reverie.lifecycle.elapsed import SECONDS_PER_DAY
-from reverie.lifecycle.importance import WEIGHTS
-from reverie.lifecycle.lasting import LIVING
-from reverie.lifecycle.promotion import CORE_ACCESSES, SEMANTIC_ACCESSES
-from reverie.lifecycle.tiers import LIFESPAN_SECONDS
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage import filters
+from reverie.storage.dream_log import Nights
 from reverie.storage.filters import Condition
-from reverie.storage.nights import Nights
-from reverie.tools.workspace import Workspace
+from reverie.time import SECONDS_PER_DAY
+from reverie.tools.session import Workspace
 
 _LIFESPAN_DAYS = LIFESPAN_SECONDS / SECONDS_PER_DAY
 

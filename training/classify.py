@@ -17,7 +17,7 @@ from logistic import fit
 from numpy.typing import NDArray
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.embeddings.linear import LinearModel
+from reverie.embeddings.classifier import LinearModel
 from reverie.tools.classify import (
     KINDS_MODEL,
     PASSING_MODEL,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.embeddings.linear import Hidden, LinearModel
+from reverie.embeddings.classifier import Hidden, LinearModel
 
 _STEPS = 2_000
 _RATE = 0.5

@@ -15,8 +15,8 @@ from logistic import Plan, fit_hidden
 from numpy.typing import NDArray
 
 from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
-from reverie.embeddings.linear import LinearModel
-from reverie.guard.cues import PLAIN_CUES, cues_in
+from reverie.embeddings.classifier import LinearModel
+from reverie.guard.injection_features import PLAIN_CUES, cues_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
 VECTOR = 3.0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reverie.codebase.evidence import Checked, Evidence
-from reverie.codebase.project import identify_project
+from reverie.codebase.identity import identify_project
 
 from ..conftest import Repository
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from reverie.codebase.evidence import Checked, Evidence
-from reverie.codebase.project import identify_project
+from reverie.codebase.identity import identify_project
 from reverie.memory import Anchor
 
 from ..conftest import Repository

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reverie.codebase.evidence import Evidence
-from reverie.codebase.project import identify_project
-from reverie.codebase.scan import begin_scan
+from reverie.codebase.identity import identify_project
+from reverie.codebase.outline import begin_scan
 from reverie.codebase.tree import SourceTree
 
 from ..conftest import MakeRepository, Repository

@@ -2,8 +2,7 @@
 
 import pytest
 
-from reverie.codebase.commands import entry_for
-from reverie.codebase.manifests import entries_of
+from reverie.codebase.manifests import entries_of, entry_for
 from reverie.codebase.tree import SourceTree
 
 from ..conftest import Repository

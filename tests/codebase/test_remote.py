@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.codebase.remote import hosted_name, path_on_disk, rewritten
+from reverie.codebase.identity import hosted_name, path_on_disk, rewritten
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reverie.codebase import walk
-from reverie.codebase.walk import Walk
+from reverie.codebase import tree as walk
+from reverie.codebase.tree import Walk
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.clock import clock_from, system_clock
 from reverie.errors import SettingError
+from reverie.time import clock_from, system_clock
 
 
 class Hand:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.errors import InvalidInput
-from reverie.moments import iso, parse_iso, parse_moment, parse_span
+from reverie.time import iso, parse_iso, parse_moment, parse_span
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

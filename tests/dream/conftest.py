@@ -9,18 +9,17 @@ import pytest
 
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import StepName
-from reverie.dream.planning import Plan, plan_night
 from reverie.dream.snapshot import Snapshot, in_order
-from reverie.dream.steps import STEPS
-from reverie.embeddings.tiny import TinyEmbedder
-from reverie.identity import content_hash
+from reverie.dream.steps import STEPS, Plan, plan_night
+from reverie.ids import content_hash
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.tools import remember
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 SETTINGS = Settings(home="/nowhere")

@@ -9,16 +9,16 @@ import pytest
 
 from reverie.codebase.evidence import Checked
 from reverie.dream.beliefs import CONFIDENCE_FLOOR, doubted, is_due
-from reverie.dream.evidence import Check
 from reverie.dream.judge import BeliefVerdict, Rules
-from reverie.embeddings.tiny import TinyEmbedder
+from reverie.dream.snapshot import Check
 from reverie.memory import Anchor, Memory
 from reverie.settings import Settings
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import Request, remember
 from reverie.tools.review import review
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from tests.dream.conftest import NOW, a_memory, planned
+from tests.tiny_embedder import TinyEmbedder
 
 OLD = a_memory(1, "The Billing service listens on port 8080 in production")
 NEW = a_memory(2, "The Billing service listens on port 9090 in production")

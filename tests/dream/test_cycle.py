@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from reverie.dream import applying
+from reverie.dream import apply as applying
 from reverie.dream.cycle import recover
 from reverie.errors import InvalidInput, StoreBusy
 from reverie.record import to_record
 from reverie.storage.audit import audit
-from reverie.storage.questions import Questions
+from reverie.storage.review_queue import Questions
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

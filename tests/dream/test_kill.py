@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from reverie.embeddings.tiny import TinyEmbedder
 from reverie.record import to_record
 from reverie.settings import Settings
 from reverie.storage.audit import audit
-from reverie.storage.nights import Nights
+from reverie.storage.dream_log import Nights
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import Request, remember
 from reverie.tools.restore import restore
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from tests.conftest import START, HandClock
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

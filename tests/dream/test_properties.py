@@ -9,10 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reverie.codebase.evidence import Checked
-from reverie.dream.evidence import Check
 from reverie.dream.judge import BeliefVerdict, DayNote, Rules
-from reverie.dream.planning import plan_night
-from reverie.dream.steps import STEPS
+from reverie.dream.snapshot import Check
+from reverie.dream.steps import STEPS, plan_night
 from reverie.memory import Anchor, Memory
 from reverie.settings import RETENTION_MODES, Settings
 from tests.dream.conftest import NOW, a_memory, a_snapshot

@@ -12,7 +12,7 @@ from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.recall import Request, recall
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

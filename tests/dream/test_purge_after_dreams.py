@@ -10,7 +10,7 @@ from typing import Any
 import lancedb
 import pytest
 
-from reverie.reasoning import model as reasoning
+from reverie.llm import client as reasoning
 from reverie.storage.audit import audit
 from reverie.storage.purge import Quotes
 from reverie.tools.consolidate import consolidate
@@ -20,7 +20,7 @@ from reverie.tools.move import move
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from tests.model_server import KEY, Api, says, serving
 
 pytestmark = pytest.mark.anyio

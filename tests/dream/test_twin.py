@@ -22,7 +22,7 @@ from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.pin import pin
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from tests.dream.conftest import NOW, a_memory, planned
 
 Keep = Callable[..., Awaitable[Remembered]]

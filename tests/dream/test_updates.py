@@ -2,7 +2,7 @@
 
 import pytest
 
-from reverie.lifecycle.quantities import amounts_in, surely_restated
+from reverie.text.numbers import amounts_in, surely_restated
 from tests.dream.conftest import a_memory, planned
 
 

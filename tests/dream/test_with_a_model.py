@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from reverie.reasoning import model as reasoning
+from reverie.llm import client as reasoning
 from reverie.record import to_record
-from reverie.storage.nights import Nights
+from reverie.storage.dream_log import Nights
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from tests.model_server import KEY, Api, dies, refuses, says, serving
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.embeddings.passages import pooled, unit, windows
+from reverie.embeddings.base import pooled, unit, windows
 from reverie.errors import EmbedderError
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
 import reverie.embeddings.tokens as tokens
-from reverie.embeddings.vocabulary import Vocabulary
+from reverie.embeddings.tokens import Vocabulary
 
 PUBLISHED_SUM = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 SAMPLES = [

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.guard.instructions import orders_in
+from reverie.guard.injection import orders_in
 from reverie.guard.secrets import redact
-from reverie.tools.judging import orders_by_meaning
+from reverie.tools.screening import orders_by_meaning
 
 
 def _list(name):

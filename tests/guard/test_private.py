@@ -1,6 +1,6 @@
 import pytest
 
-from reverie.guard.private import without_private
+from reverie.guard.secrets import without_private
 
 
 @pytest.mark.parametrize(

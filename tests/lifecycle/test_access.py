@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
-from reverie.lifecycle.promotion import CORE_SESSIONS
+from reverie.lifecycle.layers import CORE_SESSIONS
 
 
 @pytest.mark.rule("000-recall-extends")

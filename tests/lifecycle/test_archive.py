@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.lifecycle.archive import archived, low_value
+from reverie.lifecycle.rules import archived, low_value
 
 FADED = {"importance": 0.2, "source": "ai", "trust": 0.7}
 EXEMPT = [

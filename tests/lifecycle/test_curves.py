@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reverie.lifecycle.curves import (
+    CURVES,
     HUBER_KNEE,
     Trace,
     elastic,
@@ -20,7 +21,6 @@ from reverie.lifecycle.curves import (
     reinforcement,
     strength,
 )
-from reverie.lifecycle.retention import CURVES
 from reverie.memory import LAYERS, TIERS
 from reverie.settings import RETENTION_MODES
 

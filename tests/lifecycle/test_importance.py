@@ -5,15 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.lifecycle.access import after_access
-from reverie.lifecycle.importance import (
-    FACTOR_NAMES,
-    LAYER_BOOST,
-    WEIGHTS,
-    frequency,
-    importance_of,
-    recency,
-    spread,
-)
+from reverie.lifecycle.importance import FACTOR_NAMES, LAYER_BOOST, WEIGHTS, frequency, importance_of, recency, spread
 from reverie.memory import LAYERS
 
 PROVED = settings(derandomize=True, deadline=None, database=None)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.fate import fate_of
 from reverie.lifecycle.outlook import ending_of, outlook_of
+from reverie.lifecycle.rules import fate_of
 from reverie.settings import RETENTION_MODES
 
 PROVED = settings(derandomize=True, deadline=None, database=None, max_examples=40)

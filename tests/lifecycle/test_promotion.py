@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from reverie.lifecycle.access import after_access
-from reverie.lifecycle.fate import fate_of, move_of
-from reverie.lifecycle.promotion import becomes_core, becomes_semantic, leaves_working
-from reverie.lifecycle.stability import first_stability
+from reverie.lifecycle.layers import becomes_core, becomes_semantic, leaves_working
+from reverie.lifecycle.rules import fate_of, move_of
+from reverie.lifecycle.strength import first_stability
 
 
 def recalled_daily(memory, start, days):

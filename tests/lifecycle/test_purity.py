@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import reverie.lifecycle
-from reverie.lifecycle import curves, retention
+from reverie.lifecycle import curves
+from reverie.lifecycle import curves as retention
 
 FOLDER = Path(inspect.getfile(reverie.lifecycle)).parent
 MODULES = sorted(FOLDER.glob("*.py"))
@@ -25,7 +26,7 @@ PURE = {
     "unicodedata",
     "reverie.errors",
     "reverie.memory",
-    "reverie.moments",
+    "reverie.time",
     "reverie.settings",
 }
 CLOCKS = {"now", "today", "utcnow", "time"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.retention import retention_of
+from reverie.lifecycle.curves import retention_of
 from reverie.settings import RETENTION_MODES, Settings
 
 PROVED = settings(derandomize=True, deadline=None, database=None)

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.lifecycle.tiers import LIFESPAN_SECONDS, effective_age, expiry_by_tier, threshold_seconds, tier_expired
+from reverie.lifecycle.expiry import LIFESPAN_SECONDS, effective_age, expiry_by_tier, threshold_seconds, tier_expired
 
 
 @pytest.mark.rule("000-effective-age")

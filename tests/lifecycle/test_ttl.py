@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.lifecycle.ttl import ttl_expired
+from reverie.lifecycle.expiry import ttl_expired
 
 DAY = timedelta(days=1)
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from reverie.recall.results import Recalled
 from reverie.tools import recall, remember
-from reverie.tools.exporting import export
-from reverie.tools.importing import Imported, import_memories
-from reverie.tools.results import Recalled, Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.export_jsonl import export
+from reverie.tools.import_jsonl import Imported, import_memories
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 
 
 @pytest.fixture

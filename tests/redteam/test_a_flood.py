@@ -3,7 +3,7 @@
 import pytest
 
 from reverie.errors import InvalidInput, TooMuch
-from reverie.server.pace import Pace
+from reverie.server.rate_limit import Pace
 from reverie.tools.inspect import inspect
 
 pytestmark = pytest.mark.anyio

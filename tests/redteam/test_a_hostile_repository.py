@@ -4,13 +4,13 @@ import subprocess
 
 import pytest
 
-from reverie.embeddings.tiny import TinyEmbedder
-from reverie.reasoning.fence import fenced
+from reverie.llm.prompts import fenced
 from reverie.settings import Settings
 from reverie.tools import recall
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.quarantine import held_memories
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 

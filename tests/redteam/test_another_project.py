@@ -10,10 +10,10 @@ from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.consolidate import consolidate
 from reverie.tools.dreams import told as night_of
-from reverie.tools.exporting import export
+from reverie.tools.export_jsonl import export
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
-from reverie.tools.importing import import_memories
+from reverie.tools.import_jsonl import import_memories
 from reverie.tools.inspect import inspect
 from reverie.tools.move import move
 from reverie.tools.pin import pin

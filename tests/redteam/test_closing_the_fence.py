@@ -5,7 +5,7 @@ import re
 import pytest
 
 from reverie.embeddings.tokens import count_tokens
-from reverie.server.answers import told
+from reverie.server.render import told
 from reverie.tools.brief import brief
 from reverie.tools.inspect import inspect
 

@@ -15,10 +15,10 @@ from mcp import Client
 
 from reverie.memory import Anchor
 from reverie.server.app import build_server
-from reverie.server.parts import Parts
+from reverie.server.startup import Parts
 from reverie.settings import Settings
 from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +97,7 @@ async def test_no_column_of_a_memory_takes_a_secret_from_a_file(workspace: Works
         lines.append(line | {column: [token] if pa.types.is_list(schema.field(column).type) else token})
     import io
 
-    from reverie.tools.importing import import_memories
+    from reverie.tools.import_jsonl import import_memories
 
     file = io.BytesIO("\n".join(map(json.dumps, lines)).encode())
     tally = await import_memories(workspace, file, lambda _: None, trust=trust)

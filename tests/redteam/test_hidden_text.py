@@ -2,8 +2,8 @@
 
 import pytest
 
-from reverie.guard.hidden import spelled_out as in_a_terminal
-from reverie.server.answers import told
+from reverie.guard.hidden_text import spelled_out as in_a_terminal
+from reverie.server.render import told
 from reverie.tools.brief import brief
 from reverie.tools.inspect import inspect
 

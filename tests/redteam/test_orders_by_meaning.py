@@ -6,7 +6,7 @@ import json
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.tools.importing import import_memories
+from reverie.tools.import_jsonl import import_memories
 from reverie.tools.remember import Request, remember
 from reverie.tools.revise import revise
 

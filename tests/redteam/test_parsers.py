@@ -12,19 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.clock import clock_from
 from reverie.codebase.mentions import Mention, mentions_in, path_mention
 from reverie.codebase.tree import SourceTree
 from reverie.errors import InvalidInput, ReverieError
 from reverie.guard.fence import harmless
-from reverie.guard.instructions import orders_in
-from reverie.guard.private import without_private
-from reverie.guard.secrets import redact
-from reverie.moments import iso, parse_iso, parse_moment, parse_span
+from reverie.guard.injection import orders_in
+from reverie.guard.secrets import redact, without_private
 from reverie.record import FIELDS, decode
 from reverie.settings import TABLE, load_settings
-from reverie.tools.drafts import checked_fields
-from reverie.tools.lines import BadLine, Line, read_lines
+from reverie.time import clock_from, iso, parse_iso, parse_moment, parse_span
+from reverie.tools.export_jsonl import BadLine, Line, read_lines
+from reverie.tools.import_jsonl import checked_fields
 from reverie.tools.screening import screened_fields
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from reverie.errors import InvalidInput
-from reverie.tools.exporting import export
+from reverie.tools.export_jsonl import export
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 

@@ -305,7 +305,7 @@ def shared_wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 
 def _called(folder: Path, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
     """Run a command as a process would, with its own environment, folder, streams and umask, but in this process."""
-    from reverie.server.cli import main
+    from reverie.cli.main import main
 
     encoding = settings.get("PYTHONIOENCODING", "utf-8")
     streams = [io.TextIOWrapper(io.BytesIO(), encoding, newline="") for _ in range(3)]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.server import cli
+from reverie.cli import main as cli
 
 
 @pytest.fixture

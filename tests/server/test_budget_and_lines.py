@@ -8,18 +8,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.embeddings.tiny import TinyEmbedder
+from reverie.cli.render import told_recalled
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import harmless_json, quoted
-from reverie.identity import IdMaker, as_made, short_id, short_ids
-from reverie.server.answers import answer, told
-from reverie.server.telling import told_recalled
+from reverie.ids import IdMaker, as_made, short_id, short_ids
+from reverie.recall.results import as_sent
+from reverie.server.render import answer, told
 from reverie.settings import Settings
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.inspect import inspect
-from reverie.tools.results import Reviewed, as_sent
-from reverie.tools.workspace import Workspace
+from reverie.tools.results import Reviewed
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reverie.codebase.project import identify_project
+from reverie.codebase.identity import identify_project
 
 from ..conftest import MakeRepository, Repository
 

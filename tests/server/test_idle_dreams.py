@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from reverie.errors import StoreBusy
-from reverie.server.parts import SECONDS_IDLE, dream_while_serving
-from reverie.tools.consolidate import consolidate
+from reverie.server.startup import SECONDS_IDLE, dream_while_serving
+from reverie.tools.consolidate import consolidate, dream_if_due
 from reverie.tools.dreams import dreams
-from reverie.tools.nightly import dream_if_due
 from reverie.tools.remember import Request, remember
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.rule("000-nightly")]
 

@@ -132,7 +132,7 @@ def test_an_older_export_revives_nothing_unless_told(run: Run) -> None:
     imported(run, {"content": "Tea is served at four."})
     older = run("export", "-").stdout
     tea = next(row["id"] for row in exported(run) if "Tea" in row["content"])
-    from reverie.server.cli import build_parser
+    from reverie.cli.main import build_parser
 
     assert build_parser().parse_args(["import", "x"]).revive is False
     forget(run, first, tea)

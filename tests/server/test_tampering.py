@@ -12,12 +12,12 @@ from typing import Any
 import lancedb
 import pytest
 
-from reverie.embeddings.tiny import TinyEmbedder
-from reverie.server import cli
+from reverie.cli import main as cli
 from reverie.settings import Settings
 from reverie.storage.audit import audit
-from reverie.storage.chain import START, Link, link_after, text_digest
-from reverie.tools.workspace import Workspace
+from reverie.storage.hash_chain import START, Link, link_after, text_digest
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 TOLD = ("The harbour master keeps the keys", "Boats are painted blue in spring", "Ropes are stored dry")
 Command = Callable[..., tuple[int, str]]
@@ -123,7 +123,7 @@ def _rewrite_the_newest_event_in_its_table(folder: Path, tmp_path: Path) -> None
     _settle(tmp_path)
     table = _table(folder, "events")
     rows = sorted(table.to_arrow().to_pylist(), key=lambda row: row["number"])
-    from reverie.moments import iso
+    from reverie.time import iso
 
     before = Link(rows[-2]["number"], rows[-2]["hash"])
     [forged] = _rehashed([{**rows[-1], "actor": "nobody", "at": iso(rows[-1]["at"])}], before)

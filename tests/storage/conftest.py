@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reverie.embeddings.tiny import TinyEmbedder
-from reverie.identity import content_hash
+from reverie.ids import content_hash
 from reverie.memory import Memory
 from reverie.storage.rows import Embedded
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 
 @pytest.fixture

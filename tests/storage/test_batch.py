@@ -10,7 +10,7 @@ import pytest
 from reverie.memory import Memory
 from reverie.storage.batch import Edit, remove_strays, write_batch
 from reverie.storage.rows import Embedded
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from tests.dream.conftest import a_memory
 
 pytestmark = pytest.mark.anyio

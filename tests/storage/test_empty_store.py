@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 import numpy as np
 import pytest
 
-from reverie.embeddings.embedder import Embedding, Reading
-from reverie.embeddings.tiny import TinyEmbedder
+from reverie.embeddings.base import Embedding, Reading
 from reverie.errors import WrongEmbedder
 from reverie.settings import Settings
 from reverie.tools import forget, recall, remember
 from reverie.tools.doctor import Doctor
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from reverie.storage.audit import audit
-from reverie.storage.chain import START, Link, link_after
 from reverie.storage.filters import equals
-from reverie.storage.prune import fold_old_logs
+from reverie.storage.hash_chain import START, Link, link_after
+from reverie.storage.maintenance import fold_old_logs
 from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

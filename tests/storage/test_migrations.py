@@ -9,7 +9,7 @@ from reverie.errors import StoreTooNew, WrongEmbedder
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.scope import Scope
 from reverie.tools import remember
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

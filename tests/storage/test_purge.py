@@ -7,7 +7,7 @@ import pytest
 from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -16,9 +16,8 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from reverie.embeddings.tiny import TinyEmbedder
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, WrongEmbedder
-from reverie.identity import IdMaker, content_hash
+from reverie.ids import IdMaker, content_hash
 from reverie.memory import Memory
 from reverie.storage.database import Stamp
 from reverie.storage.filters import equals
@@ -27,6 +26,7 @@ from reverie.storage.reembed import Embed, Made, reembed, stamp_of
 from reverie.storage.rows import Embedded, Vector
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
+from tests.tiny_embedder import TinyEmbedder
 
 Result = TypeVar("Result")
 

@@ -8,11 +8,11 @@ import pytest
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreError
 from reverie.memory import LAYERS, Anchor
-from reverie.storage.candidates import Question
+from reverie.storage.features import Question
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

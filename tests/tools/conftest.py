@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from reverie.recall.results import Recalled
 from reverie.tools import recall, remember
-from reverie.tools.results import Recalled, Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 
 
 @pytest.fixture

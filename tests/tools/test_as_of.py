@@ -10,17 +10,18 @@ from typing import Any
 import pytest
 
 from reverie.errors import StoreError
-from reverie.moments import iso
+from reverie.recall.results import Recalled
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
+from reverie.time import iso
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.move import move
 from reverie.tools.restore import restore
-from reverie.tools.results import Recalled, Remembered
+from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
+from reverie.tools.session import Workspace
 from reverie.tools.sweep import sweep
-from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -10,13 +10,14 @@ import pytest
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import InvalidInput
 from reverie.memory import Anchor, Memory
+from reverie.recall.results import as_sent, lean
 from reverie.storage.rows import Embedded
 from reverie.storage.schema import side_schema
 from reverie.tools import remember
 from reverie.tools.brief import brief
 from reverie.tools.pin import pin
-from reverie.tools.results import Remembered, as_sent, lean
-from reverie.tools.workspace import Workspace
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

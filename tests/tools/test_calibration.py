@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
+from reverie.recall.calibration import FITS_WELL, LEAST_FIT
+from reverie.recall.results import Recalled
 from reverie.settings import Settings
 from reverie.tools import recall, remember
-from reverie.tools.calibration import FITS_WELL, LEAST_FIT
-from reverie.tools.results import Recalled
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 from tests.tools.parcel_lockers import ANSWERED, NOTES, OFF_TOPIC, ON_TOPIC
 
 pytestmark = pytest.mark.anyio

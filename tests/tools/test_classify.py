@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.embeddings.tiny import TinyEmbedder
 from reverie.tools import remember
 from reverie.tools.classify import Guess, classify, vectors_for
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 HELD_OUT = Path(__file__).parent / "held_out"
 TRAINING = Path(__file__).parent.parent.parent / "training"

@@ -8,7 +8,7 @@ import pytest
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Remembered
 from reverie.tools.review import review
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

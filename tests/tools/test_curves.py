@@ -3,10 +3,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reverie.settings import RETENTION_MODES
-from reverie.storage.accesses import record
+from reverie.storage.access_log import record
 from reverie.tools.curves import curves_of, typical_curves
 from reverie.tools.results import Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 Keep = Callable[..., Awaitable[Remembered]]
 

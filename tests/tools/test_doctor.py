@@ -13,13 +13,13 @@ from typing import NoReturn
 
 import pytest
 
-from reverie.embeddings.tiny import TinyEmbedder
 from reverie.errors import EmbedderError
 from reverie.settings import Settings
 from reverie.storage.rows import Embedded, to_table
 from reverie.tools import remember
 from reverie.tools.doctor import Check, Doctor
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 

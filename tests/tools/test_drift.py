@@ -8,7 +8,7 @@ from reverie.tools.drift import drift
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Drifted
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 from ..conftest import HandClock, OpenWorkspace, Repository
 

@@ -4,15 +4,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from reverie.server.answers import told
+from reverie.recall.results import Recalled
+from reverie.server.render import told
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.echo import LONGEST_SERVED, MOST_SERVED, Served
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.inspect import inspect
-from reverie.tools.results import Recalled, Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -2,12 +2,13 @@
 
 import pytest
 
+from reverie.recall.freshness import demotion
+from reverie.recall.results import RecalledMemory
 from reverie.tools import recall, remember
-from reverie.tools.freshness import demotion
 from reverie.tools.inspect import inspect
-from reverie.tools.results import RecalledMemory, Remembered
+from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 from ..conftest import OpenWorkspace, Repository
 

@@ -3,11 +3,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reverie.errors import InvalidInput
-from reverie.storage.accesses import record
+from reverie.storage.access_log import record
 from reverie.tools.forecast import forecast
 from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 from reverie.tools.sweep import sweep
-from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -11,7 +11,7 @@ from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered, Skipped
 from reverie.tools.revise import revise
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from reverie.identity import content_hash
+from reverie.ids import content_hash
 from reverie.memory import STATUSES, Memory
-from reverie.moments import iso
 from reverie.storage.audit import audit
 from reverie.storage.journal import FOLDED
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
+from reverie.time import iso
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
@@ -25,7 +25,7 @@ from reverie.tools.remember import Request as Remember
 from reverie.tools.remember import remember
 from reverie.tools.restore import restore
 from reverie.tools.revise import revise
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

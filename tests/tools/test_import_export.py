@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from reverie.embeddings.tiny import TinyEmbedder
 from reverie.errors import EmbedderError, InvalidInput
-from reverie.identity import short_id
+from reverie.ids import short_id
 from reverie.memory import Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
-from reverie.tools import importing, pin, recall, remember
-from reverie.tools.exporting import Exported, export
-from reverie.tools.importing import Imported, import_memories
-from reverie.tools.lines import LONGEST_LINE
-from reverie.tools.workspace import Workspace
+from reverie.tools import import_jsonl as importing
+from reverie.tools import pin, recall, remember
+from reverie.tools.export_jsonl import LONGEST_LINE, Exported, export
+from reverie.tools.import_jsonl import Imported, import_memories
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -157,7 +157,7 @@ async def test_three_hundred_memories_of_every_status_come_back_in_their_order(
     workspace: Workspace, other: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "_LINES_AT_ONCE", 70)
-    monkeypatch.setattr("reverie.tools.exporting._ROWS_AT_ONCE", 70)
+    monkeypatch.setattr("reverie.tools.export_jsonl._ROWS_AT_ONCE", 70)
     long = " ".join(f"word{number}" for number in range(130))
     statuses = ["active", "challenged", "superseded", "expired", "quarantined"]
     layers = ["working", "episodic", "semantic", "procedural", "codebase"]
@@ -215,7 +215,7 @@ async def test_an_export_that_fails_leaves_the_last_one_and_nothing_else(
     def full(*_: object) -> bytes:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr("reverie.tools.exporting.line_of", full)
+    monkeypatch.setattr("reverie.tools.export_jsonl.line_of", full)
     with pytest.raises(InvalidInput, match="No space left"):
         await exported(workspace, file)
     assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [

@@ -12,7 +12,7 @@ from reverie.tools import projects, recall, remember
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.pin import pin
 from reverie.tools.results import Indexed
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 from ..conftest import MakeRepository, OpenWorkspace, Repository
 

@@ -9,8 +9,8 @@ from reverie.tools.forget import Request, forget
 from reverie.tools.inspect import inspect
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
+from reverie.tools.session import Workspace
 from reverie.tools.status import status
-from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

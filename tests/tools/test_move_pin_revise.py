@@ -7,7 +7,7 @@ from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.results import Moved, Pinned, Remembered
 from reverie.tools.revise import revise
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from reverie.lifecycle.fate import overdue
-from reverie.moments import iso
+from reverie.lifecycle.rules import overdue
+from reverie.recall.results import Recalled
+from reverie.time import iso
 from reverie.tools.brief import brief
 from reverie.tools.consolidate import consolidate
-from reverie.tools.exporting import export
+from reverie.tools.export_jsonl import export
 from reverie.tools.inspect import inspect
 from reverie.tools.restore import restore
-from reverie.tools.results import Recalled, Remembered
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 from reverie.tools.status import status
-from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from reverie.codebase.folder import MARKER, NO_PROJECT, mark_folder
+from reverie.codebase.folder_identity import MARKER, NO_PROJECT, mark_folder
 from reverie.errors import InvalidInput, StoreDamaged
+from reverie.recall.results import Recalled
 from reverie.storage.projects import read_projects
 from reverie.tools import projects, recall, remember
 from reverie.tools.consolidate import consolidate
 from reverie.tools.restore import restore
-from reverie.tools.results import Recalled, Remembered
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 from reverie.tools.status import status
-from reverie.tools.workspace import Workspace
 
 from ..conftest import OpenWorkspace, Repository
 
@@ -174,7 +175,7 @@ async def test_a_second_session_in_a_known_folder_asks_git_for_no_root_and_write
 ) -> None:
     started.git("remote", "add", "origin", HTTPS)
     version = (await open_workspace(folder=started.root)).meta_version
-    monkeypatch.setattr("reverie.tools.recognise.root_commits", lambda *_: pytest.fail("git was asked"))
+    monkeypatch.setattr("reverie.tools.project_identity.root_commits", lambda *_: pytest.fail("git was asked"))
     assert (await open_workspace(folder=started.root)).meta_version == version
 
 
@@ -202,7 +203,7 @@ async def test_a_session_opens_under_its_name_while_a_layer_is_damaged(
     async def damaged(*_: object) -> None:
         raise StoreDamaged("semantic", "a file is cut short")
 
-    monkeypatch.setattr("reverie.tools.recognise._counted", damaged)
+    monkeypatch.setattr("reverie.tools.project_identity._counted", damaged)
     later = await open_workspace(folder=started.root)
     assert later.here.project == first.here.project
     assert await _sees(later)

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from reverie.dream.plan import question_id
-from reverie.embeddings.tiny import TinyEmbedder
 from reverie.settings import Settings
-from reverie.storage.questions import OPEN, WITHDRAWN, Asked, Questions
+from reverie.storage.review_queue import OPEN, WITHDRAWN, Asked, Questions
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
 from reverie.tools.forget import Request as Forgetting
@@ -18,7 +17,8 @@ from reverie.tools.forget import forget
 from reverie.tools.pin import pin
 from reverie.tools.remember import Request, remember
 from reverie.tools.review import review
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 

@@ -7,15 +7,16 @@ from io import BytesIO
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.embeddings.tiny import TinyEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError, InvalidInput
-from reverie.identity import short_id
+from reverie.ids import short_id
+from reverie.recall.results import Recalled, as_sent, lean
 from reverie.tools import forget, recall, remember
-from reverie.tools.importing import import_memories
-from reverie.tools.results import Recalled, Remembered, as_sent, lean
+from reverie.tools.import_jsonl import import_memories
+from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 from reverie.errors import EmbedderError, InvalidInput, MemoryNotFound
 from reverie.tools import remember
 from reverie.tools.results import Remembered
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

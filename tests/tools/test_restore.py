@@ -9,14 +9,14 @@ from reverie.settings import RETENTION_MODES
 from reverie.storage.scope import Scope
 from reverie.tools import remember
 from reverie.tools.forget import Request, forget
-from reverie.tools.importing import import_memories
+from reverie.tools.import_jsonl import import_memories
 from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
+from reverie.tools.session import Workspace
 from reverie.tools.sweep import sweep
-from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

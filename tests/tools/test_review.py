@@ -13,7 +13,7 @@ from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.review import review
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Workspace
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from reverie.dream.steps import STEPS
-from reverie.moments import iso
+from reverie.recall.results import Recalled
+from reverie.time import iso
 from reverie.tools.consolidate import consolidate
-from reverie.tools.importing import import_memories
+from reverie.tools.import_jsonl import import_memories
 from reverie.tools.inspect import inspect
-from reverie.tools.results import Recalled, Remembered
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 from reverie.tools.sweep import sweep
-from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

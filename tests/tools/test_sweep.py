@@ -7,14 +7,15 @@ import pytest
 
 from reverie.dream.sweep import plan_sweep
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
-from reverie.storage.accesses import record
+from reverie.recall.results import Recalled
+from reverie.storage.access_log import record
 from reverie.storage.rows import Embedded
 from reverie.tools import remember
 from reverie.tools.move import move
 from reverie.tools.pin import pin
-from reverie.tools.results import Recalled, Remembered
+from reverie.tools.results import Remembered
+from reverie.tools.session import Workspace
 from reverie.tools.sweep import _planned, sweep
-from reverie.tools.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 

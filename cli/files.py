@@ -1,0 +1,162 @@
+"""`reverie export` and `reverie import`: carrying memories in and out of files."""
+
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from reverie.cli.terminal import Progress, columns, counted, note, say, say_json
+from reverie.errors import InvalidInput, ReverieError
+from reverie.tools.export_jsonl import STDOUT, Exported, export
+from reverie.tools.import_jsonl import Imported, import_memories
+
+if TYPE_CHECKING:
+    from reverie.tools.session import Workspace
+
+
+_STDIN = "-"
+_BAD_LINES_SHOWN = 20
+
+
+async def run_export(workspace: "Workspace", given: Namespace) -> int:
+    """Write an export and say how much went where; on stdout there is nothing but the memories."""
+    bar = Progress("Exporting")
+    try:
+        result = await export(
+            workspace,
+            given.file,
+            project=given.project,
+            progress=lambda done, total: bar.show(done / (total or 1), f"{done:,} of {total:,}"),
+        )
+    finally:
+        bar.done()
+    _tell_unsealed(result)
+    if given.file == STDOUT:
+        return 0
+    if given.json:
+        say_json({"memories": result.memories, "file": result.file})
+    else:
+        say(f"Exported {counted(result.memories, 'memory')} to {result.file}.")
+    return 0
+
+
+def _tell_unsealed(result: Exported) -> None:
+    if not result.sealed:
+        note(
+            "reverie: the lines carry no seal, because the key of this installation cannot be made: an import will "
+            "take them for a stranger's unless --trust is given. REVERIE_CONFIG names the key's folder."
+        )
+
+
+async def run_import(workspace: "Workspace", given: Namespace) -> int:
+    """Import a file and tell each line that was skipped; 1 if no line could be read."""
+    bar = Progress("Importing")
+    tally = Imported()
+    started = time.perf_counter()
+    with _source(given.file) as (file, size):
+
+        def show(so_far: Imported) -> None:
+            nonlocal tally
+            tally = so_far
+            bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
+
+        try:
+            await import_memories(workspace, file, show, trust=given.trust, revive=given.revive)
+        except ReverieError:
+            bar.done()
+            note(
+                f"reverie: stopped after {counted(tally.lines, 'line')}: {counted(tally.added, 'memory')} added, "
+                f"{tally.updated:,} updated. They are kept, and the same file can be imported again."
+            )
+            raise
+        finally:
+            bar.done()
+    if given.json:
+        say_json({name: value for name, value in asdict(tally).items() if name != "forgotten_ids"})
+    else:
+        say(*_told(tally, given.file, time.perf_counter() - started))
+    return 1 if tally.skipped == tally.lines else 0
+
+
+def text_from_stdin() -> str:
+    """Read a text to remember.
+
+    Raises:
+        InvalidInput: if it is not UTF-8.
+    """
+    try:
+        with _interruptible():
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput("TEXT", f"stdin is not UTF-8 at byte {error.start + 1}", "Convert it first.") from None
+
+
+@contextmanager
+def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
+    """Open what is to be imported, with its size if that is known."""
+    if name == _STDIN:
+        with tempfile.TemporaryFile() as spool:
+            with _interruptible():
+                shutil.copyfileobj(sys.stdin.buffer, spool)
+            size = spool.tell()
+            spool.seek(0)
+            yield spool, size
+        return
+    path = Path(name)
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise InvalidInput("FILE", f"{name} cannot be read ({error.strerror})", "Name a JSON Lines file.") from None
+    with file:
+        yield file, path.stat().st_size if path.is_file() else 0
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a read at once; asyncio's own way would wait for the read to return."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _told(tally: Imported, name: str, seconds: float) -> list[str]:
+    kept = tally.added + tally.updated + tally.unchanged
+    parts = [f"{tally.added:,} new", f"{tally.updated:,} updated", f"{tally.unchanged:,} unchanged"]
+    where = "stdin" if name == _STDIN else name
+    lines = [f"Imported {counted(kept, 'memory')} from {where} in {seconds:.1f} s: {', '.join(parts)}."]
+    if not tally.lines:
+        return [f"There is no line in {where}: nothing was imported."]
+    if tally.unproven:
+        edited = f" ({tally.broken_seals:,} with a seal that does not fit)" if tally.broken_seals else ""
+        lines.append(
+            f"{counted(tally.unproven, 'line')}{edited} were not exported here, and are trusted at most at 0.5; "
+            "--trust takes them at their word."
+        )
+    if tally.revived:
+        lines.append(f"Brought back {counted(tally.revived, 'memory')} that had been forgotten here.")
+    elif tally.forgotten:
+        lines.append(
+            f"Left out {counted(tally.forgotten, 'line')} about memories that were forgotten here since; --revive "
+            "brings them back."
+        )
+    if tally.redacted:
+        lines.append(f"Took secrets or private parts out of {counted(tally.redacted, 'line')}.")
+    if tally.quarantined:
+        lines.append(f"Held back {counted(tally.quarantined, 'memory')} for review: see `reverie quarantine`.")
+    if tally.purged:
+        lines.append(f"Kept out {counted(tally.purged, 'line')} whose text was purged here.")
+    if tally.skipped:
+        lines.append(f"Skipped {counted(tally.skipped, 'line')}:")
+        lines += columns([(f"line {bad.line}", bad.reason) for bad in tally.bad_lines[:_BAD_LINES_SHOWN]])
+    if tally.skipped > _BAD_LINES_SHOWN:
+        lines.append(f"  and {tally.skipped - _BAD_LINES_SHOWN:,} more; --json lists up to a thousand")
+    return lines

@@ -1,0 +1,230 @@
+"""`reverie curves` and `reverie forecast`: forgetting curves in plain characters or as a PNG, and what lies ahead."""
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reverie.cli.terminal import columns, counted, say, say_json
+from reverie.errors import InvalidInput
+from reverie.lifecycle.rules import ARCHIVE_BELOW_RETENTION
+from reverie.settings import RETENTION_MODES, RetentionMode, Settings
+from reverie.tools.arguments import checked_number
+from reverie.tools.curves import Curves, curves_of, typical_curves
+from reverie.tools.export_jsonl import keep_out_of
+from reverie.tools.forecast import LONGEST_DAYS, Forecast, forecast
+from reverie.tools.resolve import resolved
+
+if TYPE_CHECKING:
+    from reverie.tools.session import Workspace
+
+
+WIDTH = 70
+HEIGHT = 17
+LETTERS: Mapping[RetentionMode, str] = {
+    "huber": "H",
+    "l2": "L",
+    "elastic": "E",
+    "exponential": "X",
+    "power": "P",
+    "lifespan": "F",
+    "strength": "S",
+}
+MARK = "@"
+
+_GUTTER = 6
+_TICKS = 5
+_LABEL_EVERY = 4
+
+
+def drawn(curves: Curves) -> list[str]:
+    """Lay the curves out as lines of text; where they meet, the domain's own lies on top."""
+    return [
+        f"How much is left of {curves.subject}",
+        *_plot(curves),
+        " " * (_GUTTER - 1) + "+" + "-" * WIDTH,
+        _axis(curves.days[-1]),
+        *_legend(curves),
+    ]
+
+
+def _plot(curves: Curves) -> list[str]:
+    grid = [[" "] * WIDTH for _ in range(HEIGHT)]
+    for mode in sorted(RETENTION_MODES, key=lambda mode: mode == curves.chosen):
+        for column, left in enumerate(curves.left[mode]):
+            grid[_row(left)][column] = LETTERS[mode]
+    if curves.standing is not None:
+        column = round(curves.standing.day / (curves.days[-1] or 1.0) * (WIDTH - 1))
+        grid[_row(curves.standing.retention)][column] = MARK
+    return [f"{_level(number)}|{''.join(cells)}".rstrip() for number, cells in enumerate(grid)]
+
+
+def _row(left: float) -> int:
+    return round((1.0 - left) * (HEIGHT - 1))
+
+
+def _level(row: int) -> str:
+    """Name every fourth row: 1.00, 0.75 and so on."""
+    named = f"{1.0 - row / (HEIGHT - 1):.2f} " if row % _LABEL_EVERY == 0 else ""
+    return named.rjust(_GUTTER - 1)
+
+
+def _axis(days: float) -> str:
+    line = [" "] * (_GUTTER + WIDTH)
+    for tick in range(_TICKS):
+        share = tick / (_TICKS - 1)
+        name = f"{days * share:g}" if days >= _TICKS - 1 else f"{days * share:.2g}"
+        name = f"{days * share:.0f}" if len(name) > 5 else name
+        start = min(_GUTTER + round(share * (WIDTH - 1)), len(line) - len(name))
+        line[start : start + len(name)] = name
+    return "".join(line).rstrip() + " d"
+
+
+def _legend(curves: Curves) -> list[str]:
+    names = [f"{LETTERS[mode]} {mode}{' *' if mode == curves.chosen else ''}" for mode in RETENTION_MODES]
+    standing = curves.standing
+    if standing is None:
+        return ["  ".join(names), "* the curve of this domain (REVERIE_RETENTION)"]
+    return [
+        "  ".join(names),
+        f"{MARK} {standing.id} on day {standing.day:.1f}: {standing.retention:.2f} left by the domain's curve *",
+        f"  {standing.described}"[: _GUTTER + WIDTH],
+    ]
+
+
+POINTS = 400
+
+_INCHES = (9.0, 4.8)
+_DOTS_PER_INCH = 120
+
+
+def save_png(curves: Curves, file: str) -> None:
+    """Write the curves to a PNG file.
+
+    Raises:
+        InvalidInput: if matplotlib is not installed, or the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InvalidInput(
+            "--png", "drawing needs matplotlib, which is not installed", "Run pip install 'reverie-mcp[plots]'."
+        ) from None
+    figure = Figure(figsize=_INCHES, layout="constrained")
+    axes = figure.subplots()
+    for mode in RETENTION_MODES:
+        chosen = mode == curves.chosen
+        axes.plot(curves.days, curves.left[mode], label=mode, linewidth=3.0 if chosen else 1.5)
+    axes.axhline(ARCHIVE_BELOW_RETENTION, color="grey", linestyle=":", linewidth=1.0)
+    axes.annotate("archived below", (curves.days[-1], ARCHIVE_BELOW_RETENTION), ha="right", va="bottom", color="grey")
+    if curves.standing is not None:
+        axes.plot([curves.standing.day], [curves.standing.retention], "k*", markersize=14, label=curves.standing.id)
+    axes.set(
+        title=f"How much is left of {curves.subject}",
+        xlabel="days",
+        ylabel="retention",
+        xlim=(0.0, curves.days[-1]),
+        ylim=(0.0, 1.02),
+    )
+    axes.grid(alpha=0.3)
+    axes.legend()
+    try:
+        # Without the version of matplotlib in it, the same curves give the same bytes.
+        figure.savefig(Path(file), format="png", dpi=_DOTS_PER_INCH, metadata={"Software": "reverie"})
+    except OSError as error:
+        raise InvalidInput(
+            "--png", f"{file} cannot be written ({error.strerror or error})", "Name a file in a folder of yours."
+        ) from error
+
+
+Opener = Callable[[Settings], AbstractAsyncContextManager["Workspace"]]
+
+_SHORTEST_DAYS = 1.0
+_TITLE = 44
+
+
+async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> int:
+    """Draw the curves; the store is opened only if a memory is asked about."""
+
+    days = checked_number("days", given.days, _SHORTEST_DAYS, LONGEST_DAYS)
+    if given.png:
+        keep_out_of(settings.home, given.png, "--png")
+    points = POINTS if given.png else WIDTH
+    if given.id:
+        async with opened(settings) as workspace:
+            workspace.all_projects = given.all_projects
+            memory = await resolved(workspace, given.id)
+            curves = curves_of(memory, workspace.now, settings.retention, days, points, settings.tier)
+    else:
+        curves = typical_curves(settings.retention, days, points, settings.tier)
+    if given.png:
+        save_png(curves, given.png)
+    if given.json:
+        say_json(_as_json(curves, given.png))
+    elif given.png:
+        say(f"Drew the seven curves over {curves.days[-1]:g} days to {given.png}.")
+    else:
+        say(*drawn(curves))
+    return 0
+
+
+async def run_forecast(settings: Settings, given: Namespace, opened: Opener) -> int:
+    """Tell what would be let go, moved and kept."""
+    async with opened(settings) as workspace:
+        ahead = await forecast(workspace, given.days, all_projects=given.all_projects)
+    if given.json:
+        say_json(ahead)
+    else:
+        say(*_told(ahead))
+    return 0
+
+
+def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
+    standing = curves.standing
+    return {
+        "subject": curves.subject,
+        "chosen": curves.chosen,
+        "days": curves.days,
+        "curves": curves.left,
+        "memory": None
+        if standing is None
+        else {
+            "id": standing.id,
+            "title": standing.title,
+            "day": standing.day,
+            "retention": standing.retention,
+            "described": standing.described,
+        },
+        "png": file,
+    }
+
+
+def _told(ahead: Forecast) -> list[str]:
+    total = sum(ahead.kept.values())
+    whose = "all projects" if ahead.projects == "all" else ", ".join(ahead.projects)
+    lines = [
+        f"In {ahead.days:g} days ({ahead.at[:10]}), by {ahead.curve}, if nothing is recalled till then, of {whose}:",
+        "",
+    ]
+    for rule, group in groupby(ahead.let_go, key=lambda going: going.rule):
+        going = list(group)
+        lines.append(f"{counted(len(going), 'memory')} let go ({rule}):")
+        lines += [*columns([(one.id, one.at[:10], _short(one.title)) for one in going]), ""]
+    if not ahead.let_go:
+        lines += ["Nothing is let go.", ""]
+    if ahead.moved:
+        lines.append(f"{counted(len(ahead.moved), 'memory')} moved:")
+        lines += [
+            *columns([(one.id, f"{one.from_layer} → {one.to_layer}", _short(one.title)) for one in ahead.moved]),
+            "",
+        ]
+    if ahead.made_core:
+        lines += [f"{counted(len(ahead.made_core), 'memory')} made core: {', '.join(ahead.made_core)}", ""]
+    layers = ", ".join(f"{layer} {number:,}" for layer, number in ahead.kept.items())
+    return [*lines, f"{counted(total, 'memory')} kept{': ' + layers if layers else ''}.", "Nothing was changed."]
+
+
+def _short(title: str) -> str:
+    return title if len(title) <= _TITLE else title[: _TITLE - 1].rstrip() + "…"

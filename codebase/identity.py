@@ -1,0 +1,332 @@
+"""Which project a folder belongs to, so that worktrees and clones share their memories and others do not."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote
+
+from reverie.codebase.folder_identity import NO_PROJECT, client_folder, named_folder
+from reverie.codebase.git import Answer, Git, GitUnavailable, find_git
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HELPER = re.compile(r"[A-Za-z0-9]+::")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_CREDENTIALS = re.compile(r".*(?<!/)@", re.DOTALL)  # an `@` that opens a path segment is a name, as in /@team/
+_SCP_LIKE = re.compile(r"(\[[^\]]*\]|[^/:]+):(.*)", re.DOTALL)
+_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
+
+# Doors that the forges document for networks where the usual ssh port is closed.
+_OTHER_DOORS = {
+    "altssh.bitbucket.org": "bitbucket.org",
+    "altssh.gitlab.com": "gitlab.com",
+    "ssh.dev.azure.com": "dev.azure.com",
+    "ssh.github.com": "github.com",
+}
+
+
+def rewritten(url: str, rules: Iterable[tuple[str, str]]) -> str:
+    """Apply git's `url.BASE.insteadOf PREFIX` rules, given as (prefix, base): the longest prefix wins."""
+    fitting = [rule for rule in rules if rule[0] and url.startswith(rule[0])]
+    if not fitting:
+        return url
+    prefix, base = max(fitting, key=lambda rule: len(rule[0]))
+    return base + url[len(prefix) :]
+
+
+def path_on_disk(url: str) -> str | None:
+    """Return the path that a remote on this machine points at, or None for one elsewhere."""
+    if url[:7].lower() == "file://":
+        path = unquote("/" + url[7:].partition("/")[2])
+        return path[1:] if sys.platform == "win32" and _DRIVE.match(path[1:]) else path
+    if _SCHEME.match(url) or _HELPER.match(url):
+        return None
+    if sys.platform == "win32" and _DRIVE.match(url):
+        return url
+    return None if ":" in url.partition("/")[0] else url
+
+
+def hosted_name(url: str) -> str | None:
+    """Return `host/owner/name` of a remote on some server, or None if the address has no such parts."""
+    if path_on_disk(url) is not None or _HELPER.match(url):
+        return None
+    scheme = _SCHEME.match(url)
+    bare = _CREDENTIALS.sub("", url[scheme.end() :] if scheme else url, count=1)
+    if scheme:
+        authority, _, path = re.split(r"[?#]", bare, maxsplit=1)[0].partition("/")
+        path = unquote(path, errors="replace")
+    else:
+        scp_like = _SCP_LIKE.fullmatch(bare)
+        if scp_like is None:
+            return None
+        authority, path = scp_like.groups()
+        if authority.count(":") == 1:  # [host:port]:path
+            authority = authority.strip("[]")
+    host = _host(authority)
+    segments = _segments(host, path)
+    return "/".join([host, *segments]) if host and segments else None
+
+
+def _host(authority: str) -> str:
+    bracketed = re.match(r"\[([^\]]*)\]", authority)
+    host = bracketed[1] if bracketed else authority.partition(":")[0]
+    host = _UNPRINTABLE.sub("", host).rstrip(".").lower()
+    return _OTHER_DOORS.get(host, host)
+
+
+def _segments(host: str, path: str) -> list[str]:
+    segments = [part for part in _UNPRINTABLE.sub("", path).split("/") if part not in ("", ".")]
+    if host == "dev.azure.com":
+        # Its ssh form is v3/org/project/repo, its https form org/project/_git/repo.
+        segments = [part for part in segments[segments[:1] == ["v3"] :] if part != "_git"]
+    if segments:
+        segments[-1] = segments[-1].removesuffix(".git")
+    return [part for part in segments if part]
+
+
+PATIENCE = 2.0
+"""Seconds that git gets in all: a slow disk must not hold up the server's first answer."""
+
+_HOPS = 5  # clones of clones of clones; beyond that somebody is playing
+_MAINLINES = ("main", "master", "trunk")
+_WANTED = r"^(remote\..*\.url|url\..*\.insteadof|branch\..*\.remote)$"
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+_BRANCHES = "refs/heads/"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectIdentity:
+    """The project a folder belongs to, where it stands in it, and what else the project may be known by."""
+
+    project: str
+    root: Path | None = None  # the top of this work tree or folder; None where there is no project
+    branch: str | None = None
+    commit: str | None = None
+    note: str | None = None  # why there is nothing better, if git would not say
+    remotes: tuple[str, ...] = ()  # every remote as `host/owner/name`, the one that names the project first
+    place: str | None = None  # the folder of the repository on this machine, which its worktrees share
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether a remote named the project."""
+        return self.project in self.remotes
+
+
+def identify_session(folder: Path, environment: Mapping[str, str]) -> tuple[ProjectIdentity, Path]:
+    """Find the project of a session: of the folder that the client names, else of the one it was started in.
+
+    A session that was started in another worktree of the client's repository stands in that worktree.
+    """
+    named = client_folder(environment)
+    if named is None or Path(os.path.realpath(named)) == Path(os.path.realpath(folder)):
+        return identify_project(folder), folder
+    theirs, here = identify_project(named), identify_project(folder)
+    return (here, folder) if here.place is not None and here.place == theirs.place else (theirs, named)
+
+
+def identify_project(folder: Path, *, patience: float = PATIENCE) -> ProjectIdentity:
+    """Find the project of a folder; what a missing, slow or unwilling git cannot say is left open."""
+    here = Path(os.path.realpath(folder))
+    found = None
+    try:
+        git = find_git(patience)
+        answer = _stand(git, here)
+        if answer.refused:
+            return _from_refused(git, here)
+        if not answer.out:
+            return _from_folder(here)  # no repository
+        found = _standing(git, here, answer)
+        found = replace(found, place=_repository_folder(found.root) if found.root else None)
+        remotes, name = _names(git, found.root or here, found, ())
+    except GitUnavailable as unavailable:
+        note = f"{unavailable}; set REVERIE_PROJECT to name the project"
+        fallback = _from_folder(found.root if found and found.root else here, note)
+        return replace(found, project=fallback.project, note=note) if found else fallback
+    if name is None:  # no remote and no commit yet
+        name = _from_folder(found.root or here).project
+    return replace(found, project=name, remotes=remotes)
+
+
+def root_commits(root: Path, *, patience: float = PATIENCE) -> tuple[str, ...]:
+    """Return the first commits of a repository's branches; none of a shallow one, or if git cannot say in time."""
+    try:
+        git = find_git(patience)
+        if git.ask(root, "rev-parse", "--is-shallow-repository").out.strip() != "false":
+            return ()
+        return tuple(commit for _, commit in sorted(_roots(git, root, ["--branches", "HEAD"], only_here=False)))
+    except GitUnavailable:
+        return ()
+
+
+def has_commit(root: Path, commit: str, *, patience: float = PATIENCE) -> bool:
+    """Whether a repository still has a commit, as one whose history was rewritten has its old ones for a while."""
+    try:
+        return find_git(patience).ask(root, "cat-file", "-e", f"{commit}^{{commit}}").code == 0
+    except GitUnavailable:
+        return False
+
+
+def _from_folder(here: Path, note: str | None = None) -> ProjectIdentity:
+    name, root = named_folder(here)
+    if name == NO_PROJECT and note is None:
+        note = (
+            f"{here} is no project: what is remembered here goes to `{NO_PROJECT}`, and only sessions without a "
+            "project see it; start the client in a project's folder, or set REVERIE_PROJECT"
+        )
+    return ProjectIdentity(_storable(name), root, note=note, place=_storable(str(root)) if root else None)
+
+
+def _stand(git: Git, here: Path) -> Answer:
+    return git.ask(here, "rev-parse", "--is-inside-work-tree", "--show-cdup", "HEAD", "--symbolic-full-name", "HEAD")
+
+
+def _standing(git: Git, here: Path, answer: Answer) -> ProjectIdentity:
+    inside, climb, *head = [*answer.out.split("\n"), "", ""]
+    if inside != "true":  # a bare repository, or the inside of .git
+        return ProjectIdentity("")
+    root = here
+    for _ in range(climb.count("/")):  # `../../`, which no odd character in a folder's name can disturb
+        root = root.parent
+    if _COMMIT.fullmatch(head[0]):
+        return ProjectIdentity("", root, _branch(head[1]), head[0])
+    unborn = git.ask(here, "symbolic-ref", "--quiet", "HEAD")
+    return ProjectIdentity("", root, _branch(unborn.out.strip()))
+
+
+def _repository_folder(root: Path) -> str | None:
+    """Return the folder of the repository itself: of a worktree the main one's, of a submodule its git folder."""
+    common = _common_folder(root / ".git")
+    if common is None:
+        return None
+    folder = Path(os.path.realpath(common))
+    return _storable(str(folder.parent if folder.name == ".git" else folder))
+
+
+def _branch(reference: str) -> str | None:
+    if not reference.startswith(_BRANCHES):
+        return None  # detached
+    return _storable(reference.removeprefix(_BRANCHES))
+
+
+def _names(
+    git: Git, place: Path, here: ProjectIdentity | None, seen: tuple[Path, ...]
+) -> tuple[tuple[str, ...], str | None]:
+    """Return the names of all remotes on servers, and the project's own."""
+    urls = _remote_urls(git, place, here)
+    remotes = tuple(dict.fromkeys(_storable(name) for name in map(hosted_name, urls) if name))
+    if urls:
+        first = hosted_name(urls[0])
+        if first is not None:
+            return remotes, _storable(first)
+        origin = _origin(git, place, urls[0])
+        if origin is not None and origin not in (*seen, place) and len(seen) < _HOPS:
+            theirs, name = _names(git, origin, None, (*seen, place))
+            if name is not None:
+                return tuple(dict.fromkeys((*theirs, *remotes))), name
+    return remotes, _root_commit(git, place, here)
+
+
+def _remote_urls(git: Git, place: Path, here: ProjectIdentity | None) -> list[str]:
+    answer = git.ask(place, "config", "-z", "--get-regexp", _WANTED, only_here=here is None)
+    return _ordered_urls(answer.out, here.branch if here else None)
+
+
+def _ordered_urls(listing: str, branch: str | None) -> list[str]:
+    """Read the remotes from `git config -z` output; the first names the project, the same one on every branch."""
+    urls: dict[str, str] = {}
+    follows: dict[str, str] = {}
+    rules: list[tuple[str, str]] = []
+    for entry in listing.split("\0"):
+        key, _, value = entry.partition("\n")
+        section, _, rest = key.partition(".")
+        name = rest.rpartition(".")[0]
+        if section == "remote" and value:
+            urls.setdefault(name, value)
+        elif section == "branch":
+            follows[name] = value
+        elif section == "url":
+            rules.append((value, name))
+    followed = [follows.get(name or "") or "" for name in (*_MAINLINES, branch)]
+    only = list(urls) if len(urls) == 1 else []
+    ordered = dict.fromkeys(("origin", *only, *followed, *sorted(urls)))
+    return [rewritten(urls[remote], rules) for remote in ordered if remote in urls]
+
+
+def _origin(git: Git, place: Path, url: str) -> Path | None:
+    """Find the repository on disk that a remote points at; git reads relative ones from the work tree."""
+    path = path_on_disk(url)
+    if path is None:
+        return None
+    found = _existing(place / path)
+    if found is None and not Path(path).is_absolute():
+        # A linked worktree stands elsewhere than the repository whose configuration this is.
+        common = git.ask(place, "rev-parse", "--git-common-dir").out.removesuffix("\n")
+        found = _existing((place / common).parent / path)
+    return found
+
+
+def _existing(path: Path) -> Path | None:
+    for candidate in (path, path.with_name(f"{path.name}.git")):
+        try:
+            if candidate.is_dir():
+                # A remote may name the .git folder itself; its work tree is the same repository.
+                real = Path(os.path.realpath(candidate))
+                return real.parent if real.name == ".git" else real
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _root_commit(git: Git, place: Path, here: ProjectIdentity | None) -> str | None:
+    tips = ["--branches", "HEAD"] if here and here.commit else ["--branches"]
+    roots = _roots(git, place, tips, only_here=here is None)
+    return f"git:{min(roots)[1][:12]}" if roots else None
+
+
+def _roots(git: Git, place: Path, tips: list[str], *, only_here: bool) -> list[tuple[int, str]]:
+    """Return the commits in which first parents end, each with its moment."""
+    arguments = ("rev-list", "--first-parent", "--max-parents=0", "--timestamp", *tips)
+    answer = git.ask(place, *arguments, only_here=only_here)
+    if answer.code != 0:
+        return []
+    return [(int(made), commit) for made, commit in (line.split() for line in answer.out.splitlines())]
+
+
+def _from_refused(git: Git, here: Path) -> ProjectIdentity:
+    """Name a repository that git will not open because another user owns it, as is usual in containers.
+
+    Its configuration is read as a mere text file, which runs nothing and needs no trust.
+    """
+    note = "git refuses this repository because another user owns it; see safe.directory in `git help config`"
+    for root in (here, *here.parents):
+        config = _config_file(root / ".git")
+        if config is not None:
+            listing = git.ask(root, "config", "-z", "--file", str(config), "--get-regexp", _WANTED).out
+            names = [_storable(name) for name in map(hosted_name, _ordered_urls(listing, None)) if name]
+            found = _from_folder(root, note)
+            return replace(found, root=root, remotes=tuple(names), project=names[0] if names else found.project)
+    return _from_folder(here, note)
+
+
+def _config_file(dot_git: Path) -> Path | None:
+    common = _common_folder(dot_git)
+    return common / "config" if common is not None and (common / "config").is_file() else None
+
+
+def _common_folder(dot_git: Path) -> Path | None:
+    """Follow .git to the folder that worktrees share; in worktrees and submodules it is a file that points."""
+    try:
+        if dot_git.is_file():
+            pointed = dot_git.parent / dot_git.read_text("utf-8").removeprefix("gitdir:").strip()
+            common = pointed / "commondir"
+            dot_git = pointed / common.read_text("utf-8").strip() if common.exists() else pointed
+        return dot_git if dot_git.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _storable(text: str) -> str:
+    # git's names are bytes; what is not UTF-8 could not be written to a table.
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,92 @@
+"""Memories that a dream writes about others: their lines, their trust, and the screening of their text."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from reverie.dream.plan import dreamt_id
+from reverie.guard.injection import orders_in
+from reverie.guard.secrets import redact, without_private
+from reverie.ids import content_hash
+from reverie.lifecycle.strength import first_stability
+from reverie.lifecycle.trust import derived_trust
+from reverie.memory import Kind, Layer, Memory
+from reverie.text.shorten import title_of
+
+LEAST_TRUST_TO_BUILD_ON = 0.5
+"""A card, digest or bridge speaks with the store's voice, so it rests on nothing less trusted than this."""
+
+
+def may_be_quoted(memory: Memory) -> bool:
+    """Say whether a day's digest may repeat a memory."""
+    return memory.status == "active" and memory.trust >= LEAST_TRUST_TO_BUILD_ON and memory.forget_after is None
+
+
+def may_be_built_on(memory: Memory) -> bool:
+    """Say whether a card or bridge, which lasts, may rest on a memory: not on one with a limited lifespan."""
+    return may_be_quoted(memory) and memory.tier in (None, "permanent")
+
+
+def shown(text: str) -> str:
+    """Return a text as it may leave for a language model: without secrets and private parts."""
+    return redact(without_private(text).text).text
+
+
+def may_be_written(text: str) -> bool:
+    """Say whether a text that a model or an assistant proposed may be stored: no secrets, no orders to anybody."""
+    return bool(text.strip()) and not (without_private(text).dropped or redact(text).found or orders_in(text))
+
+
+LONGEST_LINE = 160
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def line_of(memory: Memory, naming: str = "") -> str:
+    """Return the sentence of a memory that names a subject, or its first one, short enough for a list."""
+    sentences = [part.strip() for part in _SENTENCE_END.split(memory.content.strip()) if part.strip()]
+    chosen = next(
+        (part for part in sentences if naming and naming in part.casefold()), sentences[0] if sentences else ""
+    )
+    plain = " ".join(chosen.split())
+    if len(plain) <= LONGEST_LINE:
+        return plain
+    return plain[:LONGEST_LINE].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def spelled(entity: str, memories: tuple[Memory, ...]) -> str:
+    """Return a subject as the memories spell it."""
+    for memory in memories:
+        at = memory.content.casefold().find(entity)
+        if at >= 0 and len(memory.content.casefold()) == len(memory.content):
+            return memory.content[at : at + len(entity)]
+    return entity
+
+
+DREAMT_IMPORTANCE = 0.3
+"""What repeats other memories must not outrank them."""
+
+
+def dreamt(
+    text: str, *, kind: Kind, layer: Layer, project: str, ground: Sequence[Memory], now: datetime, **fields: Any
+) -> Memory:
+    """Lay out a memory about others, named by the night and its ground."""
+    return Memory(
+        id=dreamt_id(now, kind, project, *fields.get("entities", ()), *sorted(memory.id for memory in ground)),
+        content=text,
+        content_hash=content_hash(text),
+        kind=kind,
+        layer=layer,
+        project=project,
+        source="dream",
+        trust=derived_trust(memory.trust for memory in ground),
+        confidence=min(memory.confidence for memory in ground),
+        derived_from=tuple(memory.id for memory in ground),
+        importance=DREAMT_IMPORTANCE,
+        stability=first_stability(DREAMT_IMPORTANCE),
+        created_at=now,
+        happened_at=now,
+        updated_at=now,
+        embedder=ground[0].embedder,
+        **{"title": title_of(text), **fields},
+    )

@@ -1,0 +1,247 @@
+"""What an answer to a review question does, and which questions nobody can answer any more."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from reverie.dream import apply as applying
+from reverie.dream.cluster import merging, missing_facts
+from reverie.dream.derived_memories import may_be_written
+from reverie.dream.drift import is_challenged
+from reverie.dream.plan import Change, Deed, New, dreamt_id
+from reverie.dream.snapshot import Snapshot, in_order
+from reverie.dream.synthesis import bridging
+from reverie.embeddings.base import Embedder
+from reverie.errors import InvalidInput
+from reverie.ids import content_hash
+from reverie.lifecycle.expiry import LIVING
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
+from reverie.storage.queries import mark_of
+from reverie.storage.review_queue import OPEN, WITHDRAWN, Asked, Questions
+from reverie.storage.rows import Embedded
+from reverie.storage.store import MemoryStore
+from reverie.text.shorten import title_of
+
+WITHDRAWN_BY = "dream"
+
+
+def why_moot(asked: Asked, memories: Mapping[str, Memory]) -> str | None:
+    """Return why a question cannot be answered, or None if it can."""
+    held = [memories.get(memory_id) for memory_id in asked.memory_ids]
+    if not all(memory is not None and memory.status in LIVING for memory in held):
+        return "a memory it is about is no longer there"
+    if len({memory.project for memory in held if memory is not None} - {GLOBAL_PROJECT}) > 1:
+        return "it is about several projects, which no session sees together"
+    if asked.kind == "drift" and not all(memory is not None and is_challenged(memory) for memory in held):
+        return "the memory is no longer in doubt"
+    return None
+
+
+async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
+    """Withdraw every open question that is moot, each with an event; call it inside `changing()`."""
+    questions = Questions(store.database.table("questions"))
+    still_open = await questions.open()
+    memories = await store.get(list({one for asked in still_open for one in asked.memory_ids}))
+    found = [(asked, why) for asked in still_open if (why := why_moot(asked, memories)) is not None]
+    events = [
+        store.event("question withdrawn", memory, actor=WITHDRAWN_BY, at=now, reason=f"{asked.id}: {why}")
+        for asked, why in found
+        if (memory := next((memories[one] for one in asked.memory_ids if one in memories), None)) is not None
+    ]
+    await store.journal.write(events)
+    await questions.close([asked.id for asked, _ in found], WITHDRAWN)
+    return [asked.id for asked, _ in found]
+
+
+ANSWERED_BY = "review"
+_NEED_A_TEXT = ("merge", "bridge", "revise")
+_LEAVES_IT = ("holds", "separate", "no_bridge")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An answer to one question."""
+
+    question: Asked
+    verdict: str
+    text: str
+
+
+def checked_decision(question: Asked, verdict: str, text: str) -> Decision:
+    """Return an answer that the question takes.
+
+    Raises:
+        InvalidInput: naming what is wrong; nothing is changed then.
+    """
+    if question.status != OPEN:
+        raise InvalidInput(
+            "question_id", f"{question.id} is {question.status}, not open", "See review for those that are."
+        )
+    allowed = question.body.get("verdicts", [])
+    if verdict not in allowed:
+        raise InvalidInput(
+            "verdict", f"{verdict!r} is no verdict on {question.id}", f"It takes: {', '.join(allowed)}."
+        )
+    if verdict in _NEED_A_TEXT and not text.strip():
+        raise InvalidInput("text", f"{verdict} needs a text", "Give the text that is to be remembered.")
+    if verdict in _NEED_A_TEXT and not may_be_written(text):
+        raise InvalidInput(
+            "text", "it holds a secret, a private part or orders to an assistant", "Leave that out and answer again."
+        )
+    return Decision(question, verdict, text.strip())
+
+
+async def apply_decision(
+    store: MemoryStore,
+    embedder: Embedder,
+    decision: Decision,
+    now: datetime,
+    anchors: tuple[Anchor, ...] | None = None,
+) -> list[str]:
+    """Do what an answer asks for and close its question; return the ids of what was changed or written.
+
+    `anchors` are what a revised text was seen in as the code is now; without them it keeps the old ones.
+
+    Raises:
+        InvalidInput: if the memories it is about are not what they were, or the text leaves a fact out.
+    """
+    question = decision.question
+    vectors = await asyncio.to_thread(embedder.embed, [decision.text]) if decision.verdict in _NEED_A_TEXT else []
+    async with store.changing():
+        memories = await store.get(list(question.memory_ids))
+        doubt = await _doubt(store, question)
+        deed = _deed(decision, _living(decision, memories), doubt, now, anchors)
+        if deed is not None:
+            snapshot = _around(memories, now, embedder)
+            marks = {memory.id: mark_of(memory) for memory in memories.values()}
+            batch = applying.batched([deed], snapshot, marks, store, question.id, ANSWERED_BY)
+            embedded = [
+                Embedded(memory, vectors[0].vector, vectors[0].passages, vectors[0].pieces)
+                for memory in batch.added
+                if vectors
+            ]
+            await applying.write(batch, embedded, store, now)
+        await Questions(store.database.table("questions")).close([question.id], decision.verdict)
+    if deed is None:
+        return []
+    return [*(new.memory.id for new in deed.news), *(change.memory_id for change in deed.changes)]
+
+
+def _deed(
+    decision: Decision,
+    memories: Sequence[Memory],
+    doubt: Mapping[str, Any],
+    now: datetime,
+    anchors: tuple[Anchor, ...] | None,
+) -> Deed | None:
+    first = memories[0]
+    match decision.verdict:
+        case "merge":
+            lost = missing_facts(decision.text, memories)
+            if lost:
+                raise InvalidInput(
+                    "text", f"it leaves out {', '.join(lost[:5])}", "Keep every number, name, date and path."
+                )
+            return merging(memories, decision.text, now)
+        case "bridge":
+            subjects = decision.question.body.get("about", [])[:2]  # the project stands third
+            return Deed(summary="bridge written", news=(bridging(subjects, memories, decision.text, now),))
+        case "outdated":
+            return _superseded(first, memories[1], now) if len(memories) > 1 else _let_go(first, "refuted", now)
+        case "revise":
+            return _revised(replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now)
+        case "forget":
+            return _let_go(first, "review", now)
+        case "holds" if decision.question.kind == "drift":
+            return _held_without_evidence(first)
+        case "holds":
+            return _held(first, doubt)
+        case _:
+            return None  # separate, no_bridge: everything stays as it is
+
+
+def _superseded(old: Memory, newer: Memory, now: datetime) -> Deed:
+    reason = f"out of date: {newer.id} says what holds now"
+    values = {"status": "superseded", "superseded_by": newer.id, "expired_at": now, "status_reason": reason}
+    return Deed(
+        summary="superseded", changes=(Change(memory_id=old.id, action="superseded", reason=reason, values=values),)
+    )
+
+
+def _let_go(memory: Memory, why: str, now: datetime) -> Deed:
+    values = {"status": "expired", "expired_at": now, "status_reason": why}
+    change = Change(memory_id=memory.id, action="forgotten", reason="by an answer in review", values=values)
+    return Deed(summary="let go", changes=(change,))
+
+
+def _revised(old: Memory, text: str, now: datetime) -> Deed:
+    new = replace(
+        old,
+        id=dreamt_id(now, "revise", old.id, text),
+        content=text,
+        content_hash=content_hash(text),
+        title=title_of(text),
+        source="ai",
+        trust=min(old.trust, trust_of("ai")),
+        confidence=1.0,
+        derived_from=(old.id,),
+        created_at=now,
+        happened_at=now,
+        updated_at=now,
+        status="active",
+        status_reason=None,
+        expired_at=None,
+    )
+    reason = f"revised as {new.id}"
+    values = {"status": "superseded", "superseded_by": new.id, "expired_at": now, "status_reason": reason}
+    change = Change(memory_id=old.id, action="superseded", reason=reason, values=values)
+    return Deed(summary="revised", news=(New(memory=new, reason="revised in review"),), changes=(change,))
+
+
+def _held(belief: Memory, doubt: Mapping[str, Any]) -> Deed | None:
+    """Return what takes a doubt away again: the status and the confidence from before it."""
+    if belief.status != "challenged":
+        return None
+    values = {"status": "active", "status_reason": None, "confidence": doubt.get("confidence", belief.confidence)}
+    change = Change(memory_id=belief.id, action="upheld", reason="by an answer in review", values=values)
+    return Deed(summary="upheld", changes=(change,))
+
+
+def _held_without_evidence(memory: Memory) -> Deed:
+    """Return what lets a memory stand without the code that is gone: it is not looked for again."""
+    left = tuple(anchor for anchor in memory.anchors if anchor.freshness != "missing")
+    values: dict[str, Any] = {"anchors": left}
+    if is_challenged(memory):
+        values |= {"status": "active", "status_reason": None}
+    change = Change(memory_id=memory.id, action="upheld", reason="by an answer in review", values=values)
+    return Deed(summary="upheld", changes=(change,))
+
+
+async def _doubt(store: MemoryStore, question: Asked) -> Mapping[str, Any]:
+    """Return what stood in a belief before it was challenged."""
+    events = await store.journal.about(question.memory_ids[0]) if question.kind == "belief" else []
+    return next((event.before for event in reversed(events) if event.action == "challenged"), {})
+
+
+def _living(decision: Decision, memories: Mapping[str, Memory]) -> list[Memory]:
+    question = decision.question
+    for memory_id in question.memory_ids:
+        memory = memories.get(memory_id)
+        if memory is None or memory.status not in LIVING:
+            raise InvalidInput(
+                "question_id", f"{memory_id} is no longer there to decide about", "Leave this question out."
+            )
+        if memory.pinned and question.kind != "bridge" and decision.verdict not in _LEAVES_IT:
+            raise InvalidInput("question_id", f"{memory_id} is pinned", "Take the pin away first, or leave it out.")
+    return [memories[memory_id] for memory_id in question.memory_ids]
+
+
+def _around(memories: Mapping[str, Memory], now: datetime, embedder: Embedder) -> Snapshot:
+    held = in_order(memories.values())
+    empty = np.empty((len(held), 0), np.float32)
+    return Snapshot(now=now, memories=held, vectors=empty, embedder=embedder.stamp, embed=lambda texts: empty)

@@ -1,0 +1,138 @@
+"""What every embedder offers, how long texts are cut into passages, and the choice of an embedder by
+REVERIE_EMBEDDER.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reverie.errors import EmbedderError, SettingError
+from reverie.settings import BUNDLED_EMBEDDER, EMBEDDER, Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedding:
+    """One text as a unit vector, and the unit vectors of its windows when it was too long for one.
+
+    A model that runs here also gives the vectors of the text's word pieces, packed (see pieces.py).
+    """
+
+    vector: "NDArray[np.float32]"
+    passages: "tuple[NDArray[np.float32], ...]" = ()
+    pieces: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A question as a unit vector and, from a model that runs here, a unit vector for each of its word pieces."""
+
+    vector: "NDArray[np.float32]"
+    pieces: "NDArray[np.float32] | None" = None
+    words: tuple[str, ...] = ()  # the word that each piece is part of
+    rarity: tuple[float, ...] = ()  # how rare each piece is in the language, from 0 to 1
+    understood: float = 1.0  # the share of the question that is in a script which the model was taught
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors; safe to share between threads."""
+
+    @property
+    def stamp(self) -> str:
+        """The provider and model, written into the store beside every vector; known without loading."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector.
+
+        Raises:
+            EmbedderError: if only the model's server knows it, and the server does not answer.
+        """
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next call finds everything loaded."""
+        ...
+
+    def warm(self) -> None:
+        """Load what embedding needs; a second call does nothing.
+
+        Raises:
+            EmbedderError: if it cannot be loaded.
+        """
+        ...
+
+    def read(self, question: str) -> Reading:
+        """Embed a question.
+
+        Raises:
+            EmbedderError: if it could not be embedded.
+        """
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """Embed each text, in order.
+
+        Raises:
+            EmbedderError: if any text could not be embedded; then none is returned.
+        """
+        ...
+
+
+def windows(length: int, size: int, overlap: int) -> list[slice]:
+    """Cover `length` tokens with slices of at most `size`, each sharing `overlap` with the one before.
+
+    The last slice ends at the end and is always longer than the overlap, so no passage is a scrap.
+    """
+    if length <= size:
+        return [slice(0, length)]
+    step = size - overlap
+    return [slice(start, min(start + size, length)) for start in range(0, length - overlap, step)]
+
+
+def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale a vector to length one.
+
+    Raises:
+        EmbedderError: if it has no direction: all zeros, or not finite.
+    """
+    norm = float(np.linalg.norm(vector.astype(np.float64)))
+    if not np.isfinite(norm) or norm == 0.0:
+        raise EmbedderError(
+            "The embedding model answered with a vector that is all zeros or not finite. "
+            "Try another model in REVERIE_EMBEDDER."
+        )
+    return (vector / norm).astype(np.float32)
+
+
+def pooled(vectors: Sequence[NDArray[np.float32]]) -> Embedding:
+    """Join the unit vectors of one text's windows; a text of a single window has no passages."""
+    if len(vectors) == 1:
+        return Embedding(vectors[0])
+    return Embedding(unit(np.mean(vectors, axis=0, dtype=np.float32)), tuple(vectors))
+
+
+def embedder_from(settings: Settings) -> Embedder:
+    """Name the embedder that the settings ask for; nothing is loaded until it is used.
+
+    Raises:
+        SettingError: if no embedder has that name.
+    """
+    if settings.embedder == BUNDLED_EMBEDDER:
+        from reverie.embeddings.bundled import BundledEmbedder
+
+        return BundledEmbedder()
+    provider, _, model = settings.embedder.partition(":")
+    if provider == "openai" and model.strip():
+        from reverie.embeddings.openai import HostedEmbedder
+
+        return HostedEmbedder(model.strip())
+    raise SettingError(EMBEDDER.variable, settings.embedder, EMBEDDER.takes)

@@ -1,0 +1,358 @@
+"""Secrets known by where they stand rather than by the word before them.
+
+The second argument of a login, the last field of a line, a table's column, flags of programs, groups, PINs, brackets,
+the next line.
+"""
+
+import re
+from collections.abc import Iterator
+
+from reverie.guard.entropy import (
+    Span,
+    classes_of,
+    has_digit,
+    is_hex,
+    is_passphrase,
+    is_placeholder,
+    is_uuid,
+    looks_random,
+)
+from reverie.guard.vendor_rules import Shape
+
+_UNDER_HEADINGS = re.compile(r"\n[ \t]{0,8}\|[ :|-]{3,400}\|[ \t]*(?=\n)")
+_SECRET_COLUMN = re.compile(r"\b(?:passwor[dt]|passwd|pwd|pass|secret|token|api[ _-]?key)$", re.I)
+_MOST_ROWS = 200
+
+
+_LOGINS = ("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection")
+_CLIENTS = ("client", "api", "sdk", "init", "configure")
+_POSITIONS = (
+    # auth=("user", "…"), NetworkCredential("user", "…"), smtp.login("user", "…"), getConnection(url, "user", "…")
+    Shape(
+        "pair",
+        tuple(f"{word}(" for word in _LOGINS),
+        r"\((?:" + "|".join(rf"(?<={word}\()" for word in _LOGINS) + r")(?:[^()\"'\n]{0,80},)?\s{0,4}"
+        r"[\"'][^\"'\n]{1,80}[\"']\s{0,2},\s{0,4}[\"'](?P<value>[^\"'\n]{5,200})[\"']\s{0,2}[,)]",
+    ),
+    # SDK clients that take nothing but the key: Client("…")
+    Shape(
+        "sole",
+        tuple(f"{word}(" for word in _CLIENTS),
+        r"\((?:" + "|".join(rf"(?<={word}\()" for word in _CLIENTS) + r")\s{0,2}"
+        r"[\"'](?P<value>[a-z0-9_-]{24,200})[\"']\s{0,2}[,)]",
+    ),
+    Shape(
+        "set",
+        ("identified",),
+        r"\b(?:user|role)\b[^\n]{0,160}?\bidentified\s+(?:with\s+\S{1,60}\s+)?by\s+[\"'](?P<value>[^\"'\n]{3,200})[\"']",
+    ),
+    Shape(
+        "set",
+        ("convertto-securestring",),
+        r"convertto-securestring\s+(?:-string\s+)?[\"'](?P<value>[^\"'\n]{3,200})[\"']",
+    ),
+    Shape("set", ("net use",), r"net use\s[^\n]{0,200}?/user:\S{1,80}\s+(?P<value>[^\s/\"'][^\s\"']{3,100})"),
+    Shape("pair", ("net user",), r"net user\s+[\w.-]{1,40}\s+(?P<value>[^\s/\"'*][^\s\"']{3,100})"),
+    # ~/.pgpass
+    Shape(
+        "set",
+        (":543", ":6432:", ":*:"),
+        r"(?m)^[\w.*-]{1,80}:(?:543\d|6432|\*):[\w*.-]{1,60}:[\w*.@-]{1,60}:(?P<value>[^\s\"']{4,200})$",
+    ),
+    # snyk auth …, codecov -t …
+    Shape(
+        "sole uuid",
+        ("auth ", "login ", "authtoken ", "codecov "),
+        r"\b(?:auth|login|authtoken|codecov(?: [^\n]{0,100})? -t) +"
+        r"(?P<value>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\b",
+    ),
+    # log in as admin / …
+    Shape(
+        "told",
+        ("log in", "login", "logged in", "sign in", "signed in", "logon"),
+        r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?\b(?:as|with|using) [\"'`]?"
+        r"[\w.@+-]{2,60}[\"'`]?\s?[:/]\s?[\"'`]?"
+        r"(?P<value>[^\s\"'`,;]{8,100})",
+    ),
+)
+
+
+def placed_in(text: str, lower: str) -> Iterator[Span]:
+    """Yield what is a secret by its place alone; `lower` is the text in small letters."""
+    for place in _POSITIONS:
+        if not any(needle in lower for needle in place.needles):
+            continue
+        for found in place.compiled.finditer(lower):
+            first, last = found.span("value")
+            if _is_positional_secret(place.kind, text[first:last]):
+                yield Span(first, last, "secret" if place.kind.startswith("sole") else "password")
+    if "|" in text:
+        yield from _in_tables(text)
+
+
+def _is_positional_secret(kind: str, value: str) -> bool:
+    if is_placeholder(value) or any(c.isspace() for c in value):
+        return False
+    digit = has_digit(value)
+    match kind:
+        case "sole uuid":
+            return True
+        case "set":
+            return classes_of(value) >= 2 or len(value) >= 8
+        case "sole":
+            return not is_uuid(value) and digit and classes_of(value) >= 3 and looks_random(value)
+        case "told":
+            return digit and classes_of(value) >= 3
+        case _:
+            mixed = len(value) >= 10 and value.isalnum() and not value.islower() and not value.isupper()
+            return mixed or looks_random(value, 10) or (digit and classes_of(value) >= 4 and "/" not in value)
+
+
+def _in_tables(text: str) -> Iterator[Span]:
+    """Yield what stands under a heading that says password, in a table drawn with bars."""
+    for under in _UNDER_HEADINGS.finditer(text):
+        heading = text[text.rfind("\n", 0, under.start()) + 1 : under.start()]
+        columns = [n for n, cell in enumerate(heading.split("|")) if _SECRET_COLUMN.search(cell.strip(" *`"))]
+        at = under.end() + 1
+        for _ in range(_MOST_ROWS if columns else 0):
+            end = text.find("\n", at)
+            row = text[at : end if end >= 0 else len(text)]
+            if not row.lstrip().startswith("|"):
+                break
+            yield from _in_cells(row, at, columns)
+            at += len(row) + 1
+
+
+def _in_cells(row: str, at: int, columns: list[int]) -> Iterator[Span]:
+    cells = row.split("|")
+    for number in columns:
+        value = cells[number].strip(" *`\t\r") if number < len(cells) else ""
+        digit = has_digit(value)
+        telling = (digit and classes_of(value) >= 2) or looks_random(value, 10)
+        if len(value) >= 6 and telling and " " not in value and not is_placeholder(value):
+            start = at + sum(len(cell) + 1 for cell in cells[:number]) + cells[number].find(value)
+            yield Span(start, start + len(value), "password")
+
+
+_CALLED = (
+    r"(?:passwor[dt]|passwd|passphrase|kennwort|pwd|pw|contraseña|contrasena|clave|senha|parola"
+    r"|mot de passe|wachtwoord"
+    r"|пароль|密码|パスワード)"
+)
+_SECRET = rf"(?:{_CALLED}|api[ _-]?key|access key|token|secret|credentials?|creds|logins?)"
+_PASSWORDS: tuple[str, ...] = (
+    *("passw", "passphrase", "kennwort", "pwd", "pw", "contrase", "clave", "senha", "parola", "mot de passe"),
+    *("wachtwoord", "пароль", "密码", "パスワード"),
+)
+_SECRETS = (*_PASSWORDS, "key", "token", "secret", "cred", "login")
+_Q = r"[\"'`]?"
+_ARGUMENT = r"(?P<value>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100})"
+_QUOTED_OR_NOT = r"(?:[\"'](?P<value>[^\"'\n]{3,100})[\"']|(?P<bare>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100}))"
+_LINE_END = r"[ \t]*(?=\n|$)"
+
+_PHRASES = (
+    # command lines
+    Shape("argument", ("openssl",), rf"\bopenssl\b[^\n]{{0,200}}?\s-k\s+{_Q}{_ARGUMENT}"),
+    Shape(
+        "argument",
+        ("htpasswd",),
+        r"\bhtpasswd\s+(?:-[a-z]{1,8}\s+){0,3}?-[a-z]{0,6}b[a-z]{0,6}\s+(?:-[a-z]{1,8}\s+){0,3}"
+        r"(?:[^\s\"'-][^\s\"']{0,80}\s+){1,2}[\"']?(?P<value>[^\s\"']{4,100})[\"']?[ \t]*(?=\n|$|[|&>])",
+    ),
+    Shape(
+        "argument",
+        ("smbclient", "rpcclient", "smbmap"),
+        rf"\s-u\s{{0,2}}{_Q}[^\s%\"']{{1,60}}%(?P<value>[^\s\"']{{3,100}})",
+    ),
+    Shape(
+        "argument",
+        ("mongo", "sqlcmd", "bcp ", "isql", "useradd", "usermod"),
+        rf"\b(?:mongo(?:sh|dump|restore|import|export)?|sqlcmd|bcp|isql|useradd"
+        rf"|usermod)\b[^\n]{{0,200}}?\s-p\s+{_QUOTED_OR_NOT}",
+    ),
+    Shape(
+        "argument",
+        ("mysql", "mariadb"),
+        r"\b(?:mysql|mariadb)\w{0,10}\b[^\n]{0,200}?\s-p[\"'](?P<value>[^\"'\n]{3,100})[\"']",
+    ),
+    Shape("capital", ("zip ",), rf"\b(?:un)?zip\b[^\n]{{0,100}}?\s(?P<flag>-p)\s*{_QUOTED_OR_NOT}"),
+    Shape("argument", ("7z", "rar "), rf"\b(?:7za?|rar|unrar)\s[^\n]{{0,100}}?\s-h?p{_QUOTED_OR_NOT}"),
+    Shape("argument", ("ssh-keygen",), r"\bssh-keygen\b[^\n]{0,200}?\s-[np]\s+[\"'](?P<value>[^\"'\n]{4,100})[\"']"),
+    Shape(
+        "argument",
+        ("echo ", "printf "),
+        r"\b(?:echo|printf)\s+(?:-n\s+)?[\"']?(?:[\w.-]{1,40}:(?=[^|\n]{3,100}\|\s{0,4}(?:sudo\s+)?chpasswd))?"
+        r"(?P<value>[^\s\"'|\n][^\"'|\n]{3,100}?)[\"']?\s{0,4}\|\s{0,4}(?:(?:sudo\s+)?chpasswd|(?:docker"
+        r"|podman|helm|oc|az)"
+        r"[^\n|]{0,60}login|sudo\s+-s|gpg|kinit|cryptsetup|passwd|gh\s+auth)\b",
+    ),
+    Shape(
+        "login",
+        ("login ", "authtoken ", "auth "),
+        r"\b(?:vault|doppler|heroku|railway|fly|snyk|ngrok|npm|wandb|huggingface-cli|sentry-cli|oc|argocd)\s+"
+        r"(?:config\s+)?(?:login|authtoken|auth"
+        r"|add-authtoken)\s+(?:--\w+[ =])?(?P<value>[a-z0-9._-]{12,200})(?![^\s\"'`])",
+    ),
+    Shape(
+        "argument",
+        ("freerdp", "mstsc", "rdesktop"),
+        rf"\b\w?freerdp\b[^\n]{{0,200}}?\s/p:{_QUOTED_OR_NOT}"
+        rf"|\brdesktop\b[^\n]{{0,200}}?\s-p\s+{_ARGUMENT.replace('value', 'desktop')}",
+    ),
+    Shape("argument", ("storepass", "keypass"), rf"-(?:src|dest)?(?:store|key)pass(?::\w+)?\s+{_QUOTED_OR_NOT}"),
+    Shape(
+        "argument",
+        ("http ", "https ", "xh ", "httpie"),
+        rf"\b(?:https?|xh|httpie)\s[^\n]{{0,100}}?(?:-a"
+        rf"|--auth)[ =]{_Q}[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}})",
+    ),
+    # codes in groups, one-time codes, PINs
+    Shape(
+        "group",
+        ("code", "key", "schlüssel", "serial"),
+        r"\b(?:recovery|backup|licen[sc]e|product|activation|emergency(?: kit)?|unlock|serial|2fa"
+        r"|registration|lizenz|rescue"
+        r"|produkt|aktivierungs|wiederherstellungs|scratch)(?:[ -]|\b)?(?:/ ?unlock )?(?:codes?|keys?"
+        r"|schlüssel|serial|number|code)?"
+        r"\s{0,3}(?:is|are|ist|lautet|[:=#])?\s{0,4}[\"'`]?"
+        r"(?P<value>[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}(?:[,\s]{1,3}[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}){0,15})\b",
+    ),
+    Shape(
+        "lettered",
+        _PASSWORDS,
+        rf"\b{_CALLED}\s{{0,2}}[:=]?\s{{0,2}}{_Q}(?P<value>[a-z]{{4}}(?:-[a-z]{{4}}){{2,3}})\b(?!-)",
+    ),
+    Shape(
+        "number",
+        ("pin", "otp", "cvv", "cvc", "tan", "code"),
+        r"\b(?:(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number))?|(?:verification|security|alarm|access"
+        r"|door|gate|keypad|2fa|sms"
+        r"|unlock|one-time|entry|mfa|confirmation|auth\w{0,12}) ?(?:pin|code))\s{0,2}(?:is|was|ist|est|lautet"
+        r"|[:=→])?\s{0,2}[\"'`(]{0,2}"
+        r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
+        r"|works|and|or|gilt|is)\b))",
+    ),
+    Shape("number", ("combination",), r"\bcombination\s(?:is|was|[:=])?\s?(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"),
+    Shape(
+        "base32",
+        ("totp", "2fa", "otp", "mfa"),
+        r"\b(?:totp|2fa|otp|mfa)\b[^\n]{0,30}?\b(?:secret|seed|key)\b\W{0,4}(?:is )?(?P<value>[a-z2-7]{16,64})\b",
+    ),
+    # in brackets
+    Shape(
+        "mixed",
+        _SECRETS,
+        rf"\b{_SECRET}(?: (?:for|of|to|on) [\w.@/-]{{1,40}}(?: [\w.@/-]{{1,40}}){{0,2}})?\s?[:=]?\s?[(\[<]\s?{_Q}"
+        r"(?:it is |it's |temporary,? |currently |now |initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
+        rf"(?P<value>[^\s\"'`()\[\]<>]{{5,100}}){_Q}\s?[)\]>]",
+    ),
+    Shape("mixed", _SECRETS, rf"\b{_SECRET}\s?\([^()\n]{{1,40}}\)\s?[:=]\s?{_Q}(?P<value>[^\s\"'`]{{5,200}})"),
+    # on the next line
+    Shape(
+        "line",
+        _SECRETS,
+        rf"\b{_SECRET}[ \t]{{0,4}}(?:is|ist|was"
+        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
+    ),
+    Shape(
+        "line",
+        ("user", "cred", "login", "account"),
+        rf"\b(?:user(?: ?name)?|logins?|account|cred(?:s"
+        rf"|entials)?)\b[ \t]{{0,4}}[:=]?[ \t]{{0,4}}(?:\n[ \t*-]{{0,12}})?[\w.@+-]{{2,60}}[ \t]{{0,4}}\n"
+        rf"[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
+    ),
+    # in sentences
+    Shape(
+        "mixed",
+        _PASSWORDS,
+        rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q}\s(?:as|for|als|comme|como)\s(?:(?:the|my|our|a|its"
+        rf"|das) )?(?:\w+ )?{_CALLED}\b",
+    ),
+    Shape(
+        "mixed",
+        _PASSWORDS,
+        rf"\b{_CALLED}(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet"
+        rf"|was) {_Q}(?P<value>[^\s\"'`]{{6,100}})",
+    ),
+    Shape(
+        "beside",
+        _PASSWORDS,
+        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|,|;| (?:and|until|for|but)\b)",
+    ),
+    Shape(
+        "signed",
+        ("@",),
+        r"[\w+-][\w.+-]{0,60}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,3}\s{1,2}(?:with|mit|and|/"
+        r"|\|)\s{1,2}(?P<value>[^\s\"'`]{8,100})",
+    ),
+    Shape(
+        "phrase",
+        ("passphrase",),
+        rf"\bpassphrase\s{{0,2}}(?:[:=]"
+        rf"|is)\s{{0,2}}{_Q}(?P<value>[a-z]{{3,9}}(?:[ -][a-z0-9]{{1,9}}){{3,7}}){_Q}(?=\s*(?:$|\n|[.,]))",
+    ),
+    Shape(
+        "session",
+        ("session", "cookie", "sid="),
+        r"\b(?:session|cookie|sid|\w{0,12}sessid)\b[ \w]{0,12}?[\w.-]{0,20}=(?P<value>[^\s\"';]{16,400})",
+    ),
+)
+_NO_SECRET = re.compile(
+    r"(?:argon2\w*|sha-?\d+|md5|base-?\d+|utf-?\d+|pbkdf2|oauth-?2?(?:\.\d)?|http/?\d?|v?\d+(?:\.\d+)*"
+    r"|[a-z]+_[a-z_\d]+|[a-z]+(?:\.[a-z]\w*)+(?:\(\))?|rs\d+|hs\d+|es\d+"
+    r"|ed25519|x509|[a-z]+/[\w./-]+|[~.]?/[\w./-]*|[a-z]+:\S*|\d+(?:st|nd|rd|th|s|ms|min|h|d)"
+    r"|[a-z]+-\d+(?:\.\d+)*|1password|step\d|[a-z]+\d?=\S*"
+    r"|--?[a-z]\S*|@\S+|\$\w+|%\w+%?)",
+    re.IGNORECASE,
+)
+
+
+def spoken_in(text: str, lower: str) -> Iterator[Span]:
+    """Yield what is a secret by the words or the program before it; `lower` is the text in small letters."""
+    for place in _PHRASES:
+        if not any(needle in lower for needle in place.needles):
+            continue
+        for found in place.compiled.finditer(lower):
+            if place.kind == "capital" and text[slice(*found.span("flag"))] != "-P":
+                continue
+            group = next(name for name, value in found.groupdict().items() if name != "flag" and value is not None)
+            first, last = found.span(group)
+            value = text[first:last].rstrip(".,;:") if place.kind not in ("argument", "capital") else text[first:last]
+            if _is_spoken_secret(place.kind, value):
+                yield Span(first, first + len(value), "password")
+
+
+def _is_spoken_secret(kind: str, value: str) -> bool:
+    if kind == "number":
+        return len(set(value)) > 1
+    if is_placeholder(value) or (value.startswith(("$", "%", "-")) and kind in ("argument", "capital")):
+        return False
+    digit, letter = has_digit(value), value.upper() != value.lower()
+    match kind:
+        case "argument" | "capital":
+            return not value.isdigit() and (digit or classes_of(value) >= 2) and not _NO_SECRET.fullmatch(value)
+        case "login":
+            return digit and letter and not _NO_SECRET.fullmatch(value)
+        case "group":
+            return digit
+        case "lettered":
+            return True
+        case "base32":
+            return value.isupper() and digit
+        case "phrase":
+            return is_passphrase(value)
+        case "session":
+            return looks_random(value, 16)
+        case "signed":
+            return digit and classes_of(value) >= 4
+        case _:
+            return _is_mixed(kind, value, digit=digit, letter=letter)
+
+
+def _is_mixed(kind: str, value: str, *, digit: bool, letter: bool) -> bool:
+    """Say whether a value near the word is a secret and no name of a method, a version, a file or a setting."""
+    if not (digit and letter) or _NO_SECRET.fullmatch(value) or (is_hex(value) and len(value) < 20):
+        return False
+    if kind == "line":
+        return classes_of(value) >= 3 or looks_random(value, 16)
+    return True

@@ -1,0 +1,139 @@
+"""When a memory's time is over: its TTL and its tier; what never decays; and the verdict of a rule.
+
+003-ttl, 000-effective-age, 000-tiers, 000-decays-or-not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from reverie.memory import Kind, Layer, Memory, Status, Tier
+from reverie.time import SECONDS_PER_DAY, aware, iso, later, seconds_between
+
+Rule = Literal[
+    "ttl-expired",
+    "tier-expired",
+    "lifespan-expired",
+    "archived",
+    "low-value",
+    "below-strength",
+    "older-than",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """The memory should be softly let go: `rule` is the status reason, `reason` is for people."""
+
+    rule: Rule
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The memory should go to another layer."""
+
+    to: Layer
+    reason: str
+
+
+LASTING_LAYERS: Final[frozenset[Layer]] = frozenset({"semantic", "procedural", "codebase"})
+LASTING_KINDS: Final[frozenset[Kind]] = frozenset({"decision", "preference", "peer_card"})
+LIVING: Final[frozenset[Status]] = frozenset({"active", "challenged"})
+"""The statuses of memories that the rules still decide about; the others were decided on before."""
+
+_KIND_WORDS: Final[dict[Kind, str]] = {
+    "decision": "decisions",
+    "preference": "preferences",
+    "peer_card": "peer cards",
+}
+
+
+def is_lasting(memory: Memory) -> bool:
+    """Say whether the forgetting curve passes this memory by."""
+    return why_lasting(memory) is not None
+
+
+def why_lasting(memory: Memory) -> str | None:
+    """Return why this memory does not decay, or None if it does."""
+    if memory.layer in LASTING_LAYERS:
+        return f"{memory.layer} memories do not decay"
+    if memory.kind in LASTING_KINDS and memory.layer != "working":
+        return f"{_KIND_WORDS[memory.kind]} do not decay"
+    return None
+
+
+def why_held(memory: Memory) -> str | None:
+    """Return why no rule of age or worth may let this memory go, or None if they may."""
+    if memory.pinned:
+        return "it is pinned"
+    if memory.core:
+        return "it is a core memory"
+    return why_lasting(memory)
+
+
+def ttl_expired(memory: Memory, now: datetime) -> LetGo | None:
+    """Decide whether a memory is past its `forget_after`.
+
+    A deadline is someone's word, so only a pin stands above it: neither the layer nor core does.
+    """
+    if memory.forget_after is None or memory.pinned or memory.status not in LIVING:
+        return None
+    if aware(now) <= aware(memory.forget_after):
+        return None
+    return LetGo("ttl-expired", f"it was to be forgotten after {iso(memory.forget_after)}")
+
+
+LIFESPAN_SECONDS = 94_608_000.0
+"""Three years: the threshold of a memory without a tier."""
+
+TIER_SECONDS: Mapping[Tier, float | None] = {
+    "goldfish": 8 * 3600.0,
+    "standard": 7 * SECONDS_PER_DAY,
+    "elephant": 90 * SECONDS_PER_DAY,
+    "permanent": None,
+}
+ACCESS_LIFE_BONUS = 0.20
+
+
+def tier_in_force(memory: Memory, default: Tier | None = None) -> Tier | None:
+    """Return the memory's own tier, or else its domain's."""
+    return memory.tier or default
+
+
+def threshold_seconds(tier: Tier | None) -> float | None:
+    """Return how long a memory that is never recalled may live, or None for ever."""
+    return LIFESPAN_SECONDS if tier is None else TIER_SECONDS[tier]
+
+
+def effective_age(age_seconds: float, accesses: int, threshold: float) -> float:
+    """Return the age that counts, each recall taking a fifth of the threshold off; it may be negative."""
+    return age_seconds - max(0, accesses) * threshold * ACCESS_LIFE_BONUS
+
+
+def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> LetGo | None:
+    """Decide whether a memory has outlived its tier, or three years without one.
+
+    What is pinned, core or lasting never does.
+    """
+    tier = tier_in_force(memory, default)
+    threshold = threshold_seconds(tier)
+    if threshold is None or memory.status not in LIVING or why_held(memory):
+        return None
+    age = seconds_between(memory.created_at, now)
+    if effective_age(age, memory.access_count, threshold) <= threshold:
+        return None
+    recalled = f"even with {memory.access_count} recalls" if memory.access_count else "and was never recalled"
+    if tier is None:
+        return LetGo("lifespan-expired", f"it has outlived its three years {recalled}")
+    return LetGo("tier-expired", f"it has outlived its tier {tier} {recalled}")
+
+
+def expiry_by_tier(memory: Memory, default: Tier | None = None) -> datetime | None:
+    """Return the moment after which the tier lets go, or None if it never will."""
+    threshold = threshold_seconds(tier_in_force(memory, default))
+    if threshold is None or why_held(memory):
+        return None
+    life = threshold * (1.0 + ACCESS_LIFE_BONUS * max(0, memory.access_count))
+    return later(memory.created_at, life / SECONDS_PER_DAY)

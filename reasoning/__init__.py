@@ -1,1 +1,0 @@
-"""The optional language model: a client for any OpenAI-compatible server, priced and fenced, off by default."""

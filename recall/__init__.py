@@ -1,0 +1,1 @@
+"""From candidates to an answer: features, score, rerank, render."""

@@ -1,0 +1,223 @@
+"""A dream in a process of its own, so that recall does not wait for the interpreter; both ends of its pipe."""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.dream.cycle import Tell, say_nothing
+from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, StoreUnavailable
+from reverie.lifecycle.expiry import LIVING
+from reverie.server.startup import load_tools
+from reverie.settings import Settings
+from reverie.storage.filters import one_of
+from reverie.time import iso, parse_iso
+from reverie.tools.consolidate import BUDGET_CENTS, check_arguments, consolidate, note_own
+from reverie.tools.results import Consolidated, Skipped, StepDone
+from reverie.tools.session import Workspace
+
+if TYPE_CHECKING:
+    from reverie.tools.results import Consolidated
+
+
+FEWEST_APART = 2_000
+"""Of fewer memories a dream thinks for about a second."""
+
+_LONGEST_LINE = 64 * 1024 * 1024
+_TOLD_AS_THEY_ARE: dict[str, type[ReverieError]] = {
+    kind.__name__: kind for kind in (StoreBusy, StoreUnavailable, EmbedderError)
+}
+
+_leaving: set["asyncio.Task[int]"] = set()
+
+
+async def consolidate_apart(
+    workspace: Workspace,
+    *,
+    dry_run: bool = False,
+    steps: Sequence[str] = (),
+    project: str = "",
+    budget_cents: float = BUDGET_CENTS,
+    unless_since: datetime | None = None,
+    tell: Tell = say_nothing,
+    fewest: int = FEWEST_APART,
+) -> Consolidated:
+    """Run one dream, in another process if the store is large; otherwise as `consolidate` does.
+
+    Raises:
+        InvalidInput: if an argument is wrong.
+        StoreBusy: if another session is dreaming.
+        StoreError: if the store cannot be read or written, or the process died.
+    """
+    check_arguments(steps, project, budget_cents)
+    wanted: dict[str, Any] = {"dry_run": dry_run, "steps": list(steps), "project": project}
+    wanted["budget_cents"] = budget_cents
+    process = None
+    if await workspace.store.count(one_of("status", LIVING)) >= fewest:
+        process = await _started(workspace)
+    if process is None:
+        return await consolidate(workspace, **wanted, unless_since=unless_since, tell=tell)
+    try:
+        await workspace.accesses.keep()  # the other process counts what this session has just been served
+        told = await _told(process, _request(workspace, wanted, unless_since), tell)
+    finally:
+        _let_go(process)
+    if not dry_run:
+        workspace.upkeep.note_write()
+        note_own(workspace, told.dream_id, unless_since)
+    return told
+
+
+async def _started(workspace: Workspace) -> asyncio.subprocess.Process | None:
+    """Start the other process, or return None where the system does not let us."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",  # or a folder `reverie` of the user's project would be taken for us
+            "-m",
+            "reverie.server.dream_process",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            cwd=workspace.settings.home,  # the session's folder may be gone by now
+            limit=_LONGEST_LINE,
+            start_new_session=os.name == "posix",  # Ctrl-C is for us; the pipe tells the other
+        )
+    except OSError:
+        return None
+
+
+def _request(workspace: Workspace, wanted: dict[str, Any], unless_since: datetime | None) -> dict[str, Any]:
+    settings = replace(workspace.settings, clock=iso(workspace.now))
+    return {
+        "settings": asdict(settings),
+        "folder": str(workspace.folder),
+        "wanted": wanted,
+        "unless_since": iso(unless_since) if unless_since else None,
+    }
+
+
+async def _told(process: asyncio.subprocess.Process, request: dict[str, Any], tell: Tell) -> Consolidated:
+    assert process.stdin is not None  # noqa: S101 - it was asked for
+    assert process.stdout is not None  # noqa: S101 - as was this
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    async for line in process.stdout:
+        match _read(line):
+            case {"stage": [int(done), int(total), str(message)]}:
+                await tell(done, total, message)
+            case {"error": str(kind), "message": str(message)}:
+                raise _TOLD_AS_THEY_ARE.get(kind, StoreError)(message)
+            case {"told": dict(told)}:
+                return consolidated_from(told)
+    raise StoreError(
+        f"The process that dreamt ended without an answer (exit code {await process.wait()}). The next dream takes "
+        "back what it may have left half written; try again, or run `reverie dream` to see what happens."
+    )
+
+
+def _read(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None  # a library's chatter
+
+
+def consolidated_from(told: dict[str, Any]) -> Consolidated:
+    """Return a result as it was before it went through the pipe."""
+    steps = [
+        StepDone(**{**step, "skipped": [Skipped(**skipped) for skipped in step["skipped"]]}) for step in told["steps"]
+    ]
+    return Consolidated(**{**told, "steps": steps})
+
+
+def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Say that nobody waits any more, and see the process out without waiting for it here."""
+    assert process.stdin is not None  # noqa: S101 - it was asked for
+    process.stdin.close()
+    leaving = asyncio.create_task(process.wait())
+    _leaving.add(leaving)
+    leaving.add_done_callback(_leaving.discard)
+
+
+_NICER = 5
+"""A dream takes what processor time the sessions leave."""
+
+
+def main() -> int:
+    """Dream once and return the exit code."""
+    if hasattr(os, "nice"):  # Windows has no such thing
+        os.nice(_NICER)
+    request = json.loads(sys.stdin.buffer.readline())
+    load_tools()
+    return asyncio.run(_dream_while_wanted(request))
+
+
+async def _dream_while_wanted(request: dict[str, Any]) -> int:
+    from reverie.tools.consolidate import until_written
+
+    dreaming = asyncio.create_task(_dreamt(request))
+    _cancel_when_left(dreaming, asyncio.get_running_loop())
+    try:
+        _say({"told": asdict(await dreaming)})
+    except ReverieError as error:
+        _say({"error": type(error).__name__, "message": str(error)})
+    except asyncio.CancelledError:
+        await until_written()
+        os._exit(0)  # a thread may still be thinking, and nobody wants to know
+    return 0
+
+
+async def _dreamt(request: dict[str, Any]) -> "Consolidated":
+    from reverie.tools.consolidate import consolidate
+    from reverie.tools.session import Workspace
+
+    settings = request["settings"]
+    price = settings["llm_price"]
+    workspace = await Workspace.open(
+        Settings(**{**settings, "llm_price": tuple(price) if price else None}), folder=Path(request["folder"])
+    )
+    try:
+        since = request["unless_since"]
+        return await consolidate(
+            workspace,
+            **request["wanted"],
+            unless_since=parse_iso(since, "unless_since") if since else None,
+            tell=_tell,
+        )
+    finally:
+        await workspace.close()
+
+
+async def _tell(done: int, total: int, message: str) -> None:
+    _say({"stage": [done, total, message]})
+
+
+def _say(what: dict[str, Any]) -> None:
+    """Write a line; that nobody reads it any more is told by stdin."""
+    try:
+        sys.stdout.write(json.dumps(what) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return
+
+
+def _cancel_when_left(dreaming: "asyncio.Task[Consolidated]", loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the dream when stdin ends: the session that wanted it has gone, or has thought better of it."""
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        with contextlib.suppress(RuntimeError):  # the loop is closed: all is told
+            loop.call_soon_threadsafe(dreaming.cancel)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,173 @@
+"""Opening store and model behind the handshake, and the background work of a serving process."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from reverie.errors import ReverieError, StoreBusy
+from reverie.process_memory import give_back_while_serving
+from reverie.settings import Settings
+
+if TYPE_CHECKING:
+    from reverie.tools.session import Workspace
+
+
+SECONDS_AT_EXIT = 5.0
+"""It takes a hundredth of one; only where many sessions end at once do they wait for each other."""
+
+SECONDS_FOR_THE_FIRST_ANSWERS = 1.0
+"""Somebody waits for them; what is done behind the answers begins after."""
+
+SECONDS_FOR_THE_CLIENTS_FOLDERS = 1.0
+"""A client that has the folders at hand answers at once."""
+
+SECONDS_BETWEEN_SWEEPS = 300.0
+"""Working memories move on after half an hour: looking every five minutes is near enough."""
+
+SECONDS_IDLE = 60.0
+"""A server that has not been called for so long may dream."""
+
+SECONDS_AFTER_A_FAILURE = 3600.0
+"""A dream that failed will hardly succeed a minute later, and reads the whole store each time."""
+
+log = logging.getLogger(__name__)
+
+
+def load_tools() -> ModuleType:
+    """Import everything that takes long: LanceDB, Arrow, numpy and the tools on top of them."""
+    from reverie.storage.lancedb_import import import_lancedb
+
+    import_lancedb()
+    from reverie.server import calls
+
+    return calls
+
+
+class Parts:
+    """The workspace of a server process; opened once, by whoever needs it first."""
+
+    def __init__(self, load_settings: Callable[[], Settings], folder: Path) -> None:
+        self._load_settings = load_settings
+        self._folder = folder
+        self._opening: asyncio.Task[Workspace] | None = None
+        self._behind: asyncio.Task[None] | None = None
+        self._last_call = time.monotonic()
+        self._has_asked_where = False
+
+    def start(self) -> None:
+        """Begin to open in the background."""
+        if self._opening is None or (self._opening.done() and _failed(self._opening)):
+            self._opening = asyncio.create_task(self._open())
+
+    async def workspace(self) -> "Workspace":
+        """Return the open workspace, waiting for it if need be; a store that was swapped is opened again.
+
+        Raises:
+            ReverieError: if it cannot be opened. The next call tries again, so a mended setting or folder
+                needs no restart.
+        """
+        self._last_call = time.monotonic()
+        self.start()
+        opening = self._opening
+        assert opening is not None  # noqa: S101 - start() has just seen to it
+        workspace = await asyncio.shield(opening)
+        if workspace.store.database.is_current():
+            await workspace.refresh()
+            return workspace
+        if self._opening is opening:  # or else another call has begun to open the new one
+            self._opening = None
+        return await self.workspace()
+
+    async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        """Ask the client, once, for its folders if it started us where no project is; the first that exists is it."""
+        if self._has_asked_where:
+            return
+        self._has_asked_where = True
+        from reverie.codebase.folder_identity import client_folder, is_no_project  # not needed for the handshake
+        from reverie.codebase.identity import path_on_disk
+
+        if client_folder(os.environ) is not None or not is_no_project(self._folder):
+            return
+        try:
+            named = await asyncio.wait_for(list_roots(), SECONDS_FOR_THE_CLIENTS_FOLDERS)
+        except TimeoutError:
+            return
+        paths = [path for path in map(path_on_disk, named) if path]
+        folders = await asyncio.to_thread(lambda: [Path(path) for path in paths if os.path.isdir(path)])
+        if folders:
+            self._folder = folders[0]
+            await (await self.workspace()).stand_in(folders[0])
+
+    def idle_seconds(self) -> float:
+        """Return how long nobody has called."""
+        return time.monotonic() - self._last_call
+
+    async def close(self) -> None:
+        """Write what waits; called when the client has gone.
+
+        Upkeep under way is cut short: the tables survive that as they survive a kill, and nobody waits for it.
+        """
+        if self._opening is None or not self._opening.done() or _failed(self._opening):
+            return
+        try:
+            await asyncio.wait_for(self._opening.result().accesses.keep(), SECONDS_AT_EXIT)
+        except (ReverieError, TimeoutError) as error:
+            log.error("Some accesses could not be written at exit: %s", error)
+
+    async def _open(self) -> "Workspace":
+        await asyncio.to_thread(load_tools)
+        from reverie.tools.session import Workspace
+
+        # Read here and not at start: a wrong setting is told by the first answer, where somebody sees it.
+        workspace = await Workspace.open(self._load_settings(), folder=self._folder)
+        self._behind = asyncio.create_task(_behind_the_answers(workspace, self.idle_seconds))
+        return workspace
+
+
+async def _behind_the_answers(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
+    await workspace.warm()
+    await asyncio.sleep(SECONDS_FOR_THE_FIRST_ANSWERS)
+    await asyncio.gather(
+        _sweep_while_serving(workspace), dream_while_serving(workspace, idle_seconds), give_back_while_serving()
+    )
+
+
+async def _sweep_while_serving(workspace: "Workspace") -> None:
+    """Let go, move and promote what is due, at start and every few minutes (003-start)."""
+    tools = await asyncio.to_thread(import_module, "reverie.tools.sweep")  # a tenth of a second, off the loop
+    while True:
+        try:
+            await tools.sweep(workspace)
+        except ReverieError as error:
+            log.warning("The sweep was put off: %s", error)
+        await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)
+
+
+async def dream_while_serving(
+    workspace: "Workspace", idle_seconds: Callable[[], float], look_every: float = SECONDS_IDLE
+) -> None:
+    """Dream once a day, when nobody has called for a while; other sessions on the store count as one with this."""
+    while workspace.settings.dream == "auto":
+        await asyncio.sleep(look_every)
+        if idle_seconds() < SECONDS_IDLE:
+            continue
+        from reverie.server.dream_process import consolidate_apart  # not needed before, and much to import
+        from reverie.tools.consolidate import dream_if_due
+
+        try:
+            await dream_if_due(workspace, consolidate_apart)
+        except StoreBusy as error:
+            log.info("The dream was left to another session: %s", error)
+        except ReverieError as error:
+            log.warning("The dream was put off: %s", error)
+            await asyncio.sleep(SECONDS_AFTER_A_FAILURE)
+
+
+def _failed(task: "asyncio.Task[Workspace]") -> bool:
+    return task.cancelled() or task.exception() is not None

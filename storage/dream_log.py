@@ -1,0 +1,68 @@
+"""The record of dreams: when each was, its status, what it reported. Texts of memories are not in it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+
+from reverie.storage.filters import Condition, equals, one_of, starts_with
+from reverie.storage.lance_table import Table
+from reverie.storage.schema import side_schema
+
+NightStatus = Literal["applying", "done", "undoing", "undone", "rolled back"]
+UNFINISHED: tuple[NightStatus, ...] = ("applying", "undoing")
+_COLUMNS = ("id", "started_at", "finished_at", "status", "report")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """One dream."""
+
+    id: str
+    started_at: datetime
+    finished_at: datetime | None
+    status: NightStatus
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Nights:
+    """Writes and reads the record."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    async def write(self, night: Night) -> None:
+        """Put a night on record, over what was known of it."""
+        row = {name: getattr(night, name) for name in _COLUMNS} | {"report": json.dumps(dict(night.report))}
+        await self._table.upsert(pa.Table.from_pylist([row], schema=side_schema("dreams", 1)))
+
+    async def all(self) -> list[Night]:
+        """Return every night, the latest first."""
+        return await self._read(None)
+
+    async def unfinished(self) -> list[Night]:
+        """Return the nights that were cut short."""
+        return await self._read(one_of("status", UNFINISHED))
+
+    async def named(self, night_id: str) -> Sequence[Night]:
+        """Return the night with this id, or those whose ids begin so."""
+        return await self._read(equals("id", night_id)) or await self._read(starts_with("id", night_id))
+
+    async def _read(self, where: Condition | None) -> list[Night]:
+        rows = (await self._table.rows(_COLUMNS, where)).to_pylist()
+        return sorted(map(_from_row, rows), key=lambda night: (night.started_at, night.id), reverse=True)
+
+
+def _from_row(row: Mapping[str, Any]) -> Night:
+    status = next(known for known in get_args(NightStatus) if known == row["status"])
+    finished = row["finished_at"]
+    return Night(
+        id=row["id"],
+        started_at=row["started_at"].astimezone(UTC),
+        finished_at=finished.astimezone(UTC) if finished else None,
+        status=status,
+        report=json.loads(row["report"]),
+    )

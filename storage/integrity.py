@@ -1,0 +1,180 @@
+"""Checking a store table by table, without relying on any of it being in order."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from reverie.errors import ReverieError
+from reverie.memory import LAYERS
+from reverie.storage.database import additions_folder, connect_to
+from reverie.storage.filters import one_of
+from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
+from reverie.storage.lancedb_import import table_names
+from reverie.storage.locks import ProcessLock
+from reverie.storage.schema import TABLES
+from reverie.storage.write_ahead_log import waiting_lines
+
+INDEXED = ("id", "search_text")
+"""The columns of a layer that always have an index."""
+
+_LINUX_LOCKS = Path("/proc/locks")
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What was found of one table; without damage, every row of it could be read."""
+
+    name: str
+    rows: int = 0
+    pieces: int = 0
+    indexed: frozenset[str] = frozenset()
+    damage: str | None = None
+
+    @property
+    def missing_indexes(self) -> list[str]:
+        """The indexes that a layer should have and does not."""
+        if self.damage is not None or self.name not in LAYERS:
+            return []
+        return [column for column in INDEXED if column not in self.indexed]
+
+
+@dataclass(slots=True)
+class Checkup:
+    """A store's tables, as far as they can be opened."""
+
+    reports: list[TableReport] = field(default_factory=list)
+    tables: dict[str, Table] = field(default_factory=dict)
+    on_the_way: int = 0  # new memories that the next reader brings to their tables
+
+    @classmethod
+    async def of(cls, path: Path) -> "Checkup":
+        """Open and read every table in the folder of a generation.
+
+        Raises:
+            StoreError: if the folder itself cannot be read.
+        """
+        checkup = cls()
+        connection = await connect_to(path)
+        try:
+            names = await table_names(connection)
+        except LANCE_ERRORS as error:
+            raise translated(str(path), error) from error
+        checkup.on_the_way = len(waiting_lines(additions_folder(path)))
+        for name in TABLES:
+            if name not in names:
+                checkup.reports.append(TableReport(name, damage="it is not there"))
+                continue
+            try:
+                table = Table(name, await connection.open_table(name))
+                checkup.reports.append(await _read_through(table))
+                checkup.tables[name] = table
+            except (*LANCE_ERRORS, ReverieError) as error:
+                checkup.reports.append(TableReport(name, damage=_first_line(error)))
+        return checkup
+
+    @property
+    def damaged(self) -> list[TableReport]:
+        """The tables that cannot be read."""
+        return [report for report in self.reports if report.damage is not None]
+
+    async def meta(self) -> dict[str, str]:
+        """Return what the store notes about itself; nothing if it cannot be read."""
+        if "meta" not in self.tables:
+            return {}
+        rows = await self.tables["meta"].rows(["id", "value"])
+        return {row["id"]: row["value"] for row in rows.to_pylist()}
+
+    async def doubled(self) -> dict[str, list[str]]:
+        """Return the ids that lie in several layers, each with its layers, the newest first."""
+        seen: dict[str, list[tuple[datetime, str]]] = {}
+        for layer in LAYERS:
+            if layer in self.tables:
+                for row in (await self.tables[layer].rows(["id", "updated_at"])).to_pylist():
+                    seen.setdefault(row["id"], []).append((row["updated_at"], layer))
+        return {
+            memory_id: [layer for _, layer in sorted(places, key=lambda place: place[0], reverse=True)]
+            for memory_id, places in seen.items()
+            if len(places) > 1
+        }
+
+    async def orphans(self) -> set[str]:
+        """Return the ids of memories that have passages but no row."""
+        if self.damaged:
+            return set()  # what cannot be read may be where they belong
+        owners = set((await self.tables["passages"].rows(["memory_id"])).column("memory_id").to_pylist())
+        for layer in LAYERS:
+            owners -= set((await self.tables[layer].rows(["id"])).column("id").to_pylist())
+        return owners
+
+    async def drop_doubles(self, doubled: dict[str, list[str]]) -> None:
+        """Remove all but the newest row of each id. Call it with the write lock held."""
+        for layer in LAYERS:
+            ids = [memory_id for memory_id, (_, *older) in doubled.items() if layer in older]
+            if ids:
+                await self.tables[layer].delete(one_of("id", ids))
+
+    async def drop_orphans(self, ids: set[str]) -> None:
+        """Remove the passages of memories that are no more."""
+        await self.tables["passages"].delete(one_of("memory_id", ids))
+
+    async def build_indexes(self) -> None:
+        """Build the indexes that are missing."""
+        for report in self.reports:
+            for column in report.missing_indexes:
+                table = self.tables[report.name]
+                await (table.index_text() if column == "search_text" else table.index_values(column))
+
+
+async def _read_through(table: Table) -> TableReport:
+    """Read every column of every row, a batch at a time; only so is damage in the data found."""
+    rows = 0
+    async for batch in await table.lance.query().to_batches():
+        rows += len(batch)
+    return TableReport(table.name, rows, await table.fragments(), frozenset(await table.indexed_columns()))
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+async def is_free(lock: Path) -> bool:
+    """Say whether nobody holds a lock; a file that a dead process left behind is free.
+
+    Raises:
+        StoreUnavailable: if the lock file cannot be opened.
+    """
+    if not await asyncio.to_thread(lock.exists):
+        return True
+    async with ProcessLock(lock).held_if_free() as free:
+        return free
+
+
+async def holders(lock: Path) -> list[str]:
+    """Return who holds a lock, where the system tells: `process 123 (reverie serve)`."""
+    return await asyncio.to_thread(_holders, lock)
+
+
+def _holders(lock: Path) -> list[str]:
+    try:
+        inode = str(os.stat(lock).st_ino)
+        lines = [line.split() for line in _LINUX_LOCKS.read_text("ascii").splitlines()]
+    except OSError:
+        return []
+    return [_process(words[4]) for words in lines if _is_lock_on(words, inode)]
+
+
+def _is_lock_on(words: Sequence[Any], inode: str) -> bool:
+    # 1: FLOCK ADVISORY WRITE 1234 08:02:123456 0 EOF; a waiting one has -> as its second word
+    return len(words) > 5 and words[1] != "->" and str(words[5]).rpartition(":")[2] == inode
+
+
+def _process(number: str) -> str:
+    try:
+        command = Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    except OSError:
+        command = ""
+    return f"process {number} ({command[-80:]})" if command else f"process {number}"

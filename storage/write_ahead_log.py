@@ -1,0 +1,337 @@
+"""New memories on their way to the tables.
+
+A `remember` is acknowledged when its line is in the log; lines reach the tables many at a time.
+"""
+
+import asyncio
+import base64
+import json
+import logging
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from reverie.errors import StoreBusy, StoreError
+from reverie.memory import Memory
+from reverie.record import decode, to_record
+from reverie.storage.filters import one_of
+from reverie.storage.lance_table import Table, translated
+from reverie.storage.locks import ProcessLock
+from reverie.storage.rows import Embedded, Vector, as_rows
+
+_WAITING = "waiting.jsonl"
+_SET_ASIDE = "settling-"
+_KEPT = "last"
+_PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.002
+
+Result = TypeVar("Result")
+Reduce = Callable[[bytes], bytes]
+
+
+class _State(NamedTuple):
+    """What tells whether a file is still as it was."""
+
+    inode: int
+    size: int
+
+
+class Spool:
+    """A folder with the file that is written now and those that were set aside to be settled."""
+
+    def __init__(self, folder: Path, lock: Path, keep: Reduce | None = None) -> None:
+        self._folder = folder
+        self._waiting = folder / _WAITING
+        self._keep = keep  # what of the last line is kept when the file is set aside, for the next one to follow
+        self._lock = FileLock(lock, thread_local=False, mode=0o600)
+        self._tasks = asyncio.Lock()  # the lock file is for processes; in one, it lets the same holder in twice
+        self._tail: tuple[_State, bytes] | None = None  # the file as this process left it, and its last line
+        folder.mkdir(exist_ok=True, mode=0o700)
+
+    async def append(
+        self, following: Callable[[bytes], Sequence[bytes]], written: Callable[[bytes, bytes], None] | None = None
+    ) -> None:
+        """Write lines at the end: all of them or none. They are made from the last one, which may be empty.
+
+        `written` is called before anybody else may append, with the line they follow and the last of them.
+
+        Raises:
+            StoreUnavailable: if the disk is full or the folder may not be written.
+        """
+
+        def write() -> None:
+            end, last = self._end()
+            lines = following(last)
+            self._write(b"".join(lines), end, lines[-1])
+            if written is not None:
+                written(last, lines[-1])
+
+        await self._do(write)
+
+    async def lines(self, containing: bytes = b"") -> list[bytes]:
+        """Return the lines that wait and contain a text. Read the table after this, not before."""
+        return [line for line in waiting_lines(self._folder) if containing in line]
+
+    def waiting_bytes(self) -> int:
+        """Return how much waits, without asking for the lock; nothing if the store was re-embedded meanwhile."""
+        try:
+            with os.scandir(self._folder) as entries:
+                return sum(_state(Path(entry.path)).size for entry in entries if entry.name.endswith(".jsonl"))
+        except FileNotFoundError:
+            return 0
+
+    async def last(self) -> bytes:
+        """Return the last line written, or what was kept of it."""
+        return await self._do(lambda: self._end()[1])
+
+    async def start_from(self, last: bytes, *, anew: bool = False) -> None:
+        """Say what the first line follows, unless that is known; anew only where nothing waits."""
+
+        def start() -> None:
+            if anew or not self._end()[1]:
+                self._write_kept(last)
+
+        await self._do(start)
+
+    async def set_aside(self) -> tuple[list[Path], list[Path]]:
+        """Start a new file. Return what was set aside earlier and never settled, and what is now."""
+        earlier = sorted(self._folder.glob(f"{_SET_ASIDE}*"))
+
+        def begin_anew() -> list[Path]:
+            if not _state(self._waiting).size:
+                return []
+            if self._keep is not None:
+                self._write_kept(self._keep(self._end()[1]))
+            aside = self._folder / f"{_SET_ASIDE}{secrets.token_hex(6)}.jsonl"
+            self._waiting.rename(aside)
+            self._tail = None
+            return [aside]
+
+        return earlier, await self._do(begin_anew)
+
+    def _end(self) -> tuple[int, bytes]:
+        """Return where the last whole line ends, and that line; read anew if others wrote since.
+
+        A line without an end was left by a crash of the machine, and is written over.
+        """
+        state = _state(self._waiting)
+        if self._tail is not None and self._tail[0] == state:
+            return state.size, self._tail[1]
+        lines = lines_of(self._waiting)
+        last = lines[-1] if lines else _content(self._folder / _KEPT)
+        return sum(map(len, lines)), last
+
+    def _write(self, data: bytes, end: int, last: bytes) -> None:
+        file = os.open(self._waiting, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.ftruncate(file, end)
+            os.lseek(file, end, os.SEEK_SET)
+            try:
+                _write_all(file, data)
+            except OSError:
+                os.ftruncate(file, end)
+                raise
+        finally:
+            os.close(file)
+        self._tail = (_state(self._waiting), last)
+
+    def _write_kept(self, last: bytes) -> None:
+        fresh = self._folder / f"{_KEPT}.new"
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            _write_all(file, last)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        fresh.replace(self._folder / _KEPT)
+
+    async def _do(self, work: Callable[[], Result]) -> Result:
+        """Work on the files while nobody else does: at once if they are free, else off the event loop."""
+        async with self._tasks:
+            try:
+                if not self._acquire(patience=0.0):
+                    await asyncio.to_thread(self._acquire, _PATIENCE_SECONDS)
+                try:
+                    return work()
+                finally:
+                    self._lock.release()
+            except OSError as error:
+                raise translated(self._folder.name, error) from error
+
+    def _acquire(self, patience: float) -> bool:
+        """Hold the lock; without patience, say whether that was possible."""
+        try:
+            self._lock.acquire(patience, _PAUSE_SECONDS)
+        except Timeout:
+            if not patience:
+                return False
+            raise StoreBusy(f"Another Reverie process holds {self._folder.name}. Try again in a moment.") from None
+        return True
+
+
+def waiting_lines(folder: Path) -> list[bytes]:
+    """Return every line of a spool's folder, the oldest first, whatever others do to it meanwhile.
+
+    The newest are read first: should they be set aside now, they are met again, which does no harm, and not missed.
+    """
+    newest = lines_of(folder / _WAITING)
+    older = [line for path in sorted(folder.glob(f"{_SET_ASIDE}*")) for line in lines_of(path)]
+    return list(dict.fromkeys((*older, *newest)))
+
+
+def lines_of(path: Path) -> list[bytes]:
+    """Return the complete lines of a file; one that is not there has none: it was settled meanwhile."""
+    data = _content(path)
+    return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _state(path: Path) -> _State:
+    try:
+        known = path.stat()
+    except FileNotFoundError:
+        return _State(0, 0)
+    return _State(known.st_ino, known.st_size)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+
+
+MOST_AT_ONCE = 50
+"""More memories than this are written to the tables directly: that is no slower, and the file stays small."""
+
+_SECONDS_TO_GATHER = 2.0
+
+Settled = Callable[[str, int, pa.Table], None]
+
+log = logging.getLogger(__name__)
+
+
+class Additions:
+    """Takes new memories and brings them to the tables of one generation."""
+
+    def __init__(self, spool: Spool, settling: ProcessLock, tables: Mapping[str, Table], dimensions: int) -> None:
+        self._spool = spool
+        self._settling = settling
+        self._tables = tables  # those that do not look here first: that would go in a circle
+        self._dimensions = dimensions
+        self._decoded: dict[bytes, Embedded] = {}
+        self._task: asyncio.Task[None] | None = None
+        self.settled: Settled = lambda table, version, rows: None
+        """Told of every commit: the table, its version now, the rows."""
+
+    async def write(self, items: Sequence[Embedded]) -> None:
+        """Take memories in; on return they survive the process.
+
+        Raises:
+            StoreUnavailable: if the disk is full or the folder may not be written.
+        """
+        lines = [_to_line(item) for item in items]
+        await self._spool.append(lambda _last: lines)
+        self._decoded |= zip(lines, items, strict=True)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._settle_soon())
+
+    async def waiting(self) -> list[Embedded]:
+        """Return the memories of all processes that no table holds yet. Read the tables after this, not before."""
+        if not self._spool.waiting_bytes():
+            return []
+        lines = await self._spool.lines()
+        self._decoded = {line: self._decoded.get(line) or _from_line(line) for line in lines}
+        return list(self._decoded.values())
+
+    async def settle(self) -> None:
+        """Bring everything that waits to the tables.
+
+        Raises:
+            StoreError: if it cannot be written there; it goes on waiting.
+        """
+        if self._spool.waiting_bytes():
+            async with self._settling.held():
+                if self._spool.waiting_bytes():  # else another did it while this one waited for its turn
+                    await self._settle_now()
+
+    @asynccontextmanager
+    async def paused(self) -> AsyncIterator[None]:
+        """Settle, and let nobody else bring anything to the tables until the block ends.
+
+        Inside, use `Database.unsettled`: a table that looks here first would wait for the block to end.
+        """
+        async with self._settling.held():
+            await self._settle_now()
+            yield
+
+    async def before_reading(self) -> None:
+        """Bring what waits to the tables if that is possible; what they hold can be read in any case."""
+        try:
+            await self.settle()
+        except StoreError as error:
+            log.warning("New memories wait to be written: %s", error)
+
+    async def stop(self) -> None:
+        """Leave off; what waits is safe where it is, and the next reader brings it on."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _settle_soon(self) -> None:
+        await asyncio.sleep(_SECONDS_TO_GATHER)
+        await self.before_reading()
+
+    async def _settle_now(self) -> None:
+        earlier, now = await self._spool.set_aside()
+        items = [_from_line(line) for path in (*earlier, *now) for line in lines_of(path)]
+        for table, rows in as_rows(items, self._dimensions).items():
+            fresh = await self._without_settled(table, rows) if earlier else rows
+            if len(fresh):
+                self.settled(table, await self._tables[table].add(fresh), fresh)
+        for path in (*earlier, *now):
+            path.unlink(missing_ok=True)
+        self._decoded.clear()
+
+    async def _without_settled(self, table: str, rows: pa.Table) -> pa.Table:
+        """Leave out what reached the table before a settling was cut short."""
+        ids = rows.column("id").to_pylist()
+        there = set((await self._tables[table].rows(["id"], one_of("id", ids))).column("id").to_pylist())
+        return rows.filter(pa.array([row_id not in there for row_id in ids]))
+
+
+def _to_line(item: Embedded) -> bytes:
+    known = {
+        "memory": to_record(item.memory),
+        "vector": _encoded(item.vector),
+        "passages": [_encoded(passage) for passage in item.passages],
+        "pieces": base64.b64encode(item.pieces).decode(),
+    }
+    return json.dumps(known, ensure_ascii=False).encode() + b"\n"
+
+
+def _from_line(line: bytes) -> Embedded:
+    known = json.loads(line)
+    memory = Memory(**{name: decode(name, value) for name, value in known["memory"].items()})
+    passages = tuple(map(_decoded, known["passages"]))
+    return Embedded(memory, _decoded(known["vector"]), passages, base64.b64decode(known["pieces"]))
+
+
+def _encoded(vector: Vector) -> str:
+    return base64.b64encode(np.ascontiguousarray(vector, "<f4").tobytes()).decode()
+
+
+def _decoded(text: str) -> Vector:
+    return np.frombuffer(base64.b64decode(text), "<f4")

@@ -1,0 +1,142 @@
+"""A dream in a process of its own: the same dream, told as it goes, stopped with whoever wanted it."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from reverie.dream.cycle import alone
+from reverie.dream.steps import STEPS
+from reverie.errors import InvalidInput, StoreBusy, StoreError
+from reverie.server import dream_process as apart
+from reverie.server.dream_process import consolidate_apart, consolidated_from
+from reverie.settings import Settings
+from reverie.tools.consolidate import consolidate
+from reverie.tools.remember import Request, remember
+from reverie.tools.session import Workspace
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="children are looked for in /proc"),
+]
+
+TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Workspace]:
+    """A session with the embedder of its settings, as a server has it, and a memory said twice."""
+    home = tmp_path / "home"
+    session = await Workspace.open(Settings(home=str(home), project="tests"), folder=tmp_path)
+    for mark in ("", "!"):
+        await remember(session, Request(content=TEXT + mark, layer="semantic"))
+    yield session
+    await asyncio.gather(*apart._leaving)
+    await session.close()
+
+
+def children() -> list[int]:
+    return [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+
+
+async def superseded(session: Workspace) -> int:
+    return sum(memory.status == "superseded" for memory in await session.store.find())
+
+
+async def test_another_process_dreams_the_same_dream_and_tells_each_step(session):
+    here = await consolidate(session, dry_run=True)
+    heard: list[tuple[str, int]] = []
+
+    async def tell(done: int, total: int, message: str) -> None:
+        heard.append((message, len(children())))
+
+    there = await consolidate_apart(session, fewest=0, tell=tell)
+    assert [(step.name, step.planned, step.notes) for step in there.steps] == [
+        (step.name, step.planned, step.notes) for step in here.steps
+    ]
+    assert [message for message, _ in heard][: len(STEPS) + 1] == ["reading", *STEPS]
+    assert heard[-1][0] == "done"
+    assert all(beside == 1 for _, beside in heard)
+    assert await superseded(session) == 1
+
+
+async def test_a_small_store_is_not_worth_a_process(session):
+    beside: list[int] = []
+
+    async def tell(done: int, total: int, message: str) -> None:
+        beside.append(len(children()))
+
+    await consolidate_apart(session, tell=tell)
+    assert set(beside) == {0}
+    assert await superseded(session) == 1
+
+
+async def test_what_goes_wrong_there_is_told_here(session):
+    async with alone(session.store):
+        with pytest.raises(StoreBusy, match="is dreaming on this store"):
+            await consolidate_apart(session, fewest=0)
+    assert await superseded(session) == 0
+
+
+async def test_a_wrong_argument_is_refused_before_anything_is_started(session):
+    with pytest.raises(InvalidInput, match="nap"):
+        await consolidate_apart(session, steps=["nap"], fewest=0)
+    assert children() == []
+
+
+async def test_a_process_that_is_killed_is_an_error_and_changes_nothing(session):
+    async def tell(done: int, total: int, message: str) -> None:
+        if message == "sweep":
+            os.kill(children()[0], signal.SIGKILL)
+
+    with pytest.raises(StoreError, match="ended without an answer"):
+        await consolidate_apart(session, fewest=0, tell=tell)
+    assert await superseded(session) == 0
+    await consolidate(session)
+    assert await superseded(session) == 1
+
+
+async def test_cancelled_it_changes_nothing_and_leaves_the_night_free(session):
+    begun = asyncio.Event()
+
+    async def tell(done: int, total: int, message: str) -> None:
+        begun.set()
+        await asyncio.sleep(60)  # as a client that takes its time
+
+    dreaming = asyncio.create_task(consolidate_apart(session, fewest=0, dry_run=True, tell=tell))
+    await begun.wait()
+    dreaming.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await dreaming
+    await asyncio.gather(*apart._leaving)
+    assert children() == []
+    assert await superseded(session) == 0
+    await consolidate(session)
+
+
+async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
+    request = apart._request(session, {"steps": [], "dry_run": False, "project": "", "budget_cents": 20}, None)
+    gone = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-P", "-m", "reverie.server.dream_process"],
+        input=json.dumps(request).encode() + b"\n",  # and then stdin ends, long before a store could be opened
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert gone.returncode == 0
+    assert b"told" not in gone.stdout
+    assert await superseded(session) == 0
+    assert gone.stderr == b""
+
+
+async def test_a_result_comes_through_the_pipe_as_it_was(session):
+    told = await consolidate(session)
+    assert consolidated_from(json.loads(json.dumps(asdict(told)))) == told

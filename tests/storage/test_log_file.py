@@ -1,0 +1,102 @@
+import asyncio
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from reverie.storage.write_ahead_log import Spool, lines_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Spool:
+    return _spool(tmp_path)
+
+
+def _spool(folder: Path) -> Spool:
+    return Spool(folder / "spool", folder / "spool.lock", keep=lambda line: line[:1])
+
+
+async def _write(spool: Spool, *lines: bytes) -> None:
+    await spool.append(lambda _last: list(lines))
+
+
+async def test_lines_come_back_in_the_order_they_were_written(spool: Spool) -> None:
+    await _write(spool, b"1 one\n", b"2 two\n")
+    await _write(spool, b"3 three\n")
+    assert await spool.lines() == [b"1 one\n", b"2 two\n", b"3 three\n"]
+    assert await spool.lines(containing=b"t") == [b"2 two\n", b"3 three\n"]
+    assert spool.waiting_bytes() == 20
+
+
+async def test_each_line_is_made_from_the_last_one_whoever_wrote_it(tmp_path: Path) -> None:
+    mine, other = _spool(tmp_path), _spool(tmp_path)
+    for spool in (mine, other, other, mine):
+        await spool.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
+    assert await mine.lines() == [b"1\n", b"2\n", b"3\n", b"4\n"]
+
+
+async def test_after_a_file_is_set_aside_the_next_line_follows_what_was_kept(spool: Spool) -> None:
+    await _write(spool, b"7 seven\n")
+    earlier, now = await spool.set_aside()
+    assert (earlier, [lines_of(path) for path in now]) == ([], [[b"7 seven\n"]])
+    assert await spool.last() == b"7"
+    await _write(spool, b"8 eight\n")
+    assert await spool.lines() == [b"7 seven\n", b"8 eight\n"]  # until the first is settled, readers see both
+
+
+async def test_what_was_never_settled_is_named_again(spool: Spool) -> None:
+    await _write(spool, b"1\n")
+    _, first = await spool.set_aside()
+    assert await spool.set_aside() == (first, [])
+    first[0].unlink()
+    assert await spool.set_aside() == ([], [])
+    assert spool.waiting_bytes() == 0
+
+
+async def test_a_torso_left_by_a_crash_is_written_over(tmp_path: Path) -> None:
+    await _write(_spool(tmp_path), b"whole\n")
+    with (tmp_path / "spool" / "waiting.jsonl").open("ab") as file:
+        file.write(b"half a li")
+    again = _spool(tmp_path)
+    assert await again.lines() == [b"whole\n"]
+    await _write(again, b"next\n")
+    assert await again.lines() == [b"whole\n", b"next\n"]
+
+
+async def test_where_to_start_from_is_said_once(spool: Spool) -> None:
+    await spool.start_from(b"5")
+    await spool.start_from(b"9")
+    assert await spool.last() == b"5"
+
+
+async def test_files_are_for_their_owner_only(spool: Spool, tmp_path: Path) -> None:
+    await _write(spool, b"1\n")
+    await spool.set_aside()
+    await _write(spool, b"2\n")
+    modes = {path.name[:4]: oct(path.stat().st_mode & 0o777) for path in (tmp_path / "spool").iterdir()}
+    assert modes == {"wait": "0o600", "sett": "0o600", "last": "0o600"}
+
+
+def _count_up(folder: Path, times: int) -> None:
+    async def count() -> None:
+        spool = Spool(folder / "spool", folder / "spool.lock", keep=lambda line: line)
+        for turn in range(times):
+            await spool.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
+            if turn % 20 == 19:
+                await spool.set_aside()
+
+    asyncio.run(count())
+
+
+def test_processes_that_write_at_once_lose_nothing_and_number_on(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_count_up, args=(tmp_path, 50)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    numbers = asyncio.run(_spool(tmp_path).lines())
+    assert sorted(map(int, numbers)) == list(range(1, 151))

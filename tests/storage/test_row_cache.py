@@ -1,0 +1,110 @@
+"""The rows held in memory must say what the tables say, whoever changed them and whatever is held."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from reverie.storage import memory_index as folio
+from reverie.storage.access_log import record
+from reverie.storage.memory_index import Folio
+from reverie.storage.rows import Embedded
+from reverie.storage.scope import Scope
+from reverie.tools.session import Workspace
+
+pytestmark = pytest.mark.anyio
+
+Make = Callable[..., Embedded]
+OpenWorkspace = Callable[..., Awaitable[Workspace]]
+
+
+def rows(*texts: str) -> pa.Table:
+    return pa.table({"id": [text[:3] for text in texts], "content": list(texts)})
+
+
+def told(held: Folio, *places: int) -> set[str]:
+    return set(held.rows(np.array(places)).column("content").to_pylist())
+
+
+def test_the_latest_row_of_a_place_is_the_one_that_is_given() -> None:
+    held = Folio(["id", "content"])
+    held.write(np.array([0, 1, 2]), rows("one", "two", "three"))
+    held.write(np.array([1]), rows("two again"))
+    assert told(held, 0, 1, 2) == {"one", "two again", "three"}
+
+
+def test_many_small_parts_are_laid_together_without_a_row_lost() -> None:
+    held = Folio(["id", "content"])
+    for place in range(40):
+        held.write(np.array([place]), rows(f"row {place}"))
+    held.write(np.array([7]), rows("row 7 again"))
+    for place in range(40, 80):
+        held.write(np.array([place]), rows(f"row {place}"))
+    assert told(held, *range(80)) == {f"row {place}" for place in range(80) if place != 7} | {"row 7 again"}
+
+
+def test_what_is_too_much_is_not_held_and_no_older_row_is_given_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Folio(["id", "content"])
+    held.write(np.array([0, 1]), rows("one", "two"))
+    monkeypatch.setattr(folio, "MOST_BYTES", 2_000)
+    held.write(np.array([1]), rows("x" * 5_000))
+    assert (held.holds(0), held.holds(1)) == (True, False)
+
+
+async def contents(workspace: Workspace, question: Embedded) -> dict[str, tuple[str, bool, int]]:
+    hits = await workspace.store.nearest(question.vector, Scope(), 20)
+    found = await workspace.store.behind(hits, Scope())
+    return {i: (memory.title, memory.pinned, memory.access_count) for i, memory in found.items()}
+
+
+async def test_two_changes_at_one_moment_are_both_seen_by_another_session(
+    open_workspace: OpenWorkspace, make: Make
+) -> None:
+    mine, other = await open_workspace(), await open_workspace()
+    item = make("the lamp one", title="first")
+    await mine.store.add([item], actor="test", at=mine.now)
+    assert await contents(mine, item) == {item.memory.id: ("first", False, 0)}
+    for values in ({"title": "second"}, {"pinned": True}):
+        async with other.store.changing():
+            [memory] = (await other.store.get([item.memory.id])).values()
+            await other.store.change([memory], values, action="x", actor="test", at=other.now)
+        await contents(mine, item)
+    assert await contents(mine, item) == {item.memory.id: ("second", True, 0)}
+
+
+async def test_counted_recalls_are_seen_by_the_session_that_counted_and_by_others(
+    open_workspace: OpenWorkspace, make: Make
+) -> None:
+    mine, other = await open_workspace(), await open_workspace()
+    items = [make("the lamp one"), make("the lamp two")]
+    await mine.store.add(items, actor="test", at=mine.now)
+    for session in (mine, other):
+        await contents(session, items[0])
+    async with mine.store.changing():
+        await record(mine.store, {items[0].memory.id: mine.now})
+    for session in (mine, other):
+        counts = {i: count for i, (_, _, count) in (await contents(session, items[0])).items()}
+        assert counts == {items[0].memory.id: 1, items[1].memory.id: 0}
+
+
+async def test_merging_the_pieces_of_a_table_changes_no_answer(open_workspace: OpenWorkspace, make: Make) -> None:
+    mine, other = await open_workspace(), await open_workspace()
+    for number in range(8):
+        await mine.store.add([make(f"the lamp {number}", title=f"lamp {number}")], actor="test", at=mine.now)
+        await mine.store.nearest(make("x").vector, Scope(), 1)  # each in a piece of its own
+    before = await contents(mine, make("the lamp"))
+    await other.store.database.table("semantic").tidy(timedelta(seconds=30))
+    assert len(before) == 8
+    assert await contents(mine, make("the lamp")) == before
+
+
+async def test_rows_that_are_not_held_are_read_from_the_tables(
+    open_workspace: OpenWorkspace, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folio, "MOST_BYTES", 0)
+    workspace = await open_workspace()
+    item = make("the lamp one", title="first")
+    await workspace.store.add([item], actor="test", at=workspace.now)
+    assert await contents(workspace, item) == {item.memory.id: ("first", False, 0)}

@@ -1,0 +1,78 @@
+"""Amounts in several notations: which are the same, which surely differ, and what is no amount."""
+
+import pytest
+
+from reverie.text.numbers import LONGEST_READ, in_notation_of, measures_in, same_measure, surely_differ
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("5 min", "300 s"),
+        ("1h30m", "90 minutes"),
+        ("an hour and a half", "90 min"),
+        ("half an hour", "30 minutes"),
+        ("two weeks", "14 days"),
+        ("12 months", "1 year"),
+        ("2 GB", "2048 MB"),
+        ("2 GB", "2000 MB"),
+        ("4 KiB", "4096 bytes"),
+        ("half a GB", "512 MB"),
+        ("1 Gbit/s", "1000 Mbps"),
+        ("9 am", "09:00"),
+        ("11:30 pm", "23:30"),
+        ("noon", "12:00"),
+        ("every 2 hours", "12 times a day"),
+        ("twice a minute", "every 30 seconds"),
+        ("weekly", "every week"),
+        ("half of", "50 % of"),
+        ("two thirds of", "2/3 of"),
+        ("0.1 %", "0.001"),
+        ("$2,000", "2000 dollars"),
+        ("1.5 million", "1,500,000"),
+        ("10k", "10,000"),
+        ("a dozen", "12"),
+        ("1 March 2027", "2027-03-01"),
+        ("December 20", "20th of December"),
+        ("Q3", "the third quarter"),
+    ],
+)
+def test_one_amount_in_two_notations(one: str, other: str) -> None:
+    [ours], [theirs] = measures_in(one), measures_in(other)
+    assert same_measure(ours, theirs)
+    assert not surely_differ(ours, theirs)
+    assert in_notation_of(one, f"it is {other}, then") == f"it is {one}, then"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        pytest.param("5 min", "5 s", True, id="another unit of time"),
+        pytest.param("2 GB", "2 MB", True, id="another size"),
+        pytest.param("3.10", "3.1", False, id="perhaps two versions"),
+        pytest.param("3.10", "3.12", True, id="two versions"),
+        pytest.param("1 month", "30 days", False, id="about a month"),
+        pytest.param("1 month", "90 days", True, id="three months"),
+        pytest.param("9 am", "9 pm", True, id="morning and evening"),
+        pytest.param("5 min", "5 GB", False, id="two dimensions"),
+        pytest.param("$5", "€5", False, id="two currencies"),
+    ],
+)
+def test_amounts_that_are_not_the_same(one: str, other: str, differ: bool) -> None:
+    [ours], [theirs] = measures_in(one), measures_in(other)
+    assert not same_measure(ours, theirs)
+    assert surely_differ(ours, theirs) is differ
+
+
+@pytest.mark.parametrize(
+    "text", ["v1.2.3", "10.0.0.1", "24/7", "PAY-101", "eu-north-1", "1024x768", "`5 min`", "py3"]
+)
+def test_versions_addresses_names_and_code_state_no_amount(text: str) -> None:
+    assert measures_in(text) == ()
+
+
+@pytest.mark.parametrize("run", ["1", "1,", "every ", "one ", "half a ", "1:", "a ", "12 "], ids=repr)
+def test_long_runs_are_read_in_one_pass(run: str) -> None:
+    # Were the time to grow with the square of the length, this would take minutes.
+    measures_in((run * LONGEST_READ)[:LONGEST_READ])
+    assert measures_in(run * 60_000) == ()

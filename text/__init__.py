@@ -1,0 +1,1 @@
+"""Pure text handling: tokens, stems, numbers and units, comparison of statements."""

@@ -1,0 +1,466 @@
+"""Numbers and units: amounts in every notation that means the same, and the amounts a text states.
+
+`5 min` is `300 s`, `9 am` is `09:00`, `half` is `50 %`. A quantity is a value, what it counts, and the words around
+it that say of what.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from reverie.text.stems import plain_form
+from reverie.text.tokenize import NUMBER_WORDS, Token, tokens_of
+
+Dimension = Literal[
+    "time", "months", "size", "bit rate", "ratio", "money", "clock", "date", "rate", "month rate", "count"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A span of a text that states a value in a dimension.
+
+    `unit` is the currency of money, or a decimal that may be a version. `binary` is the value of a size if its prefix
+    means powers of 1024.
+    """
+
+    start: int
+    end: int
+    dimension: Dimension
+    value: float
+    unit: str = ""
+    binary: float = math.nan
+
+
+_SECONDS: Final = {
+    "nanosecond nanoseconds ns": 1e-9,
+    "microsecond microseconds us µs": 1e-6,
+    "millisecond milliseconds millis msec ms": 1e-3,
+    "second seconds sec secs s sekunde sekunden segundo segundos seconde secondes": 1.0,
+    "minute minutes min mins minuten minuto minutos": 60.0,
+    "hour hours hr hrs h stunde stunden hora horas heure heures": 3600.0,
+    "day days d tag tage tagen día días jour jours": 86_400.0,
+    "week weeks wk wks woche wochen semana semanas semaine semaines": 604_800.0,
+    "fortnight fortnights": 1_209_600.0,
+}
+_MONTHS: Final = {
+    "month months monat monate monaten mes meses mois": 1.0,
+    "year years yr yrs jahr jahre jahren año años ans": 12.0,
+}
+_TIME_UNITS: Final = {name: seconds for names, seconds in _SECONDS.items() for name in names.split()}
+_MONTH_UNITS: Final = {name: months for names, months in _MONTHS.items() for name in names.split()}
+_PREFIXES: Final = {name: power for power, names in enumerate(("", "k kilo", "m mega", "g giga", "t tera", "p peta"))
+                    for name in names.split() or [""]}  # fmt: skip
+_SCALES: Final = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0, "k": 1e3, "m": 1e6}
+_PARTS: Final = {"half": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5}
+_TIMES: Final = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
+_ADVERBS: Final = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year",
+                   "annually": "year", "stündlich": "hour", "täglich": "day", "wöchentlich": "week"}  # fmt: skip
+_CURRENCIES: Final = {
+    name: code
+    for code, names in (("usd", "$ usd dollar dollars"), ("eur", "€ eur euro euros"), ("gbp", "£ gbp pound pounds"))
+    for name in names.split()
+}
+_MONTH_NAMES = "january february march april may june july august september october november december"
+_MONTH_NUMBERS: Final = {
+    name: number for number, long in enumerate(_MONTH_NAMES.split(), start=1) for name in (long, long[:3])
+}
+_QUARTERS: Final = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+_SECONDS_A_MONTH = 30.4375 * 86_400.0
+_NEARLY = 0.02
+_NEARLY_A_MONTH = 0.05
+_NEARLY_A_SIZE = 0.075  # 1024 for 1000, up to three times
+
+_ONES = "one|two|three|four|five|six|seven|eight|nine"
+_DIGITS = r"(?<![\w.,:/-])\d+(?:[,_]\d{3})*(?:\.\d+)?(?!\d|[.:]\d)"
+_SPELLED = rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})(?:[ -](?:{_ONES}))?\b"
+_NUMBER = rf"(?:{_DIGITS}(?:/\d+)?|{_SPELLED})"
+_SCALED = (
+    rf"(?P<n>{_NUMBER}|\ba(?= (?:dozen|hundred|thousand|million)\b))"
+    r"(?:(?: ?(?P<scale>hundred|thousand|million|billion|dozen)\b)|(?P<suffix>(?-i:[kKM]))(?![\w/]))?"
+)
+_PERIOD = rf"(?P<period>{'|'.join(sorted((*_TIME_UNITS, *_MONTH_UNITS), key=len, reverse=True))})\b"
+_NAMED = rf"(?P<named>{'|'.join(_MONTH_NUMBERS)})"
+_CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
+_SIZE: Final = re.compile(r"([kmgtp]|kilo|mega|giga|tera|peta|)(i?)(b|bytes?)", re.IGNORECASE)
+
+_SAYING_AN_AMOUNT = (*NUMBER_WORDS, *_PARTS, *_TIMES, *_ADVERBS, *_SCALES, "every", "alle", "an?", "noon", "midnight")
+_ANY: Final = re.compile(
+    rf"\d|\b(?:{'|'.join(_SAYING_AN_AMOUNT)}|(?:first|second|third|fourth) quarter)\b", re.IGNORECASE
+)
+LONGEST_READ = 4_000
+"""In characters: a longer text states many things, and none of them in other words as a whole."""
+
+Span = tuple[int, int]
+Read = Callable[[re.Match[str]], Measure | None]
+
+
+def measures_in(text: str) -> tuple[Measure, ...]:
+    """Return the measures of a text in order, none inside another; code in backquotes states none."""
+    return _measures(text)
+
+
+def same_measure(one: Measure, other: Measure) -> bool:
+    """Say whether two measures are one amount; sizes may be in thousands or in powers of two."""
+    if one.dimension == other.dimension and one.unit == other.unit:
+        return _equal(one.value, other.value) or any(
+            _equal(x, y)
+            for x, y in ((one.binary, other.binary), (one.value, other.binary), (one.binary, other.value))
+        )
+    if {one.dimension, other.dimension} == {"count", "ratio"}:
+        return 0 < one.value < 1 and _equal(one.value, other.value)
+    return False
+
+
+def surely_differ(one: Measure, other: Measure) -> bool:
+    """Say whether two measures are of one dimension and too far apart to be meant for the same amount."""
+    if same_measure(one, other):
+        return False
+    if {one.dimension, other.dimension} == {"time", "months"}:
+        seconds = [m.value * (_SECONDS_A_MONTH if m.dimension == "months" else 1.0) for m in (one, other)]
+        return not math.isclose(*seconds, rel_tol=_NEARLY_A_MONTH)
+    if one.dimension != other.dimension or (one.unit != other.unit and one.dimension != "count"):
+        return False
+    if one.dimension == "size":
+        return not math.isclose(one.value, other.value, rel_tol=_NEARLY_A_SIZE)
+    if one.dimension == "date":
+        return one.value % 10_000 != other.value % 10_000 or min(one.value, other.value) >= 10_000  # with a year
+    exact = one.dimension in ("clock", "count") and not _equal(one.value, other.value)
+    return exact or not math.isclose(one.value, other.value, rel_tol=_NEARLY)
+
+
+def in_notation_of(model: str, text: str) -> str:
+    """Return a text in which every measure that the model states too is written as the model writes it."""
+    known = measures_in(model)
+    parts, at = [], 0
+    for measure in measures_in(text) if known else ():
+        same = next((other for other in known if same_measure(measure, other)), None)
+        if same is not None:
+            parts += [text[at : measure.start], model[same.start : same.end]]
+            at = measure.end
+    return "".join((*parts, text[at:]))
+
+
+def with_placeholders(text: str, measures: Sequence[Measure]) -> str:
+    """Return a text with one private-use character in place of each measure, so that each is one token."""
+    parts, at = [], 0
+    for number, measure in enumerate(measures):
+        parts += [text[at : measure.start], f" {placeholder(number)} "]
+        at = measure.end
+    return "".join((*parts, text[at:]))
+
+
+def placeholder(number: int) -> str:
+    """Return the character that stands for the measure with this number."""
+    return chr(0xE000 + number)
+
+
+@lru_cache(maxsize=64)  # a new text is held against each of its neighbours
+def _measures(text: str) -> tuple[Measure, ...]:
+    if len(text) > LONGEST_READ or not _ANY.search(text):
+        return ()
+    taken = bytearray(len(text))
+    for match in _CODE_SPAN.finditer(text):
+        taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+    found: list[Measure] = []
+    for pattern, read in _PATTERNS:
+        for match in pattern.finditer(text):
+            if any(taken[match.start() : match.end()]):
+                continue
+            measure = read(match)
+            if measure is not None and not math.isnan(measure.value):
+                taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+                found.append(measure)
+    return tuple(sorted(found, key=lambda measure: measure.start))
+
+
+def _date(match: re.Match[str]) -> Measure | None:
+    parts = match.groupdict()
+    month = _MONTH_NUMBERS[parts["named"].lower()] if parts.get("named") else int(match["month"])
+    day = int(match["day"])
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    return Measure(*match.span(), "date", float(int(match["year"] or 0) * 10_000 + month * 100 + day))
+
+
+def _quarter(match: re.Match[str]) -> Measure:
+    number = match["q"] or _QUARTERS[match["ordinal"].lower()]
+    return Measure(*match.span(), "date", float(number), "quarter")
+
+
+def _clock(match: re.Match[str]) -> Measure | None:
+    hour, minute = int(match["hour"]), int(match.groupdict().get("minute") or 0)
+    half = match["half"]
+    if half:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half.lower() == "p" else 0)
+    return Measure(*match.span(), "clock", float(hour % 24 * 60 + minute))
+
+
+def _named_hour(match: re.Match[str]) -> Measure:
+    return Measure(*match.span(), "clock", 720.0 if match.group().lower() == "noon" else 0.0)
+
+
+def _every(match: re.Match[str]) -> Measure | None:
+    return _rate(match.span(), 1.0, _value(match["n"] or "1"), match["period"])
+
+
+def _times(match: re.Match[str]) -> Measure | None:
+    times = _TIMES[match["word"].lower()] if match["word"] else _value(match["n"])
+    return _rate(match.span(), times, 1.0, match["period"])
+
+
+def _adverb(match: re.Match[str]) -> Measure | None:
+    return _rate(match.span(), 1.0, 1.0, _ADVERBS[match.group().lower()])
+
+
+def _rate(span: Span, times: float, periods: float, period: str) -> Measure | None:
+    name = period.lower()
+    if not (times and periods):
+        return None
+    if name in _MONTH_UNITS:
+        return Measure(*span, "month rate", times / (periods * _MONTH_UNITS[name]))
+    return Measure(*span, "rate", times / (periods * _TIME_UNITS[name]))
+
+
+def _and_a_half(match: re.Match[str]) -> Measure | None:
+    count = 1.0 if match["n"].lower() in ("a", "an") else _value(match["n"])
+    return _with_unit(match.span(), count + 0.5, match["period"])
+
+
+def _half_a(match: re.Match[str]) -> Measure | None:
+    return _with_unit(match.span(), 0.5, match["unit"])
+
+
+def _one(match: re.Match[str]) -> Measure | None:
+    return _with_unit(match.span(), 1.0, match["period"])
+
+
+def _part(match: re.Match[str]) -> Measure:
+    count = 1.0 if (match["n"] or "a").lower() == "a" else _value(match["n"])
+    return Measure(*match.span(), "ratio", count / _PARTS[match["part"].lower()])
+
+
+def _hours_and_minutes(match: re.Match[str]) -> Measure:
+    return Measure(*match.span(), "time", 3600.0 * int(match["hour"]) + 60.0 * int(match["minute"]))
+
+
+def _money(match: re.Match[str]) -> Measure:
+    return Measure(*match.span(), "money", _scaled(match), _CURRENCIES[match["currency"].lower()])
+
+
+def _percent(match: re.Match[str]) -> Measure:
+    return Measure(*match.span(), "ratio", _scaled(match) / 100.0)
+
+
+def _bit_rate(match: re.Match[str]) -> Measure:
+    return Measure(*match.span(), "bit rate", _scaled(match) * 1000.0 ** _PREFIXES[match["prefix"].lower()])
+
+
+def _amount(match: re.Match[str]) -> Measure | None:
+    return _with_unit(match.span(), _scaled(match), match["unit"])
+
+
+def _count(match: re.Match[str]) -> Measure:
+    number = match["n"]
+    is_version = "." in number and number.endswith("0")  # 3.10 is not 3.1
+    return Measure(*match.span(), "count", _scaled(match), number if is_version else "")
+
+
+def _with_unit(span: Span, value: float, unit: str) -> Measure | None:
+    """Read a value and its unit; None if the word is no unit."""
+    name = unit.lower()
+    if name in _TIME_UNITS and unit not in ("S", "H", "D"):
+        return Measure(*span, "time", value * _TIME_UNITS[name])
+    if name in _MONTH_UNITS:
+        return Measure(*span, "months", value * _MONTH_UNITS[name])
+    size = _SIZE.fullmatch(unit)
+    if size is None or unit == "b":
+        return None
+    binary = value * 1024.0 ** _PREFIXES[size[1].lower()]
+    return Measure(*span, "size", binary if size[2] else value * 1000.0 ** _PREFIXES[size[1].lower()], "", binary)
+
+
+def _scaled(match: re.Match[str]) -> float:
+    number, scale = match["n"], match["scale"] or match["suffix"]
+    value = 1.0 if number.lower() == "a" else _value(number)
+    return value * _SCALES[scale.lower()] if scale else value
+
+
+def _value(number: str) -> float:
+    spelled = number.lower().replace(" ", "-")
+    if spelled in NUMBER_WORDS:
+        return float(NUMBER_WORDS[spelled])
+    above, _, below = re.sub(r"[,_]", "", number).partition("/")
+    if not above.replace(".", "", 1).isdigit():  # two number words in a row that make no number
+        return math.nan
+    if below and float(above) >= float(below):  # 24/7
+        return math.nan
+    return float(above) / float(below) if below else float(above)
+
+
+def _equal(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+
+
+_PATTERNS: Final[tuple[tuple[re.Pattern[str], Read], ...]] = tuple(
+    (re.compile(pattern, re.IGNORECASE), read)
+    for pattern, read in (
+        (r"(?<![\w-])(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?![\w-])", _date),
+        (rf"(?<![\w.])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_NAMED}\b(?:,? (?P<year>\d{{4}})\b)?", _date),
+        (rf"\b{_NAMED}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?![.:]\d)(?:,? (?P<year>\d{{4}})\b)?", _date),
+        (r"\bQ(?P<q>[1-4])\b|\b(?:the )?(?P<ordinal>first|second|third|fourth) quarter\b", _quarter),
+        (
+            r"(?<![\w:.])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?![\w:]*\d)(?: ?(?P<half>[ap])\.?m\b\.?)?",
+            _clock,
+        ),
+        (r"(?<![\w:.])(?P<hour>1[0-2]|0?[1-9]) ?(?P<half>[ap])\.?m\b\.?", _clock),
+        (r"\b(?:noon|midnight)\b", _named_hour),
+        (rf"\b(?:every|alle) (?:(?P<n>{_NUMBER}) ?)?{_PERIOD}", _every),
+        (rf"(?:\b(?P<word>once|twice|thrice)|(?P<n>{_NUMBER}) times) (?:an?|per|each|every) {_PERIOD}", _times),
+        (rf"\b(?:{'|'.join(_ADVERBS)})\b", _adverb),
+        (rf"\b(?P<n>{_NUMBER}|an?) {_PERIOD} and a half\b", _and_a_half),
+        (r"\bhalf (?:an? )?(?P<unit>hour|minute|second|day|year|[kmgt]i?b|gigabyte|megabyte)\b", _half_a),
+        (rf"(?<!per )(?<!\btimes )\ban? {_PERIOD}", _one),
+        (r"\b(?:(?P<n>a|one|two|three|four) )?(?P<part>half|thirds?|quarters?|fifths?)(?= of\b| the\b)", _part),
+        (r"(?<![\w.])(?P<hour>\d+) ?h(?:ours?|rs?)? ?(?P<minute>\d+) ?m(?:in(?:ute)?s?)?\b", _hours_and_minutes),
+        (rf"(?P<currency>[$€£]) ?{_SCALED}", _money),
+        (rf"{_SCALED} ?(?P<currency>€|(?:usd|eur|gbp|dollars?|euros?|pounds?)\b)", _money),
+        (rf"{_SCALED} ?(?:%|percent\b|per cent\b|prozent\b)", _percent),
+        (rf"{_SCALED} ?(?P<prefix>[kmgt]?)(?:bps\b|bits?/s\b|b/s\b)", _bit_rate),
+        (rf"{_SCALED}[ -]?(?P<unit>[^\W\d_]+)", _amount),
+        (rf"{_SCALED}(?!\w|-\w|[/\\]\w)", _count),
+    )
+)
+"""The longest notations first: what one has taken is not read again."""
+
+
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
+_CLAUSE: Final = re.compile(r"(?<=[,:])\s+|\s+(?=but\b)|\s[-–—]\s")
+_CODE_BLOCK: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_DIGIT: Final = re.compile(r"\d")
+_CHANGES = (
+    r"now|new|since then|updated?|changed|adjusted|increased|raised|reduced|lowered|extended|shortened|improved|"
+    r"grown|reached|moved|switched|bumped|instead|no longer|rescheduled|postponed|upgraded"
+)
+_CUES: Final = re.compile(rf"\b({_CHANGES}|newly|recently|lately)\b", re.IGNORECASE)
+_SURE_CUES: Final = re.compile(rf"\b({_CHANGES})\b", re.IGNORECASE)
+"""Without "recently" and the like, by which one also tells of another thing of the same kind."""
+
+_ORDINARY = (
+    "about after all also any because been before being but can could day each for from get had has have help how "
+    "into just like make many more most much need new now one only other our out over per recently should so some "
+    "such than that the their them then there these they this time to too try up use user assistant very want was "
+    "were what when where which while who will with would year you your month week i'm i've i my me we us it is are"
+)
+_NOT_TELLING: Final = frozenset(plain_form(word) for word in _ORDINARY.split())
+_BEFORE, _AFTER = 9, 9
+LONGEST_STATEMENT = 600
+"""In characters, code left out."""
+
+FEWEST_SHARED = 2
+LEAST_OVERLAP = 0.4
+_SIGNS: Final = frozenset({"%", "$", "€", "£"})
+_OF_A_CHANGE: Final = frozenset({"by", "from"})
+_JOINING: Final = frozenset({"and", "or", "by", "in", "on", "at", "of"})
+_SHORTEST_WORD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One value, its unit (the word after it, or a sign), the telling words near it, and whether it is news.
+
+    `role` is empty if it tells how things are, and else "by" or "from": by how much they changed, or from what.
+    """
+
+    value: str
+    unit: str
+    context: frozenset[str]
+    is_news: bool
+    is_news_itself: bool = False
+    """Whether the clause that states it, not only the sentence, tells it as news."""
+    role: str = ""
+
+
+def amounts_in(text: str) -> tuple[Amount, ...]:
+    """Return the amounts of a text, in order; none of one so long that it is about many things."""
+    found: list[Amount] = []
+    text = _CODE_BLOCK.sub(" ", text)
+    if len(text) > LONGEST_STATEMENT:
+        return ()
+    for sentence in _SENTENCE.split(text):
+        if not _DIGIT.search(sentence):
+            continue
+        clauses = [(tokens_of(clause), bool(_SURE_CUES.search(clause))) for clause in _CLAUSE.split(sentence)]
+        tokens = tuple(token for clause, _ in clauses for token in clause)
+        news = bool(_CUES.search(sentence))
+        itself = [is_news for clause, is_news in clauses for _ in clause]
+        found += [
+            _amount_at(tokens, place, is_news=news, is_news_itself=itself[place])
+            for place, token in enumerate(tokens)
+            if token.kind == "number" and _DIGIT.search(token.shown)
+        ]
+    return tuple(amount for amount in found if amount.unit and amount.context)
+
+
+def restated(old: Amount, new: Amount) -> bool:
+    """Say whether a newer amount is told as news and stands in for an older one: the same unit and subject, another
+    value."""
+    shared = old.context & new.context
+    return (
+        new.is_news
+        and old.unit == new.unit
+        and old.value != new.value
+        and len(shared) >= FEWEST_SHARED
+        and len(shared) >= LEAST_OVERLAP * min(len(old.context), len(new.context))
+    )
+
+
+def surely_restated(old: Amount, new: Amount, olds: Sequence[Amount], news: Sequence[Amount]) -> bool:
+    """Say whether nothing else can be meant: the news is in the very clause, and each text states one such amount.
+
+    `olds` and `news` are all amounts of the two texts. A triangle of 7, 24 and 25 cm has no one length to be updated,
+    what went up from 78 to 88 is not what stood at 90, and access tokens are not refresh tokens: the news tells the
+    older value too, or every word that stood beside it.
+    """
+    told_from = old.value in _values(news, new.unit, "from")
+    return (
+        (told_from or old.context <= new.context)
+        and new.is_news_itself
+        and restated(old, new)
+        and _values(olds, old.unit, "") == {old.value}
+        and _values(news, new.unit, "") == {new.value}
+        and _values(news, new.unit, "from") <= {old.value}
+    )
+
+
+def _values(amounts: Sequence[Amount], unit: str, role: str) -> set[str]:
+    return {amount.value for amount in amounts if amount.unit == unit and amount.role == role}
+
+
+def _amount_at(tokens: tuple[Token, ...], place: int, *, is_news: bool, is_news_itself: bool) -> Amount:
+    before = tokens[max(0, place - _BEFORE) : place]
+    after = tokens[place + 1 : place + 1 + _AFTER]
+    unit = _unit(tokens, place)
+    context = {plain_form(token.form) for token in (*before, *after) if token.kind in ("word", "name")}
+    telling = {word for word in context if len(word) >= _SHORTEST_WORD and word not in _NOT_TELLING}
+    leading = next((token.form for token in reversed(before) if token.form not in _SIGNS), "")
+    role = leading if leading in _OF_A_CHANGE else ""
+    return Amount(tokens[place].form, unit, frozenset(telling), is_news, is_news_itself, role)
+
+
+def _unit(tokens: tuple[Token, ...], place: int) -> str:
+    around = [tokens[place - 1].form] if place else []
+    following = [tokens[place + 1].form] if place + 1 < len(tokens) else []
+    sign = next((form for form in (*following, *around) if form in _SIGNS), None)
+    if sign is not None:
+        return sign
+    if [token.form for token in tokens[place + 1 : place + 2]] == ["to"] and tokens[place + 2 : place + 3]:
+        return _unit(tokens, place + 2) if tokens[place + 2].kind == "number" else ""  # from 1,200 to 1,500 words
+    word = next((token for token in tokens[place + 1 : place + 2] if token.kind in ("word", "name")), None)
+    form = plain_form(word.form) if word else ""
+    return "" if form in _NOT_TELLING or form in _JOINING else form

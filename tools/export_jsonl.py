@@ -1,0 +1,248 @@
+"""Writing every memory to a file: JSON Lines, oldest first, each line sealed, never half a file."""
+
+import json
+import os
+import secrets
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from reverie.errors import InvalidInput, KeyUnavailable
+from reverie.guard.hidden_text import escaped_json
+from reverie.ids import as_made, content_hash
+from reverie.installation import Installation
+from reverie.lifecycle.rules import as_read
+from reverie.memory import LAYERS, Memory
+from reverie.record import encode, to_record
+from reverie.tools.arguments import checked_label
+from reverie.tools.screening import screened_fields
+from reverie.tools.session import Workspace
+
+LONGEST_LINE = 4 * 2**20
+"""Twice what the longest memory takes with every character escaped."""
+
+SEAL = "seal"
+_PURPOSE = "export"
+_BOM = b"\xef\xbb\xbf"
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that was skipped, and why."""
+
+    line: int
+    reason: str
+
+    @classmethod
+    def because(cls, line: int, error: object) -> "BadLine":
+        """Tell a reason in one line of reasonable length."""
+        reason = " ".join(str(error).split())
+        return cls(line, reason if len(reason) <= _SHOWN else f"{reason[:_SHOWN]}…")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An object, and the number of the line it stood on."""
+
+    number: int
+    values: dict[str, Any]
+
+
+def payload_of(values: Mapping[str, Any]) -> bytes:
+    """Return the values of a line in a form that does not depend on order, spaces or escapes; without its seal."""
+    sealed = {name: value for name, value in values.items() if name != SEAL}
+    return json.dumps(sealed, sort_keys=True, separators=(",", ":")).encode()
+
+
+def seal_of(values: Mapping[str, Any], installation: Installation) -> str:
+    """Return the seal of a line.
+
+    Raises:
+        KeyUnavailable: if the installation's key can be neither read nor made.
+    """
+    return installation.seal(_PURPOSE, payload_of(values))
+
+
+def is_ours(values: Mapping[str, Any], installation: Installation) -> bool:
+    """Say whether this installation exported a line just as it is.
+
+    Raises:
+        KeyUnavailable: if the installation's key can be neither read nor made.
+    """
+    seal = values.get(SEAL)
+    return isinstance(seal, str) and installation.fits(_PURPOSE, payload_of(values), seal)
+
+
+def written_line(values: Mapping[str, Any]) -> bytes:
+    """Write an object as one line, which nothing in it can end early and no terminal obeys."""
+    return escaped_json(json.dumps(values, ensure_ascii=False)).encode() + b"\n"
+
+
+def read_lines(file: BinaryIO) -> Iterator[Line | BadLine]:
+    """Read objects one by one, holding no more than a line; empty lines are passed over.
+
+    What Windows programs add, a byte order mark and carriage returns, is no fault.
+    """
+    number = 0
+    while text := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if number == 1:
+            text = text.removeprefix(_BOM)
+        if len(text) > LONGEST_LINE:
+            _skip_rest(file, text)
+            yield BadLine(number, f"longer than {LONGEST_LINE // 2**20} MB; a memory holds 100,000 characters")
+        elif text.strip():
+            yield _parsed(number, text)
+
+
+def _skip_rest(file: BinaryIO, text: bytes) -> None:
+    while text and not text.endswith(b"\n"):
+        text = file.readline(LONGEST_LINE)
+
+
+def _parsed(number: int, text: bytes) -> Line | BadLine:
+    try:
+        values = json.loads(text.decode())
+    except UnicodeDecodeError as error:
+        return BadLine(number, f"not UTF-8 at byte {error.start + 1}; save the file as UTF-8")
+    except json.JSONDecodeError as error:
+        return BadLine.because(number, f"not JSON: {error.msg} at character {error.pos + 1}")
+    except (ValueError, RecursionError):  # a number of thousands of digits; brackets without end
+        return BadLine(number, "not JSON that can be read: too deep, or a number too long")
+    if not isinstance(values, dict):
+        return BadLine(number, f"not an object but {_called(values)}; a memory is written as {{…}}")
+    return Line(number, values)
+
+
+def _called(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "a number"
+
+
+STDOUT = "-"
+
+Progress = Callable[[int, int], None]
+
+_ROWS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many memories went where, and whether each line proves that it is ours."""
+
+    memories: int
+    file: str
+    sealed: bool = True
+
+
+async def export(workspace: Workspace, file: str, *, project: str = "", progress: Progress) -> Exported:
+    """Write the memories of every status, of all projects or of one, to a file or to stdout.
+
+    The file appears under its name only once it is complete, and belongs to its owner alone.
+
+    Raises:
+        InvalidInput: if the file cannot be written.
+        StoreError: if the store cannot be read.
+    """
+    keep_out_of(workspace.settings.home, file)
+    await workspace.accesses.count_if_possible()
+    written = 0
+    installation = _installation(workspace)
+    with _target(file) as out:
+        async for memory in _oldest_first(workspace, checked_label("project", project), progress):
+            out.write(line_of(as_read(memory, workspace.now, workspace.settings.tier), installation))
+            written += 1
+    return Exported(written, file, sealed=installation is not None)
+
+
+def keep_out_of(home: str, file: str, argument: str = "file") -> None:
+    """Refuse to write among the tables, whatever way a path leads there."""
+    if file != STDOUT and Path(file).resolve().is_relative_to(Path(home).resolve()):
+        raise InvalidInput(argument, f"{file} lies in the data folder", "Name a file in a folder of yours.")
+
+
+def line_of(memory: Memory, installation: Installation | None) -> bytes:
+    """Return a memory as one line of an export, sealed if there is a key."""
+    record = _without_secrets(to_record(memory))
+    return written_line(record if installation is None else record | {SEAL: seal_of(record, installation)})
+
+
+def _installation(workspace: Workspace) -> Installation | None:
+    """Return what seals an export; None where no key can be made, for a backup must not depend on it."""
+    try:
+        workspace.settings.installation.seal("export", b"")
+    except KeyUnavailable:
+        return None
+    return workspace.settings.installation
+
+
+def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
+    """Scan once more on the way out: a store may be older than the scan, or the scan have learned since."""
+    clean, found = screened_fields(record)
+    clean = {name: encode(value) for name, value in clean.items()}
+    return clean | {"content_hash": content_hash(clean["content"])} if found else record
+
+
+async def _oldest_first(workspace: Workspace, project: str, progress: Progress) -> AsyncIterator[Memory]:
+    """Read memories by creation and id, a few hundred at a time: a store may be larger than memory."""
+    where = workspace.of_project(project) if project else None
+    order: dict[str, datetime] = {}
+    for layer in LAYERS:
+        rows = await workspace.store.database.table(layer).rows(["id", "created_at"], where)
+        order |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
+    ids = sorted(order, key=lambda memory_id: (order[memory_id], as_made(memory_id)))
+    progress(0, len(ids))
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        part = ids[start : start + _ROWS_AT_ONCE]
+        for memory in (await workspace.store.get(part)).values():
+            yield memory
+        progress(start + len(part), len(ids))
+
+
+@contextmanager
+def _target(file: str) -> Iterator[BinaryIO]:
+    if file == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        # A link is followed, so that it still is one afterwards.
+        with _replaced(Path(file).resolve()) as out:
+            yield out
+    except OSError as error:
+        raise InvalidInput(
+            "file", f"{file} cannot be written ({error.strerror or error})", "Name a file in a folder of yours."
+        ) from error
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[BinaryIO]:
+    """Write beside a path and take its place at the end; a pipe or a device is written to as it is."""
+    if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+        with path.open("wb") as out:
+            yield out
+        return
+    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,383 @@
+"""Reading memories from JSON Lines, as an export writes them or as anyone else does."""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from reverie.embeddings.base import Embedding
+from reverie.errors import InvalidInput, StoreError
+from reverie.ids import content_hash, derived_id
+from reverie.lifecycle.strength import first_stability
+from reverie.lifecycle.trust import imported_trust, trust_of
+from reverie.memory import LAYERS, Anchor, Memory, Source
+from reverie.record import FIELDS, decode, encode
+from reverie.storage.maintenance import KEEP_VERSIONS_FOR
+from reverie.storage.purge import purged_among
+from reverie.storage.rows import Embedded
+from reverie.storage.scope import RECALLED
+from reverie.text.shorten import title_of
+from reverie.tools.arguments import MOST_IDS, checked_content, checked_label
+from reverie.tools.classify import classified, classify, vectors_for
+from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
+from reverie.tools.restore import restore
+from reverie.tools.screening import held_if_suspect, says_the_same, screened_fields, still_held
+from reverie.tools.session import Workspace
+
+if TYPE_CHECKING:
+    from reverie.storage.rows import Vector
+
+
+_MADE_ANEW = ("vector", "content_hash", "embedder")
+_MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
+_LET_GO = ("expired", "superseded")
+_AN_INSTANT = timedelta(microseconds=1)
+_VOUCHED = ("source", "trust", "confirmations", "confirmed_by")
+
+
+def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a line gives, read and checked; null where there must be a value counts as not given.
+
+    Raises:
+        InvalidInput: naming the first field that is wrong.
+    """
+    if values.get("content") is None:
+        raise InvalidInput("content", "is missing", "Every memory needs its text there.")
+    fields: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in _MADE_ANEW or (value is None and name not in _MAY_BE_NULL):
+            continue
+        fields[name] = decode(name, value)
+    checked_content(fields["content"])
+    for name in ("title", "project"):
+        checked_label(name, fields.get(name, ""))
+    if any(not checked_label("tags", tag).strip() for tag in fields.get("tags", ())):
+        raise InvalidInput("tags", "a tag is empty", "Leave it out.")
+    return fields
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A line that was read: its fields, when it was, and whether it is taken at its word."""
+
+    fields: Mapping[str, Any]
+    at: datetime
+    believed: bool
+
+
+def drafted(workspace: Workspace, read: Read, base: Memory | None, now: datetime) -> Memory:
+    """Lay out the memory a line stands for: over the one it updates, or with the defaults of `remember`.
+
+    A line that proves nothing speaks for itself only: its source is the import, its trust is capped, nobody has
+    confirmed it, its evidence is of no folder, and its text is judged whatever status it claims.
+    """
+    fields = read.fields
+    if base is None:
+        memory = _new(workspace, fields, read.at, now)
+        return (
+            memory
+            if read.believed
+            else held_if_suspect(_unproven(memory, fields.get("trust")), None, workspace.embedder)
+        )
+    given = {name: value for name, value in fields.items() if name in FIELDS}
+    given["content_hash"] = content_hash(fields["content"])
+    if given["content_hash"] != base.content_hash:
+        given.setdefault("title", title_of(fields["content"]))
+        if given.get("updated_at") == base.updated_at:
+            del given["updated_at"]
+    if read.believed:
+        given["trust"] = _trust(fields, base)
+    memory = replace(base, **given, embedder=workspace.embedder.stamp)
+    if read.believed:
+        memory = still_held(memory, base)
+    elif says_the_same(memory, base):  # what was said here before is worth what it was
+        vouched = {name: getattr(base, name) for name in _VOUCHED}
+        memory = held_if_suspect(
+            replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base, workspace.embedder
+        )
+    else:
+        trust = min(base.trust, imported_trust(fields.get("trust")))
+        memory = held_if_suspect(_unproven(memory, trust, base), base, workspace.embedder)
+    if memory == base or "updated_at" in given:
+        return memory
+    # Never the moment it had: other sessions tell by it that the vector is another.
+    return replace(memory, updated_at=max(now, base.updated_at + _AN_INSTANT))
+
+
+def _unproven(memory: Memory, trust: float | None, base: Memory | None = None) -> Memory:
+    return replace(
+        memory,
+        source="import",
+        trust=imported_trust(trust),
+        confirmations=0,
+        confirmed_by=(),
+        anchors=_nowhere(memory.anchors, base),
+    )
+
+
+def _nowhere(anchors: tuple[Anchor, ...], base: Memory | None) -> tuple[Anchor, ...]:
+    """Return anchors without the folder that a file names: where to look comes from the session, not from data."""
+    known = base.anchors if base is not None else ()
+    return tuple(anchor if anchor in known else replace(anchor, root=None) for anchor in anchors)
+
+
+def completed(workspace: Workspace, memory: Memory, fields: Mapping[str, Any], vector: "Vector | None") -> Memory:
+    """Return a new memory with the kind and layer that its line leaves open, now that its vector is known."""
+    return classified(
+        memory,
+        vector,
+        kind_given="kind" in fields,
+        layer_given="layer" in fields,
+        default_tier=workspace.settings.tier,
+    )
+
+
+def _new(workspace: Workspace, fields: Mapping[str, Any], at: datetime, now: datetime) -> Memory:
+    content = fields["content"]
+    guess = classify(content, kind=fields.get("kind"))  # by words, until its vector is there
+    created_at = fields.get("created_at", at)
+    defaults: dict[str, Any] = {
+        "title": title_of(content),
+        "kind": guess.kind,
+        "layer": guess.layer,
+        "project": workspace.here.project,
+        "source": "import",
+        "stability": first_stability(fields.get("importance", 0.5)),
+        "created_at": created_at,
+        "happened_at": created_at,
+        "updated_at": now,
+        "expired_at": now if fields.get("status") in _LET_GO else None,
+    }
+    made = {
+        "trust": _trust(fields, None),
+        "content_hash": content_hash(content),
+        "embedder": workspace.embedder.stamp,
+    }
+    return Memory(**{**defaults, **fields, **made})
+
+
+def _trust(fields: Mapping[str, Any], base: Memory | None) -> float:
+    """Return the trust of a line that is taken at its word: what it says, or what its source has."""
+    if "trust" in fields:
+        return float(fields["trust"])
+    if base is not None and "source" not in fields:
+        return base.trust
+    source: Source = fields.get("source") or "import"
+    return trust_of(source)
+
+
+_LINES_AT_ONCE = 500
+_TEXTS_AT_ONCE = 128  # an interrupted import waits for no more than these
+_CHARACTERS_AT_ONCE = 2_000_000  # long memories have a vector for each passage
+_MOST_BAD_LINES_TOLD = 1_000
+
+
+@dataclass(slots=True)
+class Imported:
+    """What became of the lines so far; those that are neither added, updated nor unchanged were skipped."""
+
+    lines: int = 0
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    redacted: int = 0  # lines that something secret or private was taken out of
+    quarantined: int = 0  # memories held back for review, new ones only
+    purged: int = 0  # lines whose text was purged here and stays out
+    unproven: int = 0  # lines that were not taken at their word
+    broken_seals: int = 0  # of those, lines with a seal that does not fit: edited, or of another installation
+    forgotten: int = 0  # lines about memories that were let go here; they stay so unless they are to be revived
+    revived: int = 0
+    bad_lines: list[BadLine] = field(default_factory=list)  # the first thousand
+
+    forgotten_ids: list[str] = field(default_factory=list)
+
+    def skip(self, bad: BadLine) -> None:
+        """Count a line that is not kept."""
+        self.skipped += 1
+        if len(self.bad_lines) < _MOST_BAD_LINES_TOLD:
+            self.bad_lines.append(bad)
+
+
+Progress = Callable[[Imported], None]
+
+
+async def import_memories(
+    workspace: Workspace, file: BinaryIO, progress: Progress, *, trust: bool = False, revive: bool = False
+) -> Imported:
+    """Keep the memory of every line that can be read; an id that is there already is updated.
+
+    With `trust` every line is taken at its word. With `revive` memories that were let go here and that the file has
+    as active are brought back, as `restore` does.
+
+    Raises:
+        KeyUnavailable: if a line has a seal and the key that proves it cannot be read.
+        EmbedderError: if the texts cannot be embedded.
+        StoreError: if they cannot be written. What `progress` told before is kept, and the same file can be
+            imported again.
+    """
+    tally = Imported()
+    for part in _parts(_checked(workspace, read_lines(file), tally, trust=trust)):
+        await _keep(workspace, part, tally)
+        progress(tally)
+    if revive:
+        await _revive(workspace, tally)
+    progress(tally)
+    if tally.added or tally.updated:
+        await _compact(workspace)
+    return tally
+
+
+async def _revive(workspace: Workspace, tally: Imported) -> None:
+    ids = list(dict.fromkeys(tally.forgotten_ids))
+    workspace.served.note_ids(ids)  # the file named them
+    for start in range(0, len(ids), MOST_IDS):
+        tally.revived += len((await restore(workspace, ids=ids[start : start + MOST_IDS])).restored)
+
+
+async def _compact(workspace: Workspace) -> None:
+    """Bring the indexes up to date at once: searching three thousand unindexed texts takes ten times as long."""
+    database = workspace.store.database
+    with suppress(StoreError):  # everything is written; the next upkeep comes soon
+        async with database.upkeep_lock.held_if_free() as ours:
+            if ours:
+                for name in (*LAYERS, "passages", "events"):
+                    await database.table(name).tidy(KEEP_VERSIONS_FOR)
+        await workspace.upkeep.run()
+
+
+def _checked(
+    workspace: Workspace, lines: Iterable[Line | BadLine], tally: Imported, *, trust: bool
+) -> Iterator[Read]:
+    installation, now = workspace.settings.installation, workspace.now
+    for line in lines:
+        tally.lines += 1
+        if isinstance(line, BadLine):
+            tally.skip(line)
+            continue
+        try:
+            values = {name: value for name, value in line.values.items() if name != SEAL}
+            fields, found = screened_fields(checked_fields(values))
+            checked_content(fields["content"])  # nothing may be left of it
+        except InvalidInput as error:
+            tally.skip(BadLine.because(line.number, error))
+            continue
+        for name in ("title", "project"):
+            if not fields.get(name, "x"):
+                del fields[name]
+        believed = trust or is_ours(line.values, installation)
+        tally.unproven += not believed
+        tally.broken_seals += not believed and SEAL in line.values
+        tally.redacted += bool(found)
+        fields.setdefault("id", _id_of(workspace, fields))
+        # A microsecond apart, so that lines without a date keep their order.
+        yield Read(fields, now + timedelta(microseconds=tally.lines - 1), believed)
+
+
+def _id_of(workspace: Workspace, fields: Mapping[str, Any]) -> str:
+    """Return the id of a line without one: always the same, so that importing it again adds nothing."""
+    said = {name: encode(value) for name, value in fields.items() if value is not None}
+    return derived_id(payload_of({"project": workspace.here.project} | said))
+
+
+def _parts(every: Iterable[Read]) -> Iterator[list[Read]]:
+    part: list[Read] = []
+    characters = 0
+    for read in every:
+        part.append(read)
+        characters += len(read.fields["content"])
+        if len(part) >= _LINES_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
+            yield part
+            part, characters = [], 0
+    if part:
+        yield part
+
+
+async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> None:
+    """Write one part of a file: everything new in it at once, everything updated at once."""
+    now = workspace.now
+    purged = purged_among(workspace.store.database, (read.fields["content"] for read in part))
+    if purged:
+        wanted = [read for read in part if read.fields["content"] not in purged]
+        tally.purged += len(part) - len(wanted)
+        part = wanted
+    ids = list(dict.fromkeys(read.fields["id"] for read in part))
+    before = await workspace.store.get(ids)
+    drafts = _drafts(workspace, part, before)
+    vectors = await _embedded(workspace, drafts, before, {})
+    async with workspace.store.changing():
+        known = await workspace.store.get(ids)
+        if known != before:  # another session was at them while we embedded
+            drafts = _drafts(workspace, part, known)
+            vectors = await _embedded(workspace, drafts, known, vectors)
+        changed = [
+            Embedded(memory, made.vector, made.passages, made.pieces)
+            for memory in drafts.values()
+            if memory != known.get(memory.id)
+            for made in [vectors[memory.content]]
+        ]
+        updated = [item for item in changed if item.memory.id in known]
+        added = await _completed(workspace, part, [item for item in changed if item.memory.id not in known])
+        if added:
+            await workspace.store.add(added, actor="import", at=now)
+        if updated:
+            await workspace.store.replace(updated, actor="import", at=now)
+        forgotten = [read.fields["id"] for read in part if _was_forgotten(read, known)]
+    tally.forgotten += len(forgotten)
+    tally.forgotten_ids += forgotten
+    tally.added += len(added)
+    tally.quarantined += sum(item.memory.status == "quarantined" for item in added)
+    tally.updated += len(updated)
+    tally.unchanged += len(part) - len(added) - len(updated) - len(forgotten)
+
+
+async def _completed(workspace: Workspace, part: Sequence[Read], added: list[Embedded]) -> list[Embedded]:
+    """Return new memories with the kind and layer that their lines leave open."""
+    lines = {read.fields["id"]: read.fields for read in part}
+    open_still = {i.memory.id: i for i in added if not {"kind", "layer"} <= lines[i.memory.id].keys()}
+    if not open_still:
+        return added
+    texts = [item.memory.content for item in open_still.values()]
+    made = [Embedding(item.vector) for item in open_still.values()]
+    vectors = await asyncio.to_thread(vectors_for, workspace.embedder, texts, made)
+    for item, vector in zip(list(open_still.values()), vectors, strict=True):
+        memory = completed(workspace, item.memory, lines[item.memory.id], vector)
+        open_still[memory.id] = replace(item, memory=memory)
+    return [open_still.get(item.memory.id, item) for item in added]
+
+
+def _drafts(workspace: Workspace, part: Iterable[Read], known: Mapping[str, Memory]) -> dict[str, Memory]:
+    """Apply the lines in their order, so that of two with one id the last has the say."""
+    drafts: dict[str, Memory] = {}
+    for read in part:
+        if _was_forgotten(read, known):
+            continue
+        memory_id = read.fields["id"]
+        base = drafts.get(memory_id, known.get(memory_id))
+        drafts[memory_id] = drafted(workspace, read, base, workspace.now)
+    return drafts
+
+
+def _was_forgotten(read: Read, known: Mapping[str, Memory]) -> bool:
+    """Say whether a line would bring back what was let go here: an older file does not know of it."""
+    memory = known.get(read.fields["id"])
+    return memory is not None and memory.status in _LET_GO and read.fields.get("status", "active") in RECALLED
+
+
+async def _embedded(
+    workspace: Workspace,
+    drafts: Mapping[str, Memory],
+    known: Mapping[str, Memory],
+    vectors: Mapping[str, Embedding],
+) -> dict[str, Embedding]:
+    """Return the vectors of every text that has to be written."""
+    changed = (memory.content for memory in drafts.values() if memory != known.get(memory.id))
+    missing = [text for text in dict.fromkeys(changed) if text not in vectors]
+    made = dict(vectors)
+    for start in range(0, len(missing), _TEXTS_AT_ONCE):
+        texts = missing[start : start + _TEXTS_AT_ONCE]
+        made |= zip(texts, await workspace.embed(texts), strict=True)
+    return made

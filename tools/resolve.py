@@ -1,0 +1,199 @@
+"""Finding what an id names: one rule for memories, questions, dreams and events."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
+from reverie.ids import SHORTEST_PREFIX
+from reverie.memory import Memory
+from reverie.storage.dream_log import Night, Nights
+from reverie.storage.filters import starts_with
+from reverie.storage.journal import Event
+from reverie.storage.review_queue import Asked, Questions
+from reverie.tools.arguments import checked_ids
+from reverie.tools.session import Workspace
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Thing = TypeVar("Thing", bound=_Named)
+
+_IDS_AT_ONCE = 500
+_SEE_DREAMS = "`reverie dreams` lists them."
+
+
+async def resolved(workspace: Workspace, given: str) -> Memory:
+    """Return the memory in scope with this id, or the only one whose id begins so.
+
+    Raises:
+        MemoryNotFound: if there is none.
+        AmbiguousId: if a prefix fits several.
+        InvalidInput: if a prefix is too short to be meant.
+    """
+    try:
+        memory = await workspace.store.resolve(given)
+        fitting = [memory]
+        if memory.id == given and not workspace.sees(memory):  # it may still be the prefix of one in scope
+            fitting = await workspace.store.find(starts_with("id", given)) if len(given) >= SHORTEST_PREFIX else []
+    except AmbiguousId as error:
+        fitting = list((await workspace.store.get(list(error.candidates))).values())
+    here = [memory for memory in fitting if workspace.sees(memory)]
+    if not here:
+        raise MemoryNotFound(given)
+    if len(here) > 1:
+        raise AmbiguousId(given, sorted(memory.id for memory in here))
+    return here[0]
+
+
+async def resolved_each(workspace: Workspace, ids: Sequence[str], argument: str = "ids") -> list[Memory]:
+    """Return the memories that a list of ids names, each once, though a prefix and the whole id may both name it.
+
+    Raises:
+        MemoryNotFound: if one of them is unknown.
+        AmbiguousId: if a prefix fits several.
+        InvalidInput: if there are none, too many, or a prefix is too short to be meant.
+    """
+    memories = [await resolved(workspace, given) for given in checked_ids(ids, argument)]
+    return list({memory.id: memory for memory in memories}.values())
+
+
+async def resolved_to_read(workspace: Workspace, ids: Sequence[str]) -> list[Memory]:
+    """Return the memories that a list of ids names to somebody who only reads: a whole id is found in any project.
+
+    Raises:
+        MemoryNotFound: if one of them is unknown.
+        AmbiguousId: if a prefix fits several.
+        InvalidInput: if there are none, too many, or a prefix is too short to be meant.
+    """
+    given = checked_ids(ids)
+    whole = await workspace.store.get(list(dict.fromkeys(given)))
+    memories = [whole[one] if one in whole else await resolved(workspace, one) for one in given]
+    return list({memory.id: memory for memory in memories}.values())
+
+
+async def resolved_question(workspace: Workspace, given: str) -> Asked:
+    """Return the question in scope with this id, whatever its status.
+
+    Raises:
+        InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
+    """
+    found = await Questions(workspace.store.database.table("questions")).named(given) if given.strip() else []
+    seen = [asked for asked in found if await sees_question(workspace, asked)]
+    return _only("question_id", "question", given, seen, "Use review to see the open ones.")
+
+
+async def resolved_dream(workspace: Workspace, given: str, argument: str = "dream_id") -> Night:
+    """Return the dream with this id. Dreams are the store's: whoever tells one leaves out what it did elsewhere.
+
+    Raises:
+        InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
+    """
+    nights = await Nights(workspace.store.database.table("dreams")).named(given) if given.strip() else []
+    return _only(argument, "dream", given, nights, _SEE_DREAMS)
+
+
+async def resolved_batch(workspace: Workspace, given: str) -> str:
+    """Return the id of a dream, an answer in review or a drift check that may be undone from here.
+
+    Undoing is whole or not at all, so everything that it changed must be in scope, or this session did it.
+
+    Raises:
+        InvalidInput: if there is none, several begin so, a prefix is too short, or it changed other projects too.
+    """
+    found: dict[str, _Batch] = {}
+    if given.strip():
+        nights = await Nights(workspace.store.database.table("dreams")).named(given)
+        questions = await Questions(workspace.store.database.table("questions")).named(given)
+        events = await workspace.store.journal.beginning("batch", given)
+        answers = [asked.id for asked in questions if await sees_question(workspace, asked)]
+        hidden = {asked.id for asked in questions} - set(answers)
+        batches = [event.batch for event in events if event.batch and event.batch not in hidden]
+        found = {name: _Batch(name) for name in (*(night.id for night in nights), *answers, *batches)}
+    shares = {name: await _changes_in_scope(workspace, name) for name in found}
+    own = workspace.served.has_shown
+    seen = [batch for name, batch in found.items() if shares[name] != _NONE or own(name)]
+    batch = _only("dream_id", "dream", given, seen, _SEE_DREAMS)
+    if shares[batch.id] != _ALL and not own(batch.id):
+        raise InvalidInput(
+            "dream_id",
+            f"{batch.id} changed memories of other projects too",
+            f"`reverie dreams {batch.id} --undo --all-projects` undoes all of it; restore(ids) single ones.",
+        )
+    return batch.id
+
+
+async def resolved_event(workspace: Workspace, given: str) -> Event:
+    """Return the event with this id, if the memory it is about is in scope or gone.
+
+    Raises:
+        InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
+    """
+    events = await workspace.store.journal.beginning("id", given) if given.strip() else []
+    memories = await _memories_of(workspace, events)
+    seen = [event for event in events if sees_event(workspace, event, memories) is not False]
+    return _only("event_id", "event", given, seen, "Use inspect to see a memory's events.")
+
+
+async def sees_question(workspace: Workspace, asked: Asked) -> bool:
+    """Say whether a question is about nothing but memories in scope."""
+    memories = await workspace.store.get(list(asked.memory_ids))
+    return all(map(workspace.sees, memories.values()))
+
+
+def sees_event(workspace: Workspace, event: Event, memories: Mapping[str, Memory]) -> bool | None:
+    """Say whether an event is about a memory in scope; None if nothing tells whose it was."""
+    memory = memories.get(event.memory_id)
+    if memory is not None:
+        return workspace.sees(memory)
+    project = event.after.get("project") or event.before.get("project")
+    return None if project is None else workspace.sees_project(str(project))
+
+
+_NONE, _SOME, _ALL = "none", "some", "all"
+
+
+class _Batch:
+    def __init__(self, batch: str) -> None:
+        self.id = batch
+
+
+async def _changes_in_scope(workspace: Workspace, batch: str) -> str:
+    """Say how much of what a batch changed is in scope; a batch that changed nothing is."""
+    if workspace.all_projects:
+        return _ALL
+    events = await workspace.store.journal.of_batch(batch)
+    memories = await _memories_of(workspace, events)
+    seen = {sees_event(workspace, event, memories) for event in events} - {None}
+    if seen <= {True}:
+        return _ALL
+    return _SOME if True in seen else _NONE
+
+
+async def _memories_of(workspace: Workspace, events: Iterable[Event]) -> dict[str, Memory]:
+    ids = list(dict.fromkeys(event.memory_id for event in events if event.memory_id))
+    found: dict[str, Memory] = {}
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        found |= await workspace.store.get(ids[start : start + _IDS_AT_ONCE])
+    return found
+
+
+def _only(argument: str, noun: str, given: str, found: Sequence[Thing], hint: str) -> Thing:
+    """Return the one thing that an id names: the one with that very id, else the only one that begins so."""
+    exact = [thing for thing in found if thing.id == given]
+    if exact:
+        return exact[0]
+    if len(given.strip()) < SHORTEST_PREFIX:
+        raise InvalidInput(
+            argument,
+            f"no {noun} has the id {given!r}, and it is too short for a prefix",
+            f"Give at least {SHORTEST_PREFIX} characters. {hint}",
+        )
+    if len(found) > 1:
+        shown = ", ".join(sorted(thing.id for thing in found)[:5])
+        raise InvalidInput(argument, f"the prefix {given!r} fits several ({shown})", "Give more of the id.")
+    if not found:
+        raise InvalidInput(argument, f"no {noun} has the id {given!r}", hint)
+    return found[0]

@@ -1,0 +1,198 @@
+"""A session on one domain: the store, the embedder, the project, the clock, and which memories it may see."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from reverie.codebase.evidence import Evidence
+from reverie.codebase.identity import ProjectIdentity, identify_session
+from reverie.embeddings.base import Embedder, Embedding, embedder_from
+from reverie.errors import EmbedderError, SettingError, WrongEmbedder
+from reverie.ids import IdMaker
+from reverie.installation import Installation
+from reverie.memory import GLOBAL_PROJECT, Memory
+from reverie.recall.results import IndexState
+from reverie.settings import HOME, Settings
+from reverie.storage.access_log import AccessRecorder
+from reverie.storage.database import Stamp
+from reverie.storage.filters import Condition, one_of
+from reverie.storage.maintenance import Upkeep
+from reverie.storage.projects import Projects, read_projects
+from reverie.storage.store import MemoryStore
+from reverie.time import Clock, clock_from
+from reverie.tools.echo import Served
+from reverie.tools.project_identity import PATIENCE_AT_START, Recognised, recognise
+
+
+@dataclass(slots=True)
+class Workspace:
+    """A session on one domain: the store, the embedder, the project, the clock."""
+
+    settings: Settings
+    clock: Clock
+    embedder: Embedder
+    store: MemoryStore
+    accesses: AccessRecorder
+    upkeep: Upkeep
+    here: ProjectIdentity
+    seen: ProjectIdentity  # `here` before it was recognised: what the folder itself says
+    recognised: Recognised
+    evidence: Evidence
+    folder: Path
+    has_told_alike: bool = False  # whether a recall has told of projects that look like this one
+    meta_version: int = 0  # of the table that `recognised` was read from
+    embedder_fault: str | None = None  # why the embedder could not be warmed
+    served: Served = field(default_factory=Served)  # what this session was shown
+    all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
+    _warming: "asyncio.Task[None] | None" = None
+
+    @classmethod
+    async def open(
+        cls, settings: Settings, *, embedder: Embedder | None = None, clock: Clock | None = None, folder: Path
+    ) -> Self:
+        """Open the store of the settings' domain for a session that works in a folder.
+
+        Raises:
+            ReverieError: if a setting is wrong or the store cannot be opened.
+        """
+        if not settings.is_local:
+            raise SettingError(
+                HOME.variable, settings.home, "an absolute path; object stores come in a later version"
+            )
+        clock = clock or clock_from(settings.clock)
+        embedder = embedder or embedder_from(settings)
+        seen, folder = await asyncio.to_thread(identify_session, folder, os.environ)
+        stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
+        store = await _opened(Path(settings.domain_uri), stamp, clock, settings.installation)
+        upkeep = Upkeep(store.database, store.journal)
+        accesses = AccessRecorder(store, upkeep.note_write)
+        evidence = Evidence(seen, folder)
+        first = Recognised(seen.project, Projects())
+        workspace = cls(settings, clock, embedder, store, accesses, upkeep, seen, seen, first, evidence, folder)
+        await workspace.refresh(PATIENCE_AT_START)
+        return workspace
+
+    async def stand_in(self, folder: Path) -> None:
+        """Work in another folder from now on: the one that the client named when it was asked."""
+        self.seen, self.folder = await asyncio.to_thread(identify_session, folder, {})
+        self.evidence = Evidence(self.seen, self.folder)
+        self.meta_version = -1
+        await self.refresh()
+
+    async def refresh(self, patience: float = 0.0) -> None:
+        """Learn what other sessions noted about projects since; all it costs otherwise is a look at a folder."""
+        version = await self.store.database.unsettled("meta").version()
+        if version == self.meta_version and self.recognised.is_noted:
+            return
+        if self.settings.project is None:
+            self.recognised = await recognise(self.store, self.seen, patience)
+        else:  # a name that was given is not looked behind
+            projects = await read_projects(self.store.database)
+            self.recognised = Recognised(projects.canonical(self.settings.project), projects)
+        self.meta_version = await self.store.database.unsettled("meta").version()
+        self.here = replace(self.seen, project=self.recognised.project)
+        self.evidence.names = self.names_of(self.here.project)
+
+    async def close(self) -> None:
+        """Write what still waits and let background work end."""
+        await self.accesses.stop()
+        await self.store.database.additions.stop()
+        await self.upkeep.stop()
+
+    async def warm(self) -> None:
+        """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
+        if self._warming is None or self._warming.done():
+            self._warming = asyncio.create_task(self._load())
+        await asyncio.shield(self._warming)
+
+    async def warmed(self, *, within: float) -> bool:
+        """Wait so many seconds for the model at most; return whether it is loaded.
+
+        One that could not be loaded is not tried again by every question.
+        """
+        if not self.embedder.ready and self.embedder_fault is None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.warm(), within)
+        return self.embedder.ready
+
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.embedder.warm)
+        except EmbedderError as error:
+            self.embedder_fault = str(error)
+
+    @property
+    def now(self) -> datetime:
+        """The present moment by this session's clock."""
+        return self.clock()
+
+    @property
+    def index_state(self) -> IndexState:
+        """How well recall works right now."""
+        if self.embedder.ready:
+            return "ready"
+        return "lexical_only" if self.embedder_fault else "warming"
+
+    async def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """Turn texts into vectors without holding up other calls."""
+        return await asyncio.to_thread(self.embedder.embed, texts)
+
+    # -- which memories are seen: every rule about projects is one of these ----------------------------
+
+    def project_for(self, given: str) -> str:
+        """Return the project that a call means: the one it names, by whatever name, or the session's."""
+        return self.recognised.projects.canonical(given) if given else self.here.project
+
+    def names_of(self, project: str) -> tuple[str, ...]:
+        """Return every name that the memories of a project may carry."""
+        return self.recognised.projects.names_of(project)
+
+    def of_project(self, project: str) -> Condition:
+        """Match the memories of one project."""
+        return one_of("project", self.names_of(project))
+
+    def project_of(self, memories: Sequence[Memory]) -> str:
+        """Return the one project that memories belong to; of several, or none, the session's."""
+        found = {self.project_for(memory.project) for memory in memories}
+        return found.pop() if len(found) == 1 else self.here.project
+
+    def visible_from(self, project: str) -> tuple[str, ...]:
+        """Return the projects whose memories are seen from one: itself, by all its names, and `global`."""
+        return tuple(dict.fromkeys((*self.names_of(project), GLOBAL_PROJECT)))
+
+    def sees_project(self, project: str) -> bool:
+        """Whether the memories of a project are in this session's scope."""
+        return self.all_projects or project in self.visible_from(self.here.project)
+
+    def sees(self, memory: Memory) -> bool:
+        """Whether an id may name this memory: it is in scope, or this session was shown it."""
+        return self.sees_project(memory.project) or self.served.has_shown(memory.id)
+
+
+async def _opened(folder: Path, stamp: Stamp, clock: Clock, installation: Installation) -> MemoryStore:
+    """Open the store of a folder; one without memories takes the embedder that is set."""
+
+    async def attempt() -> MemoryStore:
+        return await MemoryStore.open(
+            folder,
+            stamp,
+            session=secrets.token_hex(6),
+            new_id=IdMaker(clock),
+            now=clock(),
+            installation=installation,
+        )
+
+    try:
+        return await attempt()
+    except WrongEmbedder:
+        from reverie.storage.reembed import take_over_if_empty  # seldom needed, and much to import
+
+        if not await take_over_if_empty(folder, stamp, clock()):
+            raise
+    return await attempt()
