@@ -92,7 +92,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Query:
     """Something asked; `answer` is the number of the memory that knows, None where a session only looks around."""
 
     at: datetime
@@ -117,7 +117,7 @@ class Session:
 class Year:
     """Everything that happens, in order, and the mornings on which the machine is switched on."""
 
-    moments: tuple[Write | Question, ...]
+    moments: tuple[Write | Query, ...]
     mornings: tuple[datetime, ...]
     sessions: int
 
@@ -200,9 +200,9 @@ def _write(dice: random.Random, number: int, session: Session, at: datetime) -> 
     )
 
 
-def _looks_around(dice: random.Random, sessions: Sequence[Session], share: float) -> list[Question]:
+def _looks_around(dice: random.Random, sessions: Sequence[Session], share: float) -> list[Query]:
     return [
-        Question(
+        Query(
             at=session.start + timedelta(seconds=30),
             session=session.number,
             project=session.project,
@@ -213,7 +213,7 @@ def _looks_around(dice: random.Random, sessions: Sequence[Session], share: float
     ]
 
 
-def _needs(dice: random.Random, sessions: Sequence[Session], writes: Sequence[Write]) -> list[Question]:
+def _needs(dice: random.Random, sessions: Sequence[Session], writes: Sequence[Write]) -> list[Query]:
     """Ask for some of it again, days to months later; what has a deadline is not wanted after it."""
     questions = []
     for write in writes:
@@ -226,7 +226,7 @@ def _needs(dice: random.Random, sessions: Sequence[Session], writes: Sequence[Wr
             continue
         component, thing, detail = write.words
         questions.append(
-            Question(
+            Query(
                 at=_within(dice, session),
                 session=session.number,
                 project=write.project,

@@ -36,23 +36,20 @@ from reverie.storage.lancedb_import import import_lancedb
 import_lancedb()
 
 from reverie.dream.snapshot import LEAST_COSINE, near_pairs  # noqa: E402
-from reverie.embeddings.base import Embedding, Reading  # noqa: E402
+from reverie.embeddings.base import Embedding, QueryEmbedding  # noqa: E402
 from reverie.ids import content_hash  # noqa: E402
 from reverie.lifecycle.trust import trust_of  # noqa: E402
 from reverie.memory import Memory  # noqa: E402
-from reverie.server.dream_process import consolidate_apart  # noqa: E402
+from reverie.server.dream_process import consolidate_in_process  # noqa: E402
 from reverie.settings import Settings  # noqa: E402
 from reverie.storage.batch import write_batch  # noqa: E402
 from reverie.storage.rows import Embedded  # noqa: E402
 from reverie.text.compare import restates  # noqa: E402
-from reverie.time import (
-    clock_from,
-    iso,
-)
+from reverie.time import clock_from, iso  # noqa: E402
 from reverie.tools.consolidate import consolidate  # noqa: E402
 from reverie.tools.recall import Request, recall  # noqa: E402
 from reverie.tools.results import Consolidated  # noqa: E402
-from reverie.tools.session import Workspace  # noqa: E402
+from reverie.tools.session import Session  # noqa: E402
 
 DIMENSIONS = 384
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
@@ -72,9 +69,9 @@ class HashedWords:
     def warm(self) -> None:
         """Do nothing."""
 
-    def read(self, question: str) -> Reading:
+    def read(self, question: str) -> QueryEmbedding:
         """Embed a question as any text."""
-        return Reading(_vector(question))
+        return QueryEmbedding(_vector(question))
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed each text by its words."""
@@ -128,24 +125,22 @@ def memories(count: int) -> list[Memory]:
     return made
 
 
-async def filled(folder: Path, count: int) -> Workspace:
+async def filled(folder: Path, count: int) -> Session:
     """Open a store with so many memories in it."""
-    workspace = await Workspace.open(
-        Settings(home=str(folder)), embedder=HashedWords(), clock=lambda: NOW, folder=folder
-    )
-    await fill(workspace, memories(count))
-    return workspace
+    session = await Session.open(Settings(home=str(folder)), embedder=HashedWords(), clock=lambda: NOW, folder=folder)
+    await fill(session, memories(count))
+    return session
 
 
-async def fill(workspace: Workspace, held: Sequence[Memory]) -> None:
+async def fill(session: Session, held: Sequence[Memory]) -> None:
     """Write memories with hashed vectors."""
     count = len(held)
     for start in range(0, count, _ROWS_AT_ONCE):
         part = [Embedded(memory, _vector(memory.content)) for memory in held[start : start + _ROWS_AT_ONCE]]
-        async with workspace.store.changing():
-            await write_batch(workspace.store, part)
+        async with session.store.changing():
+            await write_batch(session.store, part)
     for layer in ("episodic", "semantic", "procedural"):
-        await workspace.store.database.table(layer).tidy(timedelta(0))
+        await session.store.database.table(layer).tidy(timedelta(0))
 
 
 async def scale(sizes: Sequence[int]) -> None:
@@ -155,7 +150,7 @@ async def scale(sizes: Sequence[int]) -> None:
     seconds = []
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
-            workspace = await filled(Path(folder), size)
+            session = await filled(Path(folder), size)
             stages: dict[str, float] = {}
             began = last = time.perf_counter()
             stage = ""
@@ -167,10 +162,10 @@ async def scale(sizes: Sequence[int]) -> None:
                     stages[stage] = stages.get(stage, 0.0) + now - last
                 stage, last = message, now
 
-            first = await consolidate(workspace, tell=tell)
+            first = await consolidate(session, tell=tell)
             took = time.perf_counter() - began
             began = time.perf_counter()
-            second = await consolidate(workspace)
+            second = await consolidate(session)
             again = time.perf_counter() - began
             assert not any(step.planned for step in second.steps), "the second night at one moment found work"
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -180,7 +175,7 @@ async def scale(sizes: Sequence[int]) -> None:
             )
             print("  " + ", ".join(f"{name} {spent:.1f}" for name, spent in stages.items()), file=sys.stderr)
             seconds.append(took)
-            await workspace.close()
+            await session.close()
     if len(sizes) > 1:
         exponent = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
         print(f"\nTime grows with the number of memories to the power of {exponent:.2f}.")
@@ -191,40 +186,40 @@ async def meanwhile(size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         # The embedder and clock of the settings, so that another process can open the store as well.
         settings = Settings(home=folder, clock=iso(NOW), dream="manual")
-        workspace = await Workspace.open(settings, clock=clock_from(iso(NOW)), folder=Path(folder))
-        await workspace.warm()
-        await fill(workspace, [replace(memory, embedder=workspace.embedder.stamp) for memory in memories(size)])
+        session = await Session.open(settings, clock=clock_from(iso(NOW)), folder=Path(folder))
+        await session.warm()
+        await fill(session, [replace(memory, embedder=session.embedder.stamp) for memory in memories(size)])
         for query in questions(30):
-            await _asked(workspace, query)
+            await _asked(session, query)
         print(f"recall at {size:,} memories, p50 and p95:")
-        for name, dream in (("apart, as a server does", consolidate_apart), ("in this process", consolidate)):
-            alone = await _asked_until(workspace, questions(100, seed=4))
-            dreaming = asyncio.create_task(dream(workspace, dry_run=True))
-            during = await _asked_until(workspace, questions(10_000, seed=5), dreaming)
+        for name, dream in (("apart, as a server does", consolidate_in_process), ("in this process", consolidate)):
+            alone = await _asked_until(session, questions(100, seed=4))
+            dreaming = asyncio.create_task(dream(session, dry_run=True))
+            during = await _asked_until(session, questions(10_000, seed=5), dreaming)
             await dreaming
             ratio = statistics.median(during) / statistics.median(alone)
             print(
                 f"  {name}: {_shown(alone)} alone, {_shown(during)} over {len(during)} while it dreams: "
                 f"{ratio:.2f} × (aim: < 2 ×)"
             )
-        await workspace.close()
+        await session.close()
 
 
 async def _asked_until(
-    workspace: Workspace, queries: Sequence[str], dreaming: "asyncio.Task[Consolidated] | None" = None
+    session: Session, queries: Sequence[str], dreaming: "asyncio.Task[Consolidated] | None" = None
 ) -> list[float]:
     times = []
     for query in queries:
         if dreaming is not None and dreaming.done():
             break
-        times.append(await _asked(workspace, query))
+        times.append(await _asked(session, query))
         await asyncio.sleep(_BETWEEN_QUESTIONS)
     return times
 
 
-async def _asked(workspace: Workspace, query: str) -> float:
+async def _asked(session: Session, query: str) -> float:
     began = time.perf_counter()
-    await recall(workspace, Request(query=query, project="project-1"))
+    await recall(session, Request(query=query, project="project-1"))
     return (time.perf_counter() - began) * 1000
 
 
@@ -279,12 +274,12 @@ async def after(data: Path) -> None:
             asked = [question for question in store["questions"] if conversations._counts(question)]
             with tempfile.TemporaryDirectory() as folder:
                 await conversations._import(folder, store["items"])
-                workspace = await conversations._opened(folder)
+                session = await conversations._opened(folder)
                 for score in scores:
                     for question in asked:
-                        score.count(question, await conversations._recalled(workspace, question["query"]))
-                    await consolidate(workspace)
-                await workspace.close()
+                        score.count(question, await conversations._recalled(session, question["query"]))
+                    await consolidate(session)
+                await session.close()
         for metric in ("frac@10", "any@5", "all@5", "updated first"):
             before, later = (score.percent(metric) for score in scores)
             if before is not None and later is not None:

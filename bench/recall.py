@@ -33,7 +33,7 @@ from reverie.settings import Settings  # noqa: E402
 from reverie.storage.scope import Scope  # noqa: E402
 from reverie.tools import recall  # noqa: E402
 from reverie.tools.import_jsonl import import_memories  # noqa: E402
-from reverie.tools.session import Workspace  # noqa: E402
+from reverie.tools.session import Session  # noqa: E402
 
 SETS = ("locomo-dev", "beam-dev", "longmemeval-heads-dev")
 LEFT_OUT = ("cat5", "abstention")
@@ -147,40 +147,40 @@ def _counts(question: Mapping[str, Any]) -> bool:
 
 
 async def _import(folder: str, items: Sequence[Mapping[str, Any]]) -> None:
-    workspace = await _opened(folder)
+    session = await _opened(folder)
     lines = "".join(json.dumps(dict(item)) + "\n" for item in items)
-    imported = await import_memories(workspace, io.BytesIO(lines.encode()), lambda _: None)
+    imported = await import_memories(session, io.BytesIO(lines.encode()), lambda _: None)
     for bad in imported.bad_lines:
         print(f"  line {bad.line} was skipped: {bad.reason[:100]}", file=sys.stderr)
-    await workspace.close()
+    await session.close()
 
 
-async def _opened(folder: str, later: timedelta = timedelta()) -> Workspace:
+async def _opened(folder: str, later: timedelta = timedelta()) -> Session:
     settings = Settings(home=folder, project="bench", clock=f"+{later.days}d" if later else None)
-    return await Workspace.open(settings, embedder=EMBEDDER, folder=Path(folder))
+    return await Session.open(settings, embedder=EMBEDDER, folder=Path(folder))
 
 
 async def _ask_each_way(folder: str, questions: Sequence[Mapping[str, Any]], scores: Mapping[str, Score]) -> None:
-    workspace = await _opened(folder)
+    session = await _opened(folder)
     for question in questions:
-        by_words, by_meaning = await _arms(workspace, question["query"])
+        by_words, by_meaning = await _arms(session, question["query"])
         scores["bm25"].count(question, by_words)
         scores["vectors"].count(question, by_meaning)
         scores["fusion"].count(question, _rank_fused(by_words, by_meaning))
-        scores["recall"].count(question, await _recalled(workspace, question["query"]))
-    await workspace.close()
+        scores["recall"].count(question, await _recalled(session, question["query"]))
+    await session.close()
     aged = await _opened(folder, timedelta(days=365))
     for question in questions:
         scores["later"].count(question, await _recalled(aged, question["query"]))
     await aged.close()
 
 
-async def _arms(workspace: Workspace, query: str) -> tuple[Ranking, Ranking]:
+async def _arms(session: Session, query: str) -> tuple[Ranking, Ranking]:
     """Return what LanceDB's BM25 finds alone, and what vectors find alone."""
     scope = Scope(projects=("bench",))
-    words = await workspace.store.matching(query, scope, 200)
+    words = await session.store.matching(query, scope, 200)
     vector = EMBEDDER.read(query).vector
-    hits = await workspace.store.nearest(vector, scope, 200)
+    hits = await session.store.nearest(vector, scope, 200)
     return [hit.id for hit in words], [hit.id for hit in hits]
 
 
@@ -192,9 +192,9 @@ def _rank_fused(*rankings: Ranking) -> Ranking:
     return sorted(scores, key=lambda name: -scores[name])
 
 
-async def _recalled(workspace: Workspace, query: str) -> Ranking:
+async def _recalled(session: Session, query: str) -> Ranking:
     request = recall.Request(query=query, limit=DEPTH, max_tokens=ENOUGH_TOKENS)
-    answer, _ = await recall.recall(workspace, request)
+    answer, _ = await recall.recall(session, request)
     return [row.id for row in answer.results]
 
 

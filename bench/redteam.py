@@ -16,7 +16,7 @@ import pytest
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.guard.injection import orders_in
 from reverie.guard.secrets import redact
-from reverie.tools.screening import orders_by_meaning
+from reverie.tools.screening import injection_by_meaning
 
 ROOT = Path(__file__).parents[1]
 FIRST_SCORES = (
@@ -81,7 +81,7 @@ def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
         bad, good = ([t for texts in part.values() for t in texts] for part in (lists.HOSTILE, lists.HONEST))
         signs = [[bool(orders_in(text)) for text in texts] for texts in (bad, good)]
         held = [
-            [known or bool(orders_by_meaning(text, "", embedder)) for known, text in zip(*pair, strict=True)]
+            [known or bool(injection_by_meaning(text, "", embedder)) for known, text in zip(*pair, strict=True)]
             for pair in zip(signs, (bad, good), strict=True)
         ]
         for how, (found, wrong) in (("signs", signs), ("signs and meaning", held)):

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from developer import DAYS, OPENED_WITH_A_RECALL, Question, Write, Year, year_of
+from developer import DAYS, OPENED_WITH_A_RECALL, Query, Write, Year, year_of
 
 from reverie.storage.lancedb_import import import_lancedb
 
@@ -38,20 +38,17 @@ from reverie.lifecycle.rules import ARCHIVE_AFTER_DAYS  # noqa: E402
 from reverie.memory import LAYERS, Memory, Tier  # noqa: E402 - after the import above
 from reverie.recall import score as rank  # noqa: E402
 from reverie.settings import RETENTION_MODES, RetentionMode, Settings  # noqa: E402
-from reverie.storage import maintenance as upkeep  # noqa: E402
+from reverie.storage import maintenance as maintenance  # noqa: E402
 from reverie.storage.access_log import AccessRecorder  # noqa: E402
 from reverie.storage.filters import one_of  # noqa: E402
-from reverie.storage.maintenance import Upkeep  # noqa: E402
+from reverie.storage.maintenance import Maintenance  # noqa: E402
 from reverie.storage.purge import _rewrite, purge  # noqa: E402
 from reverie.storage.schema import SIDE_TABLES  # noqa: E402
 from reverie.time import days_between  # noqa: E402
-from reverie.tools import (
-    recall,
-    remember,
-)
-from reverie.tools.echo import Served  # noqa: E402
+from reverie.tools import recall, remember  # noqa: E402
+from reverie.tools.echo import ServedTexts  # noqa: E402
 from reverie.tools.export_jsonl import line_of  # noqa: E402
-from reverie.tools.session import Workspace  # noqa: E402
+from reverie.tools.session import Session  # noqa: E402
 from reverie.tools.status import status  # noqa: E402
 from reverie.tools.sweep import sweep  # noqa: E402
 from tests.tiny_embedder import TinyEmbedder  # noqa: E402
@@ -75,7 +72,7 @@ class MovingClock:
         return self.moment
 
 
-class MorningUpkeep(Upkeep):
+class MorningUpkeep(Maintenance):
     """Looks after the tables only when it is told to."""
 
     def note_write(self) -> None:
@@ -121,7 +118,7 @@ class Report:
 class Life:
     """A year under way: the store, its clock, and what became of what was written."""
 
-    workspace: Workspace
+    session: Session
     clock: MovingClock
     report: Report
     written: dict[int, tuple[str, datetime]] = field(default_factory=dict)  # by number: id and moment
@@ -135,30 +132,30 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     started, worked = time.perf_counter(), time.process_time()
     clock = MovingClock(year.mornings[0])
     settings = Settings(home=home, retention=curve, tier=tier)
-    workspace = await Workspace.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
-    workspace.upkeep = MorningUpkeep(workspace.store.database, workspace.store.journal)
-    workspace.accesses = AccessRecorder(workspace.store)  # the first one would call upkeep behind our back
-    life = Life(workspace, clock, report)
+    session = await Session.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
+    session.maintenance = MorningUpkeep(session.store.database, session.store.journal)
+    session.accesses = AccessRecorder(session.store)  # the first one would call upkeep behind our back
+    life = Life(session, clock, report)
     mornings = [*year.mornings, year.mornings[0] + timedelta(days=DAYS)]
     for moment in year.moments:
         while mornings[0] <= moment.at:
             await _morning(life, mornings.pop(0))
         await _go_on_to(life, moment.at, f"session-{moment.session}")
         if isinstance(moment, Write):
-            life.written[moment.number] = await _remember(workspace, moment), moment.at
+            life.written[moment.number] = await _remember(session, moment), moment.at
         else:
             await _ask(life, moment)
-    for morning in mornings:
-        await _morning(life, morning)
-    memories = await workspace.store.find()
+    for outcome in mornings:
+        await _morning(life, outcome)
+    memories = await session.store.find()
     _insist(memories, report)
     report.seconds, report.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
-    await _measure(workspace, memories, report)
-    await workspace.close()
+    await _measure(session, memories, report)
+    await session.close()
     return report
 
 
-async def _remember(workspace: Workspace, said: Write) -> str:
+async def _remember(session: Session, said: Write) -> str:
     request = remember.Request(
         content=said.content,
         importance=said.importance,
@@ -168,37 +165,37 @@ async def _remember(workspace: Workspace, said: Write) -> str:
         forget_after=said.forget_after,
         tier=said.tier,
     )
-    return (await remember.remember(workspace, request)).id
+    return (await remember.remember(session, request)).id
 
 
 async def _go_on_to(life: Life, moment: datetime, session: str) -> None:
     """Move the clock; a session that ends writes what it was served, as a server does at exit."""
-    if session != life.workspace.store.session:
-        await life.workspace.accesses.count()
-        life.workspace.store.session = session
-        life.workspace.served = Served()
+    if session != life.session.store.session:
+        await life.session.accesses.count()
+        life.session.store.session = session
+        life.session.served = ServedTexts()
     life.clock.moment = moment
 
 
-async def _ask(life: Life, question: Question) -> None:
-    workspace, report = life.workspace, life.report
+async def _ask(life: Life, question: Query) -> None:
+    session, report = life.session, life.report
     request = recall.Request(query=question.query, project=question.project, limit=SHOWN)
     report.recalls += 1
     if question.answer is None:
-        await recall.recall(workspace, request)
+        await recall.recall(session, request)
         return
     wanted, written_at = life.written[question.answer]
     report.needed += 1
-    report.needed_late += days_between(written_at, workspace.now) > ARCHIVE_AFTER_DAYS
+    report.needed_late += days_between(written_at, session.now) > ARCHIVE_AFTER_DAYS
     if wanted in life.let_go:
         report.gone[life.let_go[wanted]] += 1
-    report.found_off += wanted in await _found_without_decay(workspace, request)
-    answer, _ = await recall.recall(workspace, request)
+    report.found_off += wanted in await _found_without_decay(session, request)
+    answer, _ = await recall.recall(session, request)
     report.found += wanted in {row.id for row in answer.results}
 
 
-async def _found_without_decay(workspace: Workspace, request: recall.Request) -> set[str]:
-    unheard = dataclasses.replace(workspace, accesses=Unheard(workspace.store))
+async def _found_without_decay(session: Session, request: recall.Request) -> set[str]:
+    unheard = dataclasses.replace(session, accesses=Unheard(session.store))
     with patch.object(rank, "STRENGTH_WEIGHT", 0.0):
         answer, _ = await recall.recall(unheard, dataclasses.replace(request, include=["expired"]))
     return {row.id for row in answer.results}
@@ -207,10 +204,10 @@ async def _found_without_decay(workspace: Workspace, request: recall.Request) ->
 async def _morning(life: Life, moment: datetime) -> None:
     await _go_on_to(life, moment, f"morning-{life.mornings}")
     if life.mornings % MORNINGS_BETWEEN_UPKEEP == 0:
-        with patch.object(upkeep, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
-            await life.workspace.upkeep.run()
+        with patch.object(maintenance, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
+            await life.session.maintenance.run()
     life.mornings += 1
-    swept = await sweep(life.workspace)
+    swept = await sweep(life.session)
     life.let_go |= {memory_id: rule for rule, ids in swept.let_go.items() for memory_id in ids}
     life.report.let_go.update({rule: len(ids) for rule, ids in swept.let_go.items()})
     life.report.moved.update({move: len(ids) for move, ids in swept.moved.items()})
@@ -227,7 +224,7 @@ def _insist(memories: Sequence[Memory], report: Report) -> None:
     assert gone == report.let_go.total(), "the sweeps told what they did"
 
 
-async def _measure(workspace: Workspace, memories: Sequence[Memory], report: Report) -> None:
+async def _measure(session: Session, memories: Sequence[Memory], report: Report) -> None:
     """Weigh the store with all that was ever written, and again once what was let go is purged."""
     kept = [memory for memory in memories if memory.status == "active"]
     gone = [memory for memory in memories if memory.status != "active"]
@@ -238,25 +235,25 @@ async def _measure(workspace: Workspace, memories: Sequence[Memory], report: Rep
     report.bytes_all, report.bytes_kept = _content_bytes(memories), _content_bytes(kept)
     report.exported_all = sum(len(line_of(memory, None)) for memory in memories)
     report.exported_kept = sum(len(line_of(memory, None)) for memory in kept)
-    await workspace.upkeep.stop()
-    report.disk_all = await _rewritten(workspace)
-    async with workspace.store.changing():
-        await purge(workspace.store, gone, actor="year", at=workspace.now)
-    assert await workspace.store.count(one_of("id", [memory.id for memory in gone])) == 0
-    report.disk_purged = await _rewritten(workspace)
+    await session.maintenance.stop()
+    report.disk_all = await _rewritten(session)
+    async with session.store.changing():
+        await purge(session.store, gone, actor="year", at=session.now)
+    assert await session.store.count(one_of("id", [memory.id for memory in gone])) == 0
+    report.disk_purged = await _rewritten(session)
 
 
 def _may_fade(memory: Memory) -> bool:
     return not memory.pinned and not is_lasting(memory)
 
 
-async def _rewritten(workspace: Workspace) -> int:
+async def _rewritten(session: Session) -> int:
     """Return what the tables take once written out anew, as a purge does, so that before and after compare."""
     for name in (*LAYERS, *SIDE_TABLES):
-        table = workspace.store.database.table(name)
+        table = session.store.database.table(name)
         if await table.count():
             await _rewrite(table)
-    return (await status(workspace)).disk_bytes
+    return (await status(session)).disk_bytes
 
 
 def _content_bytes(memories: Iterable[Memory]) -> int:

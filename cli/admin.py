@@ -28,7 +28,7 @@ from reverie.tools.results import Forgotten
 if TYPE_CHECKING:
     from reverie.storage.journal import Row
     from reverie.storage.reembed import Made
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 
 _MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
@@ -115,17 +115,17 @@ _LONGEST_REASON = 60
 _IDS_AT_ONCE = 500
 
 
-async def run_audit(workspace: "Workspace", given: Namespace) -> int:
+async def run_audit(session: "Session", given: Namespace) -> int:
     """Follow the chain of events, compare the rows with it, and print the last events; 1 if something was tampered
     with. With `--accept` the person takes the store as it is."""
     most = int(checked_number("last", given.last, 1, 1_000_000))
-    journal = workspace.store.journal
+    journal = session.store.journal
     if given.accept:
-        return await _accept(workspace, given)
-    found = await audit(workspace.store)
+        return await _accept(session, given)
+    found = await audit(session.store)
     rows = await journal.rows()
-    workspace.all_projects = given.all_projects
-    last = await _in_scope(workspace, rows)
+    session.all_projects = given.all_projects
+    last = await _in_scope(session, rows)
     if given.about:
         last = _about(last, given.about)
     last = last[-most:]
@@ -137,8 +137,8 @@ async def run_audit(workspace: "Workspace", given: Namespace) -> int:
     return 0 if found.intact else 1
 
 
-async def _accept(workspace: "Workspace", given: Namespace) -> int:
-    found = await accept(workspace.store, actor="audit", at=workspace.now)
+async def _accept(session: "Session", given: Namespace) -> int:
+    found = await accept(session.store, actor="audit", at=session.now)
     if given.json:
         say_json({**asdict(found), "intact": found.intact, "accepted": True})
     else:
@@ -151,20 +151,20 @@ async def _accept(workspace: "Workspace", given: Namespace) -> int:
     return 0
 
 
-async def _in_scope(workspace: "Workspace", rows: "list[Row]") -> "list[Row]":
+async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
     """Leave out what happened to memories of other projects, also to those that are no longer there."""
-    if workspace.all_projects:
+    if session.all_projects:
         return rows
     ids = list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"]))
     memories: dict[str, Memory] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        memories |= await workspace.store.get(ids[start : start + _IDS_AT_ONCE])
+        memories |= await session.store.get(ids[start : start + _IDS_AT_ONCE])
     projects = {memory.id: memory.project for memory in memories.values()}
     for row in rows:  # of what is gone its own events tell whose it was
         told = json.loads(row["after"]).get("project") or json.loads(row["before"]).get("project")
         if told and row["memory_id"] not in memories:
             projects[row["memory_id"]] = told
-    hidden = {one for one, project in projects.items() if not workspace.sees_project(project)}
+    hidden = {one for one, project in projects.items() if not session.sees_project(project)}
     return [row for row in rows if row["memory_id"] not in hidden]
 
 
@@ -210,10 +210,10 @@ def _event_line(row: "Row") -> str:
     return f"{what}: {reason}" if reason else what
 
 
-async def run_purge(workspace: "Workspace", given: Namespace) -> int:
+async def run_purge(session: "Session", given: Namespace) -> int:
     """Remove memories for good, and tell what was left; 1 if nothing could be removed."""
-    workspace.all_projects = given.all_projects
-    result = await forget(workspace, Request(ids=given.ids, purge=True, dry_run=given.dry_run))
+    session.all_projects = given.all_projects
+    result = await forget(session, Request(ids=given.ids, purge=True, dry_run=given.dry_run))
     if given.json:
         say_json(result)
     else:
@@ -221,17 +221,17 @@ async def run_purge(workspace: "Workspace", given: Namespace) -> int:
     return 0 if result.forgotten else 1
 
 
-async def run_quarantine(workspace: "Workspace", given: Namespace) -> int:
+async def run_quarantine(session: "Session", given: Namespace) -> int:
     """List what is held back, or release or forget some of it."""
-    workspace.all_projects = given.all_projects
+    session.all_projects = given.all_projects
     if given.release or given.forget:
-        decided = await decide(workspace, release=given.release, discard=given.forget, actor="quarantine")
+        decided = await decide(session, release=given.release, discard=given.forget, actor="quarantine")
         if given.json:
             say_json(decided)
         else:
             say(*_told_decided(decided))
         return 0
-    held = await held_memories(workspace)
+    held = await held_memories(session)
     if given.json:
         say_json([asdict(one) for one in held])
     else:

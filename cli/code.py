@@ -11,16 +11,16 @@ from reverie.tools.index_codebase import index_codebase
 
 if TYPE_CHECKING:
     from reverie.tools.results import Drifted, Indexed
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 
-async def run_index(workspace: "Workspace", given: Namespace) -> int:
+async def run_index(session: "Session", given: Namespace) -> int:
     """Scan a project and say what was written."""
     bar = Progress("Indexing")
     started = time.perf_counter()
     try:
         result = await index_codebase(
-            workspace,
+            session,
             path=given.path,
             project=given.project,
             max_files=given.max_files,
@@ -35,9 +35,9 @@ async def run_index(workspace: "Workspace", given: Namespace) -> int:
     return 0
 
 
-async def run_drift(workspace: "Workspace", given: Namespace) -> int:
+async def run_drift(session: "Session", given: Namespace) -> int:
     """Check the evidence of this project's memories and tell what no longer holds."""
-    result = await drift(workspace, dry_run=given.dry_run)
+    result = await drift(session, dry_run=given.dry_run)
     if given.json:
         say_json(result)
     else:

@@ -19,7 +19,7 @@ from reverie.server.startup import load_tools
 from reverie.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 
 _TICK_SECONDS = 0.2
@@ -80,23 +80,23 @@ async def _awake(work: Coroutine[Any, Any, int]) -> int:
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator["Workspace"]:
+async def opened(settings: Settings) -> AsyncIterator["Session"]:
     """Open the store for one command; whatever happens, what waits to be written is written."""
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
-    workspace = await Workspace.open(settings, folder=Path.cwd())
+    session = await Session.open(settings, folder=Path.cwd())
     try:
-        yield workspace
+        yield session
     finally:
-        await workspace.close()
+        await session.close()
 
 
 async def _status(settings: Settings, given: Namespace) -> int:
     from reverie.tools.status import status
 
-    async with opened(settings) as workspace:
-        await workspace.warm()
-        result = await status(workspace)
+    async with opened(settings) as session:
+        await session.warm()
+        result = await status(session)
     if given.json:
         say_json(result)
     else:
@@ -126,8 +126,8 @@ async def _remember(settings: Settings, given: Namespace) -> int:
         supersedes=given.supersedes,
         valence=given.valence,
     )
-    async with opened(settings) as workspace:
-        result = await remember(workspace, request)
+    async with opened(settings) as session:
+        result = await remember(session, request)
     if given.json:
         say_json(result)
     else:
@@ -154,9 +154,9 @@ async def _recall(settings: Settings, given: Namespace) -> int:
         include=given.include,
         explain=given.explain,
     )
-    async with opened(settings) as workspace:
-        await workspace.warm()
-        result, _ = await recall(workspace, request)
+    async with opened(settings) as session:
+        await session.warm()
+        result, _ = await recall(session, request)
         if given.json:
             say_json(result)
         else:
@@ -173,9 +173,9 @@ async def _reembed(settings: Settings, given: Namespace) -> int:
 async def _dream(settings: Settings, given: Namespace) -> int:
     from reverie.cli.dreams import run_dream
 
-    async with opened(settings) as workspace:
-        await workspace.warm()
-        return await run_dream(workspace, given)
+    async with opened(settings) as session:
+        await session.warm()
+        return await run_dream(session, given)
 
 
 async def _curves(settings: Settings, given: Namespace) -> int:
@@ -194,10 +194,10 @@ def _in_store(module: str, function: str) -> Command:
     """Return a command that opens the store and leaves the rest to a module of its own, imported only then."""
 
     async def command(settings: Settings, given: Namespace) -> int:
-        run: Callable[[Workspace, Namespace], Awaitable[int]]
+        run: Callable[[Session, Namespace], Awaitable[int]]
         run = getattr(import_module(f"reverie.server.{module}"), function)
-        async with opened(settings) as workspace:
-            return await run(workspace, given)
+        async with opened(settings) as session:
+            return await run(session, given)
 
     return command
 

@@ -8,10 +8,10 @@ from reverie.tools.consolidate import consolidate
 from reverie.tools.dreams import dreams, story, told
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
-async def run_dream(workspace: Workspace, given: Namespace) -> int:
+async def run_dream(session: Session, given: Namespace) -> int:
     """Dream once, or show what a dream would do."""
     progress = Progress("dreaming")
 
@@ -20,7 +20,7 @@ async def run_dream(workspace: Workspace, given: Namespace) -> int:
 
     try:
         result = await consolidate(
-            workspace,
+            session,
             dry_run=given.dry_run,
             steps=given.steps,
             project=given.project,
@@ -36,29 +36,30 @@ async def run_dream(workspace: Workspace, given: Namespace) -> int:
     return 0
 
 
-async def run_dreams(workspace: Workspace, given: Namespace) -> int:
+async def run_dreams(session: Session, given: Namespace) -> int:
     """List the nights, tell one, or undo it."""
-    workspace.all_projects = given.all_projects
+    session.all_projects = given.all_projects
     if given.undo:
-        undone = await restore(workspace, dream_id=given.id)
+        undone = await restore(session, dream_id=given.id)
         if given.json:
             say_json(undone)
         else:
             left = [f"left as it is: {one.id} ({one.reason})" for one in undone.skipped]
             say(f"Undone: {counted(len(undone.restored), 'memory')} as before.", *left)
     elif given.id:
-        night = await told(workspace, given.id)
+        record = await told(session, given.id)
         if given.json:
-            say_json(night)
+            say_json(record)
         else:
-            say(*story(night))
+            say(*story(record))
     else:
-        nights = await dreams(workspace)
+        dream_log = await dreams(session)
         if given.json:
-            say_json([asdict(night) for night in nights])
+            say_json([asdict(record) for record in dream_log])
         else:
             rows = [
-                (n.id, n.at[:16].replace("T", " "), n.status, counted(n.changes, "change"), n.summary) for n in nights
+                (n.id, n.at[:16].replace("T", " "), n.status, counted(n.changes, "change"), n.summary)
+                for n in dream_log
             ]
             say(*(columns(rows) or ["No dream yet. `reverie dream` runs one; `--dry-run` shows what it would do."]))
     return 0

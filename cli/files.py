@@ -18,19 +18,19 @@ from reverie.tools.export_jsonl import STDOUT, Exported, export
 from reverie.tools.import_jsonl import Imported, import_memories
 
 if TYPE_CHECKING:
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 
 _STDIN = "-"
 _BAD_LINES_SHOWN = 20
 
 
-async def run_export(workspace: "Workspace", given: Namespace) -> int:
+async def run_export(session: "Session", given: Namespace) -> int:
     """Write an export and say how much went where; on stdout there is nothing but the memories."""
     bar = Progress("Exporting")
     try:
         result = await export(
-            workspace,
+            session,
             given.file,
             project=given.project,
             progress=lambda done, total: bar.show(done / (total or 1), f"{done:,} of {total:,}"),
@@ -55,7 +55,7 @@ def _tell_unsealed(result: Exported) -> None:
         )
 
 
-async def run_import(workspace: "Workspace", given: Namespace) -> int:
+async def run_import(session: "Session", given: Namespace) -> int:
     """Import a file and tell each line that was skipped; 1 if no line could be read."""
     bar = Progress("Importing")
     tally = Imported()
@@ -68,7 +68,7 @@ async def run_import(workspace: "Workspace", given: Namespace) -> int:
             bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
 
         try:
-            await import_memories(workspace, file, show, trust=given.trust, revive=given.revive)
+            await import_memories(session, file, show, trust=given.trust, revive=given.revive)
         except ReverieError:
             bar.done()
             note(
@@ -102,12 +102,12 @@ def text_from_stdin() -> str:
 def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
     """Open what is to be imported, with its size if that is known."""
     if name == _STDIN:
-        with tempfile.TemporaryFile() as spool:
+        with tempfile.TemporaryFile() as log_file:
             with _interruptible():
-                shutil.copyfileobj(sys.stdin.buffer, spool)
-            size = spool.tell()
-            spool.seek(0)
-            yield spool, size
+                shutil.copyfileobj(sys.stdin.buffer, log_file)
+            size = log_file.tell()
+            log_file.seek(0)
+            yield log_file, size
         return
     path = Path(name)
     try:

@@ -18,7 +18,7 @@ from reverie.tools.forecast import LONGEST_DAYS, Forecast, forecast
 from reverie.tools.resolve import resolved
 
 if TYPE_CHECKING:
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 
 WIDTH = 70
@@ -139,7 +139,7 @@ def save_png(curves: Curves, file: str) -> None:
         ) from error
 
 
-Opener = Callable[[Settings], AbstractAsyncContextManager["Workspace"]]
+Opener = Callable[[Settings], AbstractAsyncContextManager["Session"]]
 
 _SHORTEST_DAYS = 1.0
 _TITLE = 44
@@ -153,10 +153,10 @@ async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> in
         keep_out_of(settings.home, given.png, "--png")
     points = POINTS if given.png else WIDTH
     if given.id:
-        async with opened(settings) as workspace:
-            workspace.all_projects = given.all_projects
-            memory = await resolved(workspace, given.id)
-            curves = curves_of(memory, workspace.now, settings.retention, days, points, settings.tier)
+        async with opened(settings) as session:
+            session.all_projects = given.all_projects
+            memory = await resolved(session, given.id)
+            curves = curves_of(memory, session.now, settings.retention, days, points, settings.tier)
     else:
         curves = typical_curves(settings.retention, days, points, settings.tier)
     if given.png:
@@ -172,8 +172,8 @@ async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> in
 
 async def run_forecast(settings: Settings, given: Namespace, opened: Opener) -> int:
     """Tell what would be let go, moved and kept."""
-    async with opened(settings) as workspace:
-        ahead = await forecast(workspace, given.days, all_projects=given.all_projects)
+    async with opened(settings) as session:
+        ahead = await forecast(session, given.days, all_projects=given.all_projects)
     if given.json:
         say_json(ahead)
     else:

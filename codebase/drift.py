@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from reverie.codebase.evidence import Checked, Evidence
+from reverie.codebase.evidence import Evidence, EvidenceState
 from reverie.memory import Anchor, Memory
 
 FAILED_DAYS_BEFORE_EXPIRY = 3
@@ -37,10 +37,10 @@ class DriftPlan:
     """Every change that is due, and what was found of each memory."""
 
     changes: tuple[DriftChange, ...]
-    found: tuple[tuple[Memory, Checked], ...] = field(default=())
+    found: tuple[tuple[Memory, EvidenceState], ...] = field(default=())
 
 
-def check_all(evidence: Evidence, memories: Iterable[Memory]) -> list[tuple[Memory, Checked]]:
+def check_all(evidence: Evidence, memories: Iterable[Memory]) -> list[tuple[Memory, EvidenceState]]:
     """Check every anchor of memories, taking the time it takes."""
     return [
         (memory, evidence.check(memory.project, memory.branch, memory.anchors, thorough=True)) for memory in memories
@@ -48,7 +48,7 @@ def check_all(evidence: Evidence, memories: Iterable[Memory]) -> list[tuple[Memo
 
 
 def plan_drift(
-    found: Iterable[tuple[Memory, Checked]], now: datetime, restored: Mapping[str, datetime] | None = None
+    found: Iterable[tuple[Memory, EvidenceState]], now: datetime, restored: Mapping[str, datetime] | None = None
 ) -> DriftPlan:
     """Decide about each memory; failed checks before it was last restored do not count against it."""
     held = tuple(found)
@@ -57,7 +57,7 @@ def plan_drift(
     return DriftPlan(tuple(change for change in decided if change is not None), held)
 
 
-def _decide(memory: Memory, checked: Checked, now: datetime, since: str) -> DriftChange | None:
+def _decide(memory: Memory, checked: EvidenceState, now: datetime, since: str) -> DriftChange | None:
     if memory.pinned:
         return None
     today = now.date().isoformat()
@@ -78,7 +78,7 @@ def _decide(memory: Memory, checked: Checked, now: datetime, since: str) -> Drif
 
 
 def _about_the_gone(
-    memory: Memory, checked: Checked, anchors: tuple[Anchor, ...], now: datetime, since: str
+    memory: Memory, checked: EvidenceState, anchors: tuple[Anchor, ...], now: datetime, since: str
 ) -> DriftChange | None:
     reason = f"{REASON}{checked.note}"
     if all(anchor.freshness == "missing" for anchor in checked.anchors):

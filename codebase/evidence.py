@@ -25,7 +25,7 @@ _NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")  # what no branch 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BranchPosition:
     """The commit and branch that are checked out; both None where git cannot tell."""
 
     commit: str | None = None
@@ -38,10 +38,10 @@ class Branches:
     def __init__(self, tree: SourceTree, *, patience: float) -> None:
         self._tree = tree
         self._patience = patience
-        self._standing: tuple[Standing, float] | None = None
+        self._standing: tuple[BranchPosition, float] | None = None
         self._merged: dict[tuple[str, str], bool | None] = {}
 
-    def standing(self) -> Standing:
+    def standing(self) -> BranchPosition:
         """Return what is checked out now; sessions are long, and branches are switched under them."""
         if self._standing is not None and self._standing[1] > time.monotonic():
             return self._standing[0]
@@ -98,17 +98,17 @@ class Branches:
             note=f"{gone}; the main line has {anchor.path}",
         )
 
-    def _asked(self) -> Standing:
+    def _asked(self) -> BranchPosition:
         try:
             answer = self._ask("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
             lines = answer.split("\n")
             if _COMMIT.fullmatch(lines[0]):
                 name = lines[1] if len(lines) > 1 else ""
-                return Standing(lines[0], _branch(name))
+                return BranchPosition(lines[0], _branch(name))
             unborn = self._ask("symbolic-ref", "--quiet", "HEAD").strip()
-            return Standing(None, _branch(unborn))
+            return BranchPosition(None, _branch(unborn))
         except GitUnavailable:
-            return Standing()
+            return BranchPosition()
 
     def _is_merged(self, commit: str) -> bool | None:
         """Whether a commit is part of what is checked out; None if git does not know it."""
@@ -154,7 +154,7 @@ PATIENCE_AT_DRIFT = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class EvidenceState:
     """The anchors of one memory as they stand now, the worst of them, and what to say about it in a few words."""
 
     freshness: Freshness
@@ -186,10 +186,10 @@ class Evidence:
         ground = self._ground(self._root)
         return ground.tree if ground else None
 
-    def standing(self) -> Standing:
+    def standing(self) -> BranchPosition:
         """Return the commit and branch that are checked out now."""
         ground = self._ground(self._root)
-        return ground.branches.standing() if ground and ground.tree.has_git else Standing()
+        return ground.branches.standing() if ground and ground.tree.has_git else BranchPosition()
 
     def anchor(self, text: str, files: Sequence[str], project: str) -> Anchored:
         """Anchor a text of a project to what it names; one of another project has nothing to be anchored to."""
@@ -203,15 +203,17 @@ class Evidence:
 
     def check(
         self, project: str, branch: str | None, anchors: Sequence[Anchor], *, thorough: bool = False
-    ) -> Checked:
+    ) -> EvidenceState:
         """Check the anchors of a memory against its own project."""
         if not anchors:
-            return Checked("unanchored")
+            return EvidenceState("unanchored")
         checked = tuple(self._checked(project, branch, anchor, thorough=thorough) for anchor in anchors)
         freshness = worst(checked)
         notes = [anchor.note for anchor in checked if anchor.freshness == freshness and anchor.note]
         learned = self._learned_elsewhere(project, branch, anchors)
-        return Checked(freshness, checked, "; ".join(dict.fromkeys([*notes[:3], *([learned] if learned else [])])))
+        return EvidenceState(
+            freshness, checked, "; ".join(dict.fromkeys([*notes[:3], *([learned] if learned else [])]))
+        )
 
     def _checked(self, project: str, branch: str | None, anchor: Anchor, *, thorough: bool) -> Anchor:
         ground = self._ground_of(project, anchor)

@@ -214,8 +214,8 @@ def _pyproject(path: str, text: str) -> Iterator[Entry]:
 
 def _cargo(path: str, text: str) -> Iterator[Entry]:
     data = tomllib.loads(text)
-    workspace = _table(_table(data, "workspace"), "dependencies")
-    for table in (*(_table(data, f"{part}dependencies") for part in ("", "dev-", "build-")), workspace):
+    session = _table(_table(data, "workspace"), "dependencies")
+    for table in (*(_table(data, f"{part}dependencies") for part in ("", "dev-", "build-")), session):
         for name, value in table.items():
             yield Entry(path, "dependency", name, _version(value), _line(text, name))
 

@@ -112,7 +112,7 @@ _GENERATED_MARK = re.compile(rb"@generated\b|\bDO NOT EDIT\b|[Cc]ode generated b
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FileOutline:
     """One file or folder as the codebase layer keeps it."""
 
     kind: Literal["file", "folder"]
@@ -160,7 +160,7 @@ def begin_scan(tree: SourceTree, under: str = "", most: int | None = None) -> Sc
     return scan
 
 
-def read_file(scan: Scan, path: str, known: Mapping[str, str]) -> Seen | str | None:
+def read_file(scan: Scan, path: str, known: Mapping[str, str]) -> FileOutline | str | None:
     """Describe one file; its digest alone if that is known already, None if it is left out (and counted)."""
     tree = scan.tree
     place = tree.locate(path)
@@ -185,7 +185,7 @@ def read_file(scan: Scan, path: str, known: Mapping[str, str]) -> Seen | str | N
     return digest if known.get(path) == digest else _described(path, source, digest)
 
 
-def folders_of(scanned: Iterable[str], purposes: Mapping[str, str]) -> Iterator[Seen]:
+def folders_of(scanned: Iterable[str], purposes: Mapping[str, str]) -> Iterator[FileOutline]:
     """Describe every folder that holds one of the files: what is in it, each with a word on its purpose."""
     files: dict[str, list[str]] = {"": []}
     folders: dict[str, set[str]] = {"": set()}
@@ -214,7 +214,7 @@ def _left_out(source: bytes) -> str | None:
     return "minified" if len(source) > _MINIFIED * 2 and max(map(len, first)) > _MINIFIED * 2 else None
 
 
-def _described(path: str, source: bytes, digest: str) -> Seen:
+def _described(path: str, source: bytes, digest: str) -> FileOutline:
     found = symbols_of(path, source) if is_parsed(path) else ()
     purpose = purpose_of(path, source)
     shown = [symbol for symbol in found if symbol.kind != "attribute"]
@@ -223,10 +223,10 @@ def _described(path: str, source: bytes, digest: str) -> Seen:
     names = " ".join(symbol.qualified for symbol in _public_first(shown)) or " ".join(lines)
     essence = f"{head} {names}"[:_LONGEST_ESSENCE]
     qualified = tuple(symbol.qualified for symbol in shown)
-    return Seen("file", path, digest, _fitted(head, lines), essence, qualified)
+    return FileOutline("file", path, digest, _fitted(head, lines), essence, qualified)
 
 
-def _folder(folder: str, files: Sequence[str], folders: Sequence[str], purposes: Mapping[str, str]) -> Seen:
+def _folder(folder: str, files: Sequence[str], folders: Sequence[str], purposes: Mapping[str, str]) -> FileOutline:
     prefix = f"{folder}/" if folder else ""
     own = next((p for name in _TELLING if (p := purposes.get(f"{prefix}{name}"))), "")
     shown = (
@@ -242,7 +242,7 @@ def _folder(folder: str, files: Sequence[str], folders: Sequence[str], purposes:
         lines.append(f"and {len(files) - _MOST_FILES_NAMED} more")
     text = _fitted(head, lines)
     essence = f"{head} {' '.join([*folders, *files])}"[:_LONGEST_ESSENCE]
-    return Seen("folder", folder or ".", content_digest(text.encode()), text, essence)
+    return FileOutline("folder", folder or ".", content_digest(text.encode()), text, essence)
 
 
 _TELLING = (

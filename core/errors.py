@@ -7,7 +7,7 @@ ReverieError
 ├── MemoryNotFound          no memory has this id
 ├── AmbiguousId             an id prefix fits several memories
 ├── MoveRefused             a memory cannot go to that layer
-├── TooMuch                 one session asks for more than it may
+├── RateLimited                 one session asks for more than it may
 ├── EmbedderError           text could not be turned into a vector
 ├── ModelError              the language model gave no usable answer
 │   ├── ModelNonsense       it answered, but not in the form asked for
@@ -82,7 +82,7 @@ class MoveRefused(ReverieError):
     """A memory cannot be moved to the wanted layer."""
 
 
-class TooMuch(ReverieError):
+class RateLimited(ReverieError):
     """One session asks for more than it may."""
 
 

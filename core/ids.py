@@ -28,7 +28,7 @@ class IdMaker:
 
     Within a process no two share their time part. Those of events, dreams and accesses begin with it, and so sort in
     the order they were made. Those of memories begin with chance, so that eight characters tell them apart;
-    `as_made` gives what they sort by.
+    `creation_order` gives what they sort by.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -56,7 +56,7 @@ def memory_id(chance: int, moment: int) -> str:
     return _LETTERS[first] + _written(rest, SHORTEST_PREFIX - 1) + _written(moment, _TIME_DIGITS)
 
 
-def as_made(one: str) -> str:
+def creation_order(one: str) -> str:
     """Return what the ids of memories sort by, old and new ones alike: their time, then chance."""
     made_by_us = len(one) == SHORTEST_PREFIX + _TIME_DIGITS and _CHANCE_FIRST.fullmatch(one)
     return one[SHORTEST_PREFIX:] + one[:SHORTEST_PREFIX] if made_by_us else one

@@ -7,7 +7,7 @@ import re
 import sys
 
 
-def give_back_heap() -> None:
+def release_heap() -> None:
     """Return the free pages of the C heap; reading or merging a table leaves its buffers there."""
     with contextlib.suppress(AttributeError, OSError):  # another C library has no such call
         ctypes.CDLL(None).malloc_trim(0)
@@ -20,7 +20,7 @@ _CODE_OF_A_LIBRARY = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-xp .*\.so(?:\.[\d.]+
 _SECONDS_TO_SETTLE_IN, _SECONDS_BETWEEN = 5.0, 15.0
 
 
-def share_heaps() -> None:
+def limit_malloc_arenas() -> None:
     """Keep glibc from giving every thread a heap of its own: a third less memory, at no cost we could measure."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError, OSError):  # another C library has no such setting
@@ -29,16 +29,16 @@ def share_heaps() -> None:
             mallopt(_M_MMAP_THRESHOLD, _LARGE)  # else it grows, and what a merge frees stays in the heap
 
 
-async def give_back_while_serving() -> None:
+async def release_memory_periodically() -> None:
     """Give back what only start-up and the first answers needed, and later now and again."""
     pause = _SECONDS_TO_SETTLE_IN
     while sys.platform == "linux":
-        give_back_code()
+        release_library_pages()
         await asyncio.sleep(pause)
         pause = _SECONDS_BETWEEN
 
 
-def give_back_code() -> None:
+def release_library_pages() -> None:
     """Drop this process's hold on library code; what still runs is mapped again from the page cache.
 
     LanceDB and onnxruntime are 200 MB of code, most of it touched once, at start. See docs/decisions/0006.
@@ -51,4 +51,4 @@ def give_back_code() -> None:
         for match in ranges:
             start, end = int(match[1], 16), int(match[2], 16)
             madvise(start, end - start, _MADV_DONTNEED)
-    give_back_heap()
+    release_heap()

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reverie.dream.plan import Deed, Question, Refusal
+from reverie.dream.plan import ChangeSet, ProposedQuestion, Refusal
 from reverie.dream.snapshot import Snapshot, changed
 from reverie.memory import Memory
 from reverie.storage.batch import Edit, write_batch
 from reverie.storage.journal import Event
-from reverie.storage.queries import Mark, mark_of
-from reverie.storage.review_queue import OPEN, Asked, Questions
+from reverie.storage.queries import RowVersion, version_of
+from reverie.storage.review_queue import OPEN, ReviewQuestion, ReviewQueue
 from reverie.storage.rows import FIELDS, Embedded
 from reverie.storage.store import MemoryStore
 
@@ -24,14 +24,14 @@ class Batch:
     added: tuple[Memory, ...]
     edits: tuple[Edit, ...]
     events: tuple[Event, ...]
-    questions: tuple[Question, ...]
-    too_late: tuple[tuple[Deed, Refusal], ...]
+    questions: tuple[ProposedQuestion, ...]
+    too_late: tuple[tuple[ChangeSet, Refusal], ...]
 
 
 def batched(
-    deeds: Sequence[Deed],
+    change_sets: Sequence[ChangeSet],
     snapshot: Snapshot,
-    marks: Mapping[str, Mark],
+    versions: Mapping[str, RowVersion],
     store: MemoryStore,
     batch: str,
     actor: str = ACTOR,
@@ -40,23 +40,25 @@ def batched(
     at = snapshot.now
     standing = dict(snapshot.by_id)
     written: dict[str, Memory] = {}
-    late = {memory.id for memory in snapshot.memories if marks.get(memory.id) != mark_of(memory)}
+    late = {memory.id for memory in snapshot.memories if versions.get(memory.id) != version_of(memory)}
     events: list[Event] = []
-    questions: list[Question] = []
-    too_late: list[tuple[Deed, Refusal]] = []
-    for deed in deeds:
-        stale = [memory_id for memory_id in _touched(deed) if memory_id in late]
+    questions: list[ProposedQuestion] = []
+    too_late: list[tuple[ChangeSet, Refusal]] = []
+    for change_set in change_sets:
+        stale = [memory_id for memory_id in _touched(change_set) if memory_id in late]
         if stale:
-            too_late.append((deed, Refusal(stale[0], "changed while the dream was thinking")))
-            late |= {new.memory.id for new in deed.news} | {change.memory_id for change in deed.changes}
+            too_late.append((change_set, Refusal(stale[0], "changed while the dream was thinking")))
+            late |= {new.memory.id for new in change_set.new_memories} | {
+                change.memory_id for change in change_set.changes
+            }
             continue
-        for new in deed.news:
+        for new in change_set.new_memories:
             standing[new.memory.id] = written[new.memory.id] = new.memory
             after = {name: getattr(new.memory, name) for name in FIELDS}
             events.append(
                 store.event("remembered", new.memory, actor=actor, at=at, reason=new.reason, batch=batch, after=after)
             )
-        for change in deed.changes:
+        for change in change_set.changes:
             before = standing[change.memory_id]
             after_change = changed(before, change, at)
             names = (*change.values, "updated_at")
@@ -73,7 +75,7 @@ def batched(
                 )
             )
             standing[change.memory_id] = after_change
-        questions += deed.questions
+        questions += change_set.questions
     edits = [Edit(memory, standing[memory.id]) for memory in snapshot.memories if standing[memory.id] is not memory]
     added = [standing[memory_id] for memory_id in written]
     return Batch(tuple(added), tuple(edits), tuple(events), tuple(questions), tuple(too_late))
@@ -83,14 +85,14 @@ async def write(batch: Batch, embedded: Sequence[Embedded], store: MemoryStore, 
     """Write a batch: the journal first, what is new before what is retired. Call it inside `changing()`."""
     await store.journal.write(batch.events)
     await write_batch(store, embedded, batch.edits)
-    await Questions(store.database.table("questions")).write(
+    await ReviewQueue(store.database.table("questions")).write(
         [asked_from(question, at) for question in batch.questions]
     )
 
 
-def asked_from(question: Question, at: datetime) -> Asked:
+def asked_from(question: ProposedQuestion, at: datetime) -> ReviewQuestion:
     """Return a question as it goes on record."""
-    return Asked(
+    return ReviewQuestion(
         id=question.id,
         asked_at=at,
         kind=question.kind,
@@ -105,10 +107,10 @@ def asked_from(question: Question, at: datetime) -> Asked:
     )
 
 
-def _touched(deed: Deed) -> list[str]:
+def _touched(change_set: ChangeSet) -> list[str]:
     """Return every memory a deed changes, rests on or asks about."""
     return [
-        *(change.memory_id for change in deed.changes),
-        *(parent for new in deed.news for parent in new.memory.derived_from),
-        *(memory_id for question in deed.questions for memory_id in question.memory_ids),
+        *(change.memory_id for change in change_set.changes),
+        *(parent for new in change_set.new_memories for parent in new.memory.derived_from),
+        *(memory_id for question in change_set.questions for memory_id in question.memory_ids),
     ]

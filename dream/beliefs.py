@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, Deed, Proposal, Question, Verdict, is_refused, question_id
-from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
+from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, is_refused, question_id
+from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.lifecycle.rules import doubted_because_of
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -105,7 +105,7 @@ def _shelves(snapshot: Snapshot) -> dict[tuple[str, str, str], list[tuple[Memory
     stated = [
         (memory, amount)
         for memory in snapshot.memories
-        if memory.kind not in DREAMT_KINDS and memory.layer not in ("working", "codebase")
+        if memory.kind not in DERIVED_KINDS and memory.layer not in ("working", "codebase")
         for amount in _amounts(snapshot, memory)
     ]
     common = _common_words(stated)
@@ -153,19 +153,19 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     doubtful = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
     still_open = snapshot.open_by_project("belief")
     updates = updates_in(snapshot)
-    deeds: list[Deed] = []
+    change_sets: list[ChangeSet] = []
     for place, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
         if belief.id in doubtful or not _is_belief(belief, stated_anew=update is not None):
             continue
         may_ask = still_open[belief.project] < MOST_OPEN_QUESTIONS
-        deed = _probed(place, belief, update, snapshot, judge, may_ask=may_ask)
-        if deed is not None:
-            deeds.append(deed)
-            still_open[belief.project] += sum(question.settled is None for question in deed.questions)
-    full = deeds and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
+        change_set = _probed(place, belief, update, snapshot, judge, may_ask=may_ask)
+        if change_set is not None:
+            change_sets.append(change_set)
+            still_open[belief.project] += sum(question.settled is None for question in change_set.questions)
+    full = change_sets and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
     notes = ("more doubts wait until some of the open questions are answered",) if full else ()
-    return Proposal(tuple(deeds), notes)
+    return Proposal(tuple(change_sets), notes)
 
 
 def doubted(belief: Memory) -> float:
@@ -183,7 +183,7 @@ def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
     """Say whether a memory is held to be true still; of what happened, only an amount that was stated anew."""
     return (
         (memory.layer in _BELIEF_LAYERS or (memory.layer == "episodic" and stated_anew))
-        and memory.kind not in DREAMT_KINDS
+        and memory.kind not in DERIVED_KINDS
         and memory.status == "active"
         and not memory.pinned
     )
@@ -191,18 +191,18 @@ def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
 
 def _probed(
     place: int, belief: Memory, update: Update | None, snapshot: Snapshot, judge: Judge, *, may_ask: bool
-) -> Deed | None:
+) -> ChangeSet | None:
     check = snapshot.checks.get(belief.id)
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
-    undone: Deed | None = None
+    undone: ChangeSet | None = None
     for newer, reason, is_certain in _against(place, belief, update, snapshot) if may_ask else ():
         unsure = not (is_certain and belief.layer in _BELIEF_LAYERS)
-        deed = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
-        if deed is not None and is_refused(deed, snapshot.refused, snapshot.by_id):
-            undone = deed  # somebody took this back; another memory may still speak against the belief
-        elif deed is not None:
-            return deed
+        change_set = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
+        if change_set is not None and is_refused(change_set, snapshot.refused, snapshot.by_id):
+            undone = change_set  # somebody took this back; another memory may still speak against the belief
+        elif change_set is not None:
+            return change_set
     if undone is not None:
         return undone
     if check is not None and check.checked.freshness == "verified" and is_due(belief, snapshot.now):
@@ -219,7 +219,7 @@ def _against(
     possible: list[tuple[Memory, str, bool]] = []
     for other, _ in () if snapshot.as_left else snapshot.near.of(place):
         newer = snapshot.memories[other]
-        if newer.kind in DREAMT_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
+        if newer.kind in DERIVED_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
             continue
         found = conflict_between(belief, newer, snapshot)
         if found is not None and found.is_certain:
@@ -247,13 +247,13 @@ def _challenged(
     judge: Judge,
     *,
     unsure: bool = False,
-) -> Deed | None:
+) -> ChangeSet | None:
     ids = (belief.id, *(memory.id for memory in newer))
     about = () if newer else (belief.id, *(_LINE.sub("", line) for line in evidence))
     if question_id("belief", ids, about) in snapshot.asked:
         return None
     verdict = judge.still_holds(belief, evidence)
-    question = Question(
+    question = ProposedQuestion(
         kind="belief",
         memory_ids=ids,
         ask="Does the first memory still hold in the light of this? If not, revise gives the text that is true.",
@@ -263,21 +263,21 @@ def _challenged(
         settled="holds" if verdict == "holds" else None,
     )
     if verdict == "holds":
-        return Deed(summary="held against evidence", questions=(question,))
+        return ChangeSet(summary="held against evidence", questions=(question,))
     less_trusted = any(memory.trust < belief.trust for memory in newer)
     if (less_trusted or unsure) and verdict is None:  # worth a question, not a doubt
-        return Deed(summary="asked about a belief", questions=(question,))
+        return ChangeSet(summary="asked about a belief", questions=(question,))
     # Without the other's words, which may be purged one day.
     reason = doubted_because_of(newer[0].id) if newer else f"challenged: {evidence[0]}"
     values = {"status": "challenged", "status_reason": reason, "confidence": doubted(belief)}
     change = Change(memory_id=belief.id, action="challenged", reason=reason, values=values)
-    return Deed(summary="challenged", changes=(change,), questions=(question,))
+    return ChangeSet(summary="challenged", changes=(change,), questions=(question,))
 
 
-def _confirmed(belief: Memory, receipt: str) -> Deed | None:
+def _confirmed(belief: Memory, receipt: str) -> ChangeSet | None:
     if BY_CODE in belief.confirmed_by or belief.source == BY_CODE:
         return None  # one voice counts once
     voices = (*belief.confirmed_by, BY_CODE)
     values = {"confirmed_by": voices, "confirmations": len(voices)}
     change = Change(memory_id=belief.id, action="confirmed", reason=receipt, values=values)
-    return Deed(summary="confirmed by the code", changes=(change,))
+    return ChangeSet(summary="confirmed by the code", changes=(change,))

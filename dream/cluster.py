@@ -14,9 +14,9 @@ from datetime import datetime
 from reverie.dream.beliefs import clashes
 from reverie.dream.derived_memories import may_be_written
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, Deed, New, Proposal, Question, dreamt_id
-from reverie.dream.snapshot import DREAMT_KINDS, Snapshot
-from reverie.ids import as_made, content_hash
+from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
+from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.ids import content_hash, creation_order
 from reverie.lifecycle.access import highest_importance, inherited, longest_tier
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -37,7 +37,7 @@ def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Merge clusters that a judge can word as one; ask about the others."""
     if snapshot.as_left:
         return Proposal()
-    deeds: list[Deed] = []
+    change_sets: list[ChangeSet] = []
     asked = [set(ids) for kind, ids in snapshot.open_questions.values() if kind == "merge"]
     still_open = snapshot.open_by_project("merge")
     waiting = 0
@@ -47,17 +47,17 @@ def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
             continue
         text = judge.merged(members)
         if text is not None and not missing_facts(text, members) and may_be_written(text):
-            deeds.append(merging(members, text, snapshot.now))
+            change_sets.append(merging(members, text, snapshot.now))
         elif any(_overlap(ids, members) >= _OVERLAP for ids in asked):
             continue  # nearly the same is open already
         elif still_open[members[0].project] < MOST_OPEN_QUESTIONS:
             still_open[members[0].project] += 1
             asked.append({member.id for member in members})
-            deeds.append(Deed(summary="asked whether to merge", questions=(question,)))
+            change_sets.append(ChangeSet(summary="asked whether to merge", questions=(question,)))
         else:
             waiting += 1
     notes = (f"{waiting} more clusters wait until some of the open questions are answered",) if waiting else ()
-    return Proposal(tuple(deeds), notes)
+    return Proposal(tuple(change_sets), notes)
 
 
 def clusters_of(snapshot: Snapshot) -> list[list[Memory]]:
@@ -67,7 +67,7 @@ def clusters_of(snapshot: Snapshot) -> list[list[Memory]]:
         for place, memory in enumerate(snapshot.memories)
         if _may_merge(memory) and len(snapshot.near.places[place]) >= FEWEST_MEMBERS - 1
     ]
-    candidates.sort(key=lambda candidate: (-len(candidate[1]), as_made(snapshot.memories[candidate[0]].id)))
+    candidates.sort(key=lambda candidate: (-len(candidate[1]), creation_order(snapshot.memories[candidate[0]].id)))
     taken: set[int] = set()
     found = []
     for place, near in candidates:
@@ -87,7 +87,7 @@ def missing_facts(text: str, members: Sequence[Memory]) -> list[str]:
     return sorted(wanted - kept)
 
 
-def merging(members: Sequence[Memory], text: str, now: datetime) -> Deed:
+def merging(members: Sequence[Memory], text: str, now: datetime) -> ChangeSet:
     """Return the deed that writes one memory for several and supersedes them."""
     merged = merged_memory(members, text, now)
     reason = f"merged into {merged.id}"
@@ -97,9 +97,9 @@ def merging(members: Sequence[Memory], text: str, now: datetime) -> Deed:
         "expired_at": now,
         "status_reason": reason,
     }
-    return Deed(
+    return ChangeSet(
         summary=f"merged {len(members)} into one",
-        news=(New(memory=merged, reason=f"merged from {len(members)} memories"),),
+        new_memories=(NewMemory(memory=merged, reason=f"merged from {len(members)} memories"),),
         changes=tuple(
             Change(memory_id=member.id, action="merged", reason=reason, values=values) for member in members
         ),
@@ -108,7 +108,7 @@ def merging(members: Sequence[Memory], text: str, now: datetime) -> Deed:
 
 def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory:
     """Lay out the one memory: it inherits recalls and the highest importance, and the lowest trust."""
-    newest = max(members, key=lambda memory: (memory.created_at, as_made(memory.id)))
+    newest = max(members, key=lambda memory: (memory.created_at, creation_order(memory.id)))
     heir = replace(
         newest,
         source="dream",
@@ -121,7 +121,7 @@ def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory
     )
     return replace(
         heir,
-        id=dreamt_id(now, "merge", *sorted(member.id for member in members)),
+        id=derived_memory_id(now, "merge", *sorted(member.id for member in members)),
         content=text,
         content_hash=content_hash(text),
         title=title_of(text),
@@ -188,13 +188,13 @@ def _may_merge(memory: Memory) -> bool:
         memory.status == "active"
         and not memory.pinned
         and memory.forget_after is None
-        and memory.kind not in DREAMT_KINDS
+        and memory.kind not in DERIVED_KINDS
         and memory.layer not in ("working", "codebase")
     )
 
 
-def _question(members: Sequence[Memory]) -> Question:
-    return Question(
+def _question(members: Sequence[Memory]) -> ProposedQuestion:
+    return ProposedQuestion(
         kind="merge",
         memory_ids=tuple(sorted(member.id for member in members)),
         ask="Do these say one thing? Then give one text that keeps every number, name, date and path of them.",

@@ -14,10 +14,10 @@ import numpy as np
 from reverie.dream import apply as applying
 from reverie.dream.digest import may_be_promoted
 from reverie.dream.judge import Judge, Rules
-from reverie.dream.plan import Deed, Refusal, StepName, refused_by, refused_by_restoring
+from reverie.dream.plan import ChangeSet, Refusal, StepName, refused_by, refused_by_restoring
 from reverie.dream.review import withdraw_moot
-from reverie.dream.snapshot import Check, Evidence, NoEvidence, Snapshot, Vectors, in_order
-from reverie.dream.steps import KEEP_LOGS_FOR, STEPS, Plan, Thinking, by_step
+from reverie.dream.snapshot import EvidenceCheck, EvidenceChecker, NoEvidence, Snapshot, Vectors, in_order
+from reverie.dream.steps import KEEP_LOGS_FOR, STEPS, Plan, Planner, by_step
 from reverie.dream.undo import take_back, withdraw_questions
 from reverie.embeddings.base import Embedder
 from reverie.errors import StoreBusy
@@ -25,12 +25,12 @@ from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import move_of, overdue
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.storage.dream_log import Night, Nights, NightStatus
+from reverie.storage.dream_log import DreamLog, DreamRecord, DreamStatus
 from reverie.storage.filters import one_of
 from reverie.storage.locks import ProcessLock
 from reverie.storage.maintenance import fold_old_logs, old_logs
-from reverie.storage.queries import read_marks, read_whole
-from reverie.storage.review_queue import OPEN, WITHDRAWN, Asked, Questions
+from reverie.storage.queries import read_all, read_versions
+from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 
@@ -43,18 +43,18 @@ _LATELY = timedelta(hours=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dreamer:
+class DreamContext:
     """What a dream works with."""
 
     store: MemoryStore
     settings: Settings
     embedder: Embedder
     judge: Judge = field(default_factory=Rules)
-    evidence: Evidence = field(default_factory=NoEvidence)
+    evidence: EvidenceChecker = field(default_factory=NoEvidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepTold:
+class StepReport:
     """What a step did, or in a dry run would do."""
 
     name: StepName
@@ -62,25 +62,25 @@ class StepTold:
     applied: int
     skipped: tuple[Refusal, ...]
     notes: tuple[str, ...]
-    deeds: tuple[Deed, ...]
+    change_sets: tuple[ChangeSet, ...]
 
     @property
     def summaries(self) -> dict[str, int]:
         """What was done, in words, and how often."""
-        return dict(Counter(deed.summary for deed in self.deeds))
+        return dict(Counter(change_set.summary for change_set in self.change_sets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class DreamReport:
     """What a night did, or in a dry run would do."""
 
     dream_id: str
     dry_run: bool
-    steps: tuple[StepTold, ...]
+    steps: tuple[StepReport, ...]
     notes: tuple[str, ...] = ()
 
 
-async def say_nothing(done: int, total: int, message: str) -> None:
+async def ignore_progress(done: int, total: int, message: str) -> None:
     """Tell nobody."""
 
 
@@ -102,15 +102,15 @@ async def alone(store: MemoryStore) -> AsyncIterator[None]:
 
 
 async def dream(
-    dreamer: Dreamer,
+    context: DreamContext,
     now: datetime,
     *,
     steps: Sequence[StepName] = tuple(STEPS),
     projects: Sequence[str] = (),
     dry_run: bool = False,
     unless_since: datetime | None = None,
-    tell: Tell = say_nothing,
-) -> Told:
+    tell: Tell = ignore_progress,
+) -> DreamReport:
     """Run one night, or only plan it; none if there was one since the given moment.
 
     Cancelled while it reads or thinks, it leaves the store as it was. Once it has begun to write it finishes.
@@ -119,11 +119,11 @@ async def dream(
         StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written; the next night takes back what was half written.
     """
-    async with alone(dreamer.store):
+    async with alone(context.store):
         if unless_since is not None:
-            await _refuse_another(dreamer.store, unless_since)
+            await _refuse_another(context.store, unless_since)
         with _letting_others_through():
-            return await _dreamt(dreamer, now, steps, projects, tell, dry_run=dry_run)
+            return await _dreamt(context, now, steps, projects, tell, dry_run=dry_run)
 
 
 async def _refuse_another(store: MemoryStore, since: datetime) -> None:
@@ -132,8 +132,8 @@ async def _refuse_another(store: MemoryStore, since: datetime) -> None:
     Raises:
         StoreBusy: if there was.
     """
-    nights = await Nights(store.database.table("dreams")).all()
-    if any(night.started_at > since for night in nights if night.status != "rolled back"):
+    dream_log = await DreamLog(store.database.table("dreams")).all()
+    if any(record.started_at > since for record in dream_log if record.status != "rolled back"):
         raise StoreBusy("Another session has dreamt on this store meanwhile; the next dream is due in a day.")
 
 
@@ -156,52 +156,58 @@ def _letting_others_through() -> Iterator[None]:
 
 
 async def _dreamt(
-    dreamer: Dreamer, now: datetime, steps: Sequence[StepName], projects: Sequence[str], tell: Tell, *, dry_run: bool
-) -> Told:
+    context: DreamContext,
+    now: datetime,
+    steps: Sequence[StepName],
+    projects: Sequence[str],
+    tell: Tell,
+    *,
+    dry_run: bool,
+) -> DreamReport:
     if not dry_run:
-        await recover(dreamer.store, now)
-        async with dreamer.store.changing():
-            await withdraw_moot(dreamer.store, now)
+        await recover(context.store, now)
+        async with context.store.changing():
+            await withdraw_moot(context.store, now)
     stages = len(steps) + 2
     await tell(0, stages, "reading")
-    snapshot = await read(dreamer, now, projects)
+    snapshot = await read(context, now, projects)
     if "sweep" not in steps:  # which would let go of them before any other step sees them
         snapshot = snapshot.without(
-            memory.id for memory in snapshot.memories if overdue(memory, now, dreamer.settings.tier)
+            memory.id for memory in snapshot.memories if overdue(memory, now, context.settings.tier)
         )
-    thinking = Thinking(snapshot, dreamer.settings, dreamer.judge, steps)
+    planner = Planner(snapshot, context.settings, context.judge, steps)
     thought = 0
-    while name := thinking.ahead:
+    while name := planner.next_step:
         await tell(min(thought + 1, stages - 1), stages, name)
-        await asyncio.to_thread(thinking.think)
+        await asyncio.to_thread(planner.plan_next)
         thought += 1
     if dry_run:
-        return _told("", thinking.plan, (), dreamer.judge, dry_run=True)
+        return _told("", planner.plan, (), context.judge, dry_run=True)
     await tell(stages - 1, stages, "writing")
-    embedded = await _embedded_news(dreamer, thinking.plan)
-    told = await _uninterrupted(_write(dreamer, snapshot, thinking.plan, embedded, "prune" in steps))
+    embedded = await _embedded_news(context, planner.plan)
+    told = await _uninterrupted(_write(context, snapshot, planner.plan, embedded, "prune" in steps))
     await tell(stages, stages, "done")
     return told
 
 
-async def read(dreamer: Dreamer, now: datetime, projects: Sequence[str] = ()) -> Snapshot:
+async def read(context: DreamContext, now: datetime, projects: Sequence[str] = ()) -> Snapshot:
     """Read everything a night needs, once."""
-    store = dreamer.store
+    store = context.store
     where = one_of("status", LIVING)
     if projects:
         where &= one_of("project", projects)
-    memories, vectors = await read_whole(store, where)
-    asked = await Questions(store.database.table("questions")).all()
+    memories, vectors = await read_all(store, where)
+    asked = await ReviewQueue(store.database.table("questions")).all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
-    checks = await asyncio.to_thread(_checked, dreamer.evidence, memories)
-    nights = await Nights(store.database.table("dreams")).all()
+    checks = await asyncio.to_thread(_checked, context.evidence, memories)
+    dream_log = await DreamLog(store.database.table("dreams")).all()
     living = {memory.id for memory in memories}
     snapshot = Snapshot(
         now=now,
         memories=in_order(memories),
         vectors=vectors,
-        embedder=dreamer.embedder.stamp,
-        embed=_embedding(dreamer.embedder),
+        embedder=context.embedder.stamp,
+        embed=_embedding(context.embedder),
         asked={one.id: one.status for one in asked if one.status != WITHDRAWN},
         open_questions={one.id: (one.kind, one.memory_ids) for one in asked if _is_open(one, living)},
         bridges_asked_lately=sum(
@@ -210,71 +216,73 @@ async def read(dreamer: Dreamer, now: datetime, projects: Sequence[str] = ()) ->
         demoted=frozenset(await _demoted(store, memories, now)),
         checks=checks,
         restored=await _restored(store, memories, checks),
-        refused=refused_by(nights) | refused_by_restoring(await store.journal.with_action("restored")),
+        refused=refused_by(dream_log) | refused_by_restoring(await store.journal.with_action("restored")),
         old_accesses=accesses,
         old_events=events,
     )
-    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_morning(nights))
+    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_outcome(dream_log))
 
 
-def _is_open(asked: Asked, living: Set[str]) -> bool:
+def _is_open(asked: ReviewQuestion, living: Set[str]) -> bool:
     """Say whether a question waits for an answer about memories that this night sees."""
     return asked.status == OPEN and all(memory_id in living for memory_id in asked.memory_ids)
 
 
-def _last_morning(nights: Sequence[Night]) -> str | None:
+def _last_outcome(dream_log: Sequence[DreamRecord]) -> str | None:
     """Return how the last whole night left the memories, if it was not undone."""
-    last = next((night for night in nights if night.status != "rolled back"), None)
+    last = next((record for record in dream_log if record.status != "rolled back"), None)
     return None if last is None or last.status != "done" else last.report.get("morning")
 
 
 async def recover(store: MemoryStore, now: datetime) -> list[str]:
     """Take back whatever a night that was killed left half written, and finish an undoing that was."""
-    nights = Nights(store.database.table("dreams"))
-    unfinished = await nights.unfinished()
-    for night in unfinished:
+    dream_log = DreamLog(store.database.table("dreams"))
+    unfinished = await dream_log.unfinished()
+    for record in unfinished:
         async with store.changing():
-            await take_back(store, night.id, await store.journal.of_batch(night.id), actor="dream", at=now)
-            await withdraw_questions(store, list(night.report.get("questions", ())))
-            ended: NightStatus = "undone" if night.status == "undoing" else "rolled back"
-            await nights.write(
-                Night(id=night.id, started_at=night.started_at, finished_at=now, status=ended, report=night.report)
+            await take_back(store, record.id, await store.journal.of_batch(record.id), actor="dream", at=now)
+            await withdraw_questions(store, list(record.report.get("questions", ())))
+            ended: DreamStatus = "undone" if record.status == "undoing" else "rolled back"
+            await dream_log.write(
+                DreamRecord(
+                    id=record.id, started_at=record.started_at, finished_at=now, status=ended, report=record.report
+                )
             )
-    return [night.id for night in unfinished]
+    return [record.id for record in unfinished]
 
 
-async def _embedded_news(dreamer: Dreamer, plan: Plan) -> dict[str, Embedded]:
+async def _embedded_news(context: DreamContext, plan: Plan) -> dict[str, Embedded]:
     """Embed what the night will write; nothing is written yet, so this can still be interrupted."""
-    written = {new.memory.id: new.memory for deed in plan.deeds for new in deed.news}
-    final = [plan.morning.by_id.get(memory_id, memory) for memory_id, memory in written.items()]
-    return dict(zip(written, await asyncio.to_thread(_embedded, final, dreamer.embedder), strict=True))
+    written = {new.memory.id: new.memory for change_set in plan.change_sets for new in change_set.new_memories}
+    final = [plan.outcome.by_id.get(memory_id, memory) for memory_id, memory in written.items()]
+    return dict(zip(written, await asyncio.to_thread(_embedded, final, context.embedder), strict=True))
 
 
 async def _write(
-    dreamer: Dreamer, snapshot: Snapshot, plan: Plan, vectors: Mapping[str, Embedded], prunes: bool
-) -> Told:
-    store, now = dreamer.store, snapshot.now
+    context: DreamContext, snapshot: Snapshot, plan: Plan, vectors: Mapping[str, Embedded], prunes: bool
+) -> DreamReport:
+    store, now = context.store, snapshot.now
     dream_id = store.new_id()
-    nights = Nights(store.database.table("dreams"))
+    dream_log = DreamLog(store.database.table("dreams"))
     async with store.changing():
-        batch = applying.batched(plan.deeds, snapshot, await read_marks(store), store, dream_id)
-        told = _told(dream_id, plan, batch.too_late, dreamer.judge, dry_run=False)
-        report = reported(told, batch) | {"calls": list(dreamer.judge.calls)}
+        batch = applying.batched(plan.change_sets, snapshot, await read_versions(store), store, dream_id)
+        told = _told(dream_id, plan, batch.too_late, context.judge, dry_run=False)
+        report = reported(told, batch) | {"calls": list(context.judge.calls)}
         if not batch.too_late and {step.name for step in plan.steps} == set(STEPS):
-            report["morning"] = plan.morning.fingerprint
-        begun = Night(id=dream_id, started_at=now, finished_at=None, status="applying", report=report)
+            report["morning"] = plan.outcome.fingerprint
+        begun = DreamRecord(id=dream_id, started_at=now, finished_at=None, status="applying", report=report)
         embedded = [replace(vectors[memory.id], memory=memory) for memory in batch.added]
         if batch.events or batch.questions:
-            await nights.write(begun)
+            await dream_log.write(begun)
             await applying.write(batch, embedded, store, now)
         if prunes and (snapshot.old_accesses or snapshot.old_events):
             await fold_old_logs(store, now - KEEP_LOGS_FOR, now)
         await withdraw_moot(store, now)
-        await nights.write(Night(id=dream_id, started_at=now, finished_at=now, status="done", report=report))
+        await dream_log.write(DreamRecord(id=dream_id, started_at=now, finished_at=now, status="done", report=report))
     return told
 
 
-def reported(told: Told, batch: applying.Batch) -> dict[str, object]:
+def reported(told: DreamReport, batch: applying.Batch) -> dict[str, object]:
     """Return what goes on record: numbers and ids, no texts."""
     return {
         "steps": [
@@ -296,23 +304,26 @@ def reported(told: Told, batch: applying.Batch) -> dict[str, object]:
 
 
 def _told(
-    dream_id: str, plan: Plan, too_late: Sequence[tuple[Deed, Refusal]], judge: Judge, *, dry_run: bool
-) -> Told:
-    late = {id(deed): refusal for deed, refusal in too_late}
+    dream_id: str, plan: Plan, too_late: Sequence[tuple[ChangeSet, Refusal]], judge: Judge, *, dry_run: bool
+) -> DreamReport:
+    late = {id(change_set): refusal for change_set, refusal in too_late}
     steps = []
     for part in by_step(plan):
-        done = [deed for deed in part.deeds if id(deed) not in late]
+        done = [change_set for change_set in part.change_sets if id(change_set) not in late]
         steps.append(
-            StepTold(
+            StepReport(
                 name=part.name,
                 planned=part.planned,
                 applied=0 if dry_run else len(done),
-                skipped=(*part.refused, *(late[id(deed)] for deed in part.deeds if id(deed) in late)),
+                skipped=(
+                    *part.refused,
+                    *(late[id(change_set)] for change_set in part.change_sets if id(change_set) in late),
+                ),
                 notes=part.notes,
-                deeds=tuple(done),
+                change_sets=tuple(done),
             )
         )
-    return Told(dream_id=dream_id, dry_run=dry_run, steps=tuple(steps), notes=judge.notes)
+    return DreamReport(dream_id=dream_id, dry_run=dry_run, steps=tuple(steps), notes=judge.notes)
 
 
 def _embedding(embedder: Embedder) -> Callable[[Sequence[str]], Vectors]:
@@ -350,7 +361,7 @@ async def _demoted(store: MemoryStore, memories: Sequence[Memory], now: datetime
     return demoted
 
 
-def _checked(evidence: Evidence, memories: Sequence[Memory]) -> dict[str, Check]:
+def _checked(evidence: EvidenceChecker, memories: Sequence[Memory]) -> dict[str, EvidenceCheck]:
     if isinstance(evidence, NoEvidence):
         return {}
     found = ((memory.id, evidence.check(memory)) for memory in memories)
@@ -358,7 +369,7 @@ def _checked(evidence: Evidence, memories: Sequence[Memory]) -> dict[str, Check]
 
 
 async def _restored(
-    store: MemoryStore, memories: Sequence[Memory], checks: Mapping[str, Check]
+    store: MemoryStore, memories: Sequence[Memory], checks: Mapping[str, EvidenceCheck]
 ) -> dict[str, datetime]:
     """Return when memories whose evidence is gone were last brought back: older failures no longer count."""
     restored: dict[str, datetime] = {}
@@ -370,7 +381,7 @@ async def _restored(
     return restored
 
 
-async def _uninterrupted(work: Awaitable[Told]) -> Told:
+async def _uninterrupted(work: Awaitable[DreamReport]) -> DreamReport:
     """Finish what was begun even if whoever asked for it has gone."""
     task = asyncio.ensure_future(work)
     try:

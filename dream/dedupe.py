@@ -11,9 +11,9 @@ from datetime import timedelta
 from typing import Any
 
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, Deed, Proposal
+from reverie.dream.plan import Change, ChangeSet, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.ids import as_made
+from reverie.ids import creation_order
 from reverie.lifecycle.access import inherited
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -27,10 +27,10 @@ _ANOTHER_DAY = timedelta(days=1)
 
 def dedupe(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Supersede each memory that a newer one says again, word for word but for what carries no meaning."""
-    held = sorted(snapshot.told, key=lambda memory: (memory.created_at, as_made(memory.id)), reverse=True)
+    held = sorted(snapshot.told, key=lambda memory: (memory.created_at, creation_order(memory.id)), reverse=True)
     alike = _Alike(held, snapshot)
     gone: set[str] = set()
-    deeds = []
+    change_sets = []
     for place, newer in enumerate(held):
         if newer.id in gone:
             continue
@@ -45,11 +45,11 @@ def dedupe(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         twins = [older for older in again if older.trust <= newer.trust]
         if twins:
             gone |= {twin.id for twin in twins}
-            deeds.append(_standing_in(newer, twins, snapshot))
+            change_sets.append(_standing_in(newer, twins, snapshot))
         elif again:  # only more trusted ones say it: then this one gives way
             gone.add(newer.id)
-            deeds.append(_standing_in(again[0], [newer], snapshot))
-    return Proposal(tuple(deeds))
+            change_sets.append(_standing_in(again[0], [newer], snapshot))
+    return Proposal(tuple(change_sets))
 
 
 def _same_place(one: Memory, other: Memory) -> bool:
@@ -64,7 +64,7 @@ def _same_place(one: Memory, other: Memory) -> bool:
     )
 
 
-def _standing_in(heir: Memory, twins: Sequence[Memory], snapshot: Snapshot) -> Deed:
+def _standing_in(heir: Memory, twins: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
     vitals = inherited(heir, twins)
     kept: dict[str, Any] = {name: value for name, value in vitals.items() if value != getattr(heir, name)}
     reason = f"says the same as {heir.id}"
@@ -85,7 +85,7 @@ def _standing_in(heir: Memory, twins: Sequence[Memory], snapshot: Snapshot) -> D
     if kept:
         told = f"takes over from {', '.join(twin.id for twin in twins[:3])}"
         changes.append(Change(memory_id=heir.id, action="inherited", reason=told, values=kept))
-    return Deed(summary="said again", changes=tuple(changes))
+    return ChangeSet(summary="said again", changes=tuple(changes))
 
 
 class _Alike:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from reverie.dream.plan import dreamt_id
+from reverie.dream.plan import derived_memory_id
 from reverie.guard.injection import orders_in
 from reverie.guard.secrets import redact, without_private
 from reverie.ids import content_hash
@@ -63,16 +63,18 @@ def spelled(entity: str, memories: tuple[Memory, ...]) -> str:
     return entity
 
 
-DREAMT_IMPORTANCE = 0.3
+DERIVED_IMPORTANCE = 0.3
 """What repeats other memories must not outrank them."""
 
 
-def dreamt(
+def derived_memory(
     text: str, *, kind: Kind, layer: Layer, project: str, ground: Sequence[Memory], now: datetime, **fields: Any
 ) -> Memory:
     """Lay out a memory about others, named by the night and its ground."""
     return Memory(
-        id=dreamt_id(now, kind, project, *fields.get("entities", ()), *sorted(memory.id for memory in ground)),
+        id=derived_memory_id(
+            now, kind, project, *fields.get("entities", ()), *sorted(memory.id for memory in ground)
+        ),
         content=text,
         content_hash=content_hash(text),
         kind=kind,
@@ -82,8 +84,8 @@ def dreamt(
         trust=derived_trust(memory.trust for memory in ground),
         confidence=min(memory.confidence for memory in ground),
         derived_from=tuple(memory.id for memory in ground),
-        importance=DREAMT_IMPORTANCE,
-        stability=first_stability(DREAMT_IMPORTANCE),
+        importance=DERIVED_IMPORTANCE,
+        stability=first_stability(DERIVED_IMPORTANCE),
         created_at=now,
         happened_at=now,
         updated_at=now,

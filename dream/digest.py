@@ -7,11 +7,11 @@ own: a digest across projects would carry one project's memories into another.
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from reverie.dream.derived_memories import dreamt, line_of, may_be_quoted, may_be_written
+from reverie.dream.derived_memories import derived_memory, line_of, may_be_quoted, may_be_written
 from reverie.dream.judge import DayNote, Judge
-from reverie.dream.plan import Change, Deed, New, Proposal
+from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.ids import as_made
+from reverie.ids import creation_order
 from reverie.lifecycle.importance import adjusted_importance_of
 from reverie.memory import Kind, Memory
 from reverie.settings import Settings
@@ -26,7 +26,7 @@ _DURABLE: frozenset[Kind] = frozenset({"decision", "preference", "how_to", "reje
 
 def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Write the day's note of each project that had one, and promote its durable lines."""
-    deeds: list[Deed] = []
+    change_sets: list[ChangeSet] = []
     for project in sorted({memory.project for memory in snapshot.memories}):
         since = _since(project, snapshot)
         if since is None:
@@ -37,9 +37,9 @@ def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         note = judge.day_note(ledger, MOST_CHARACTERS)
         if note is None or len(note.text) > MOST_CHARACTERS or not may_be_written(note.text):
             note = extract(ledger, snapshot.now)
-        deeds.append(_writing(note, ledger, project, snapshot))
-        deeds += _promotions(note, ledger, snapshot)
-    return Proposal(tuple(deeds))
+        change_sets.append(_writing(note, ledger, project, snapshot))
+        change_sets += _promotions(note, ledger, snapshot)
+    return Proposal(tuple(change_sets))
 
 
 def extract(ledger: Sequence[Memory], now: datetime) -> DayNote:
@@ -79,11 +79,13 @@ def _ledger(project: str, since: datetime, snapshot: Snapshot) -> list[Memory]:
         and since < memory.happened_at <= snapshot.now
         and may_be_quoted(memory)
     ]
-    return sorted(lately, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, as_made(memory.id)))
+    return sorted(
+        lately, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, creation_order(memory.id))
+    )
 
 
-def _writing(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Snapshot) -> Deed:
-    memory = dreamt(
+def _writing(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Snapshot) -> ChangeSet:
+    memory = derived_memory(
         note.text,
         kind="digest",
         layer="episodic",
@@ -93,16 +95,19 @@ def _writing(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Sn
         tags=("digest",),
         title=f"The day of {snapshot.now:%Y-%m-%d}",
     )
-    return Deed(summary="the day's note", news=(New(memory=memory, reason=f"{len(ledger)} memories of the day"),))
+    return ChangeSet(
+        summary="the day's note",
+        new_memories=(NewMemory(memory=memory, reason=f"{len(ledger)} memories of the day"),),
+    )
 
 
-def _promotions(note: DayNote, ledger: Sequence[Memory], snapshot: Snapshot) -> Iterator[Deed]:
+def _promotions(note: DayNote, ledger: Sequence[Memory], snapshot: Snapshot) -> Iterator[ChangeSet]:
     for memory in ledger:
         named = memory.id in note.durable and _may_last(memory)
         if named and memory.layer == "episodic" and memory.id not in snapshot.demoted:
             reason = "a durable line of the day's note"
             change = Change(memory_id=memory.id, action="moved", reason=reason, values={"layer": "semantic"})
-            yield Deed(summary="episodic → semantic", changes=(change,))
+            yield ChangeSet(summary="episodic → semantic", changes=(change,))
 
 
 def _may_last(memory: Memory) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from reverie.ids import as_made
+from reverie.ids import creation_order
 from reverie.memory import Memory
 from reverie.text.compare import restates
 
@@ -60,7 +60,7 @@ class Rules:
 
     def merged(self, members: Sequence[Memory]) -> str | None:
         """Return the newest member's text if every other restates it."""
-        newest = max(members, key=lambda memory: (memory.created_at, as_made(memory.id)))
+        newest = max(members, key=lambda memory: (memory.created_at, creation_order(memory.id)))
         if all(restates(newest.content, member.content) for member in members if member is not newest):
             return newest.content
         return None

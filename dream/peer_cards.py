@@ -7,11 +7,11 @@ when the ground is gone the card goes too, so that nothing forgotten lives on in
 from collections import Counter
 from collections.abc import Sequence
 
-from reverie.dream.derived_memories import dreamt, line_of, may_be_built_on, spelled
+from reverie.dream.derived_memories import derived_memory, line_of, may_be_built_on, spelled
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, Deed, New, Proposal
+from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal
 from reverie.dream.snapshot import Snapshot
-from reverie.ids import as_made
+from reverie.ids import creation_order
 from reverie.lifecycle.importance import adjusted_importance_of
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -30,9 +30,9 @@ def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal
     """Write, rewrite or retire cards so that each subject has one that is true now."""
     grounds = _grounds(snapshot)
     current = _current(snapshot)
-    deeds: list[Deed] = []
+    change_sets: list[ChangeSet] = []
     for subject, cards in current.items():
-        deeds += _upkeep(cards, subject, grounds.get(subject, ()), snapshot)
+        change_sets += _upkeep(cards, subject, grounds.get(subject, ()), snapshot)
     held = Counter(project for project, _ in current)
     room = _room(snapshot)
     for subject, ground in sorted(grounds.items(), key=lambda item: (-len(item[1]), item[0])):
@@ -40,8 +40,8 @@ def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal
         if subject in current or len(ground) < FEWEST_MEMORIES or held[project] >= room[project]:
             continue
         held[project] += 1
-        deeds.append(_writing(subject, ground, (), snapshot))
-    return Proposal(tuple(deeds))
+        change_sets.append(_writing(subject, ground, (), snapshot))
+    return Proposal(tuple(change_sets))
 
 
 def _room(snapshot: Snapshot) -> dict[str, int]:
@@ -66,13 +66,15 @@ def _current(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
     return cards
 
 
-def _upkeep(cards: Sequence[Memory], subject: Subject, ground: Sequence[Memory], snapshot: Snapshot) -> list[Deed]:
+def _upkeep(
+    cards: Sequence[Memory], subject: Subject, ground: Sequence[Memory], snapshot: Snapshot
+) -> list[ChangeSet]:
     if any(card.pinned for card in cards):
         return []  # held by someone as it is; a second card beside it would be one too many
     if len(ground) < FEWEST_MEMORIES:
         return [_retiring(card, snapshot) for card in cards]
     lines = _chosen(ground)
-    newest = max(cards, key=lambda card: (card.created_at, as_made(card.id)))
+    newest = max(cards, key=lambda card: (card.created_at, creation_order(card.id)))
     if len(cards) == 1 and newest.content == _text(subject[1], lines, ground):
         return []
     if len(cards) == 1 and newest.created_at == snapshot.now:
@@ -80,10 +82,10 @@ def _upkeep(cards: Sequence[Memory], subject: Subject, ground: Sequence[Memory],
     return [_writing(subject, ground, cards, snapshot)]
 
 
-def _writing(subject: Subject, ground: Sequence[Memory], replaced: Sequence[Memory], snapshot: Snapshot) -> Deed:
+def _writing(subject: Subject, ground: Sequence[Memory], replaced: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
     project, entity = subject
     lines = _chosen(ground)
-    card = dreamt(
+    card = derived_memory(
         _text(entity, lines, ground),
         kind="peer_card",
         layer="semantic",
@@ -96,28 +98,28 @@ def _writing(subject: Subject, ground: Sequence[Memory], replaced: Sequence[Memo
     )
     reason = f"rewritten as {card.id}: what it rests on has changed"
     values = {"status": "superseded", "superseded_by": card.id, "expired_at": snapshot.now, "status_reason": reason}
-    return Deed(
+    return ChangeSet(
         summary="card rewritten" if replaced else "card written",
-        news=(New(memory=card, reason=f"rests on {len(lines)} memories"),),
+        new_memories=(NewMemory(memory=card, reason=f"rests on {len(lines)} memories"),),
         changes=tuple(Change(memory_id=old.id, action="rewritten", reason=reason, values=values) for old in replaced),
     )
 
 
-def _correcting(card: Memory, subject: Subject, ground: Sequence[Memory], snapshot: Snapshot) -> Deed:
+def _correcting(card: Memory, subject: Subject, ground: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
     """Return the deed that brings a card of this very night in step with what later steps did."""
-    better = _writing(subject, ground, (), snapshot).news[0].memory
+    better = _writing(subject, ground, (), snapshot).new_memories[0].memory
     names = ("content", "content_hash", "derived_from", "trust", "confidence", "title")
     values = {name: getattr(better, name) for name in names}
     change = Change(
         memory_id=card.id, action="rewritten", reason="its ground changed in the same night", values=values
     )
-    return Deed(summary="card corrected", changes=(change,))
+    return ChangeSet(summary="card corrected", changes=(change,))
 
 
-def _retiring(card: Memory, snapshot: Snapshot) -> Deed:
+def _retiring(card: Memory, snapshot: Snapshot) -> ChangeSet:
     reason = f"fewer than {FEWEST_MEMORIES} memories are left that it could rest on"
     values = {"status": "expired", "expired_at": snapshot.now, "status_reason": "ground-gone"}
-    return Deed(
+    return ChangeSet(
         summary="card retired",
         changes=(Change(memory_id=card.id, action="ground-gone", reason=reason, values=values),),
     )
@@ -125,10 +127,10 @@ def _retiring(card: Memory, snapshot: Snapshot) -> Deed:
 
 def _chosen(ground: Sequence[Memory]) -> list[Memory]:
     """Return the lines worth quoting, by what does not change from night to night, oldest first."""
-    best = sorted(ground, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), as_made(m.id)))[
-        :MOST_LINES
-    ]
-    return sorted(best, key=lambda memory: (memory.happened_at, as_made(memory.id)))
+    best = sorted(
+        ground, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), creation_order(m.id))
+    )[:MOST_LINES]
+    return sorted(best, key=lambda memory: (memory.happened_at, creation_order(memory.id)))
 
 
 def _text(entity: str, lines: Sequence[Memory], ground: Sequence[Memory]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from reverie.ids import memory_id
 from reverie.memory import Memory
-from reverie.storage.dream_log import Night
+from reverie.storage.dream_log import DreamRecord
 from reverie.storage.journal import Event
 
 StepName = Literal[
@@ -44,7 +44,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class New:
+class NewMemory:
     """A memory to be written."""
 
     memory: Memory
@@ -52,7 +52,7 @@ class New:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ProposedQuestion:
     """Something that rules alone must not decide, with what is needed to decide it.
 
     `settled` holds the verdict when a language model gave one: kept so that it is not asked again.
@@ -73,20 +73,20 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class ChangeSet:
     """Changes that belong together: all of them are applied, or none."""
 
     summary: str
-    news: tuple[New, ...] = ()
+    new_memories: tuple[NewMemory, ...] = ()
     changes: tuple[Change, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[ProposedQuestion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """What one step would do, and what it has to say about it."""
 
-    deeds: tuple[Deed, ...] = ()
+    change_sets: tuple[ChangeSet, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -104,7 +104,7 @@ class StepPlan:
 
     name: StepName
     planned: int = 0
-    deeds: tuple[Deed, ...] = ()
+    change_sets: tuple[ChangeSet, ...] = ()
     refused: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
@@ -114,7 +114,7 @@ def question_id(kind: QuestionKind, memory_ids: tuple[str, ...], about: tuple[st
     return "q" + hashed((kind, *(about or sorted(memory_ids))), 15)
 
 
-def dreamt_id(now: datetime, *ground: str) -> str:
+def derived_memory_id(now: datetime, *ground: str) -> str:
     """Name a memory by the night and by what it was made from, so that planning needs no dice.
 
     As with every memory, the first eight characters tell it apart: also from what another night makes of the same.
@@ -151,10 +151,10 @@ def refused_changes(events: Sequence[Event], present: Mapping[str, Memory]) -> l
     return sorted({key for key in found if key is not None})
 
 
-def refused_by(nights: Iterable[Night]) -> frozenset[str]:
+def refused_by(dream_log: Iterable[DreamRecord]) -> frozenset[str]:
     """Return everything that was refused by undoing a night."""
-    undone = (night for night in nights if night.status in ("undone", "undoing"))
-    return frozenset(key for night in undone for key in night.report.get("refused", ()))
+    undone = (record for record in dream_log if record.status in ("undone", "undoing"))
+    return frozenset(key for record in undone for key in record.report.get("refused", ()))
 
 
 def refused_by_restoring(events: Iterable[Event]) -> frozenset[str]:
@@ -167,14 +167,14 @@ def refused_by_restoring(events: Iterable[Event]) -> frozenset[str]:
     return frozenset(key for key in keys if key is not None)
 
 
-def is_refused(deed: Deed, refused: frozenset[str], memories: Mapping[str, Memory]) -> bool:
+def is_refused(change_set: ChangeSet, refused: frozenset[str], memories: Mapping[str, Memory]) -> bool:
     """Say whether a part of a deed was undone before."""
     if not refused:
         return False
-    keys = [key_of_new(new.memory.kind, new.memory.derived_from) for new in deed.news]
+    keys = [key_of_new(new.memory.kind, new.memory.derived_from) for new in change_set.new_memories]
     keys += [
         key_of_change(change.memory_id, change.values, memories[change.memory_id].access_count)
-        for change in deed.changes
+        for change in change_set.changes
         if change.memory_id in memories
     ]
     return any(key in refused for key in keys)

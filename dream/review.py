@@ -12,7 +12,7 @@ from reverie.dream import apply as applying
 from reverie.dream.cluster import merging, missing_facts
 from reverie.dream.derived_memories import may_be_written
 from reverie.dream.drift import is_challenged
-from reverie.dream.plan import Change, Deed, New, dreamt_id
+from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
 from reverie.dream.snapshot import Snapshot, in_order
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
@@ -21,8 +21,8 @@ from reverie.ids import content_hash
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
-from reverie.storage.queries import mark_of
-from reverie.storage.review_queue import OPEN, WITHDRAWN, Asked, Questions
+from reverie.storage.queries import version_of
+from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 from reverie.text.shorten import title_of
@@ -30,7 +30,7 @@ from reverie.text.shorten import title_of
 WITHDRAWN_BY = "dream"
 
 
-def why_moot(asked: Asked, memories: Mapping[str, Memory]) -> str | None:
+def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | None:
     """Return why a question cannot be answered, or None if it can."""
     held = [memories.get(memory_id) for memory_id in asked.memory_ids]
     if not all(memory is not None and memory.status in LIVING for memory in held):
@@ -44,7 +44,7 @@ def why_moot(asked: Asked, memories: Mapping[str, Memory]) -> str | None:
 
 async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
     """Withdraw every open question that is moot, each with an event; call it inside `changing()`."""
-    questions = Questions(store.database.table("questions"))
+    questions = ReviewQueue(store.database.table("questions"))
     still_open = await questions.open()
     memories = await store.get(list({one for asked in still_open for one in asked.memory_ids}))
     found = [(asked, why) for asked in still_open if (why := why_moot(asked, memories)) is not None]
@@ -67,12 +67,12 @@ _LEAVES_IT = ("holds", "separate", "no_bridge")
 class Decision:
     """An answer to one question."""
 
-    question: Asked
+    question: ReviewQuestion
     verdict: str
     text: str
 
 
-def checked_decision(question: Asked, verdict: str, text: str) -> Decision:
+def checked_decision(question: ReviewQuestion, verdict: str, text: str) -> Decision:
     """Return an answer that the question takes.
 
     Raises:
@@ -115,21 +115,21 @@ async def apply_decision(
     async with store.changing():
         memories = await store.get(list(question.memory_ids))
         doubt = await _doubt(store, question)
-        deed = _deed(decision, _living(decision, memories), doubt, now, anchors)
-        if deed is not None:
+        change_set = _deed(decision, _living(decision, memories), doubt, now, anchors)
+        if change_set is not None:
             snapshot = _around(memories, now, embedder)
-            marks = {memory.id: mark_of(memory) for memory in memories.values()}
-            batch = applying.batched([deed], snapshot, marks, store, question.id, ANSWERED_BY)
+            versions = {memory.id: version_of(memory) for memory in memories.values()}
+            batch = applying.batched([change_set], snapshot, versions, store, question.id, ANSWERED_BY)
             embedded = [
                 Embedded(memory, vectors[0].vector, vectors[0].passages, vectors[0].pieces)
                 for memory in batch.added
                 if vectors
             ]
             await applying.write(batch, embedded, store, now)
-        await Questions(store.database.table("questions")).close([question.id], decision.verdict)
-    if deed is None:
+        await ReviewQueue(store.database.table("questions")).close([question.id], decision.verdict)
+    if change_set is None:
         return []
-    return [*(new.memory.id for new in deed.news), *(change.memory_id for change in deed.changes)]
+    return [*(new.memory.id for new in change_set.new_memories), *(change.memory_id for change in change_set.changes)]
 
 
 def _deed(
@@ -138,7 +138,7 @@ def _deed(
     doubt: Mapping[str, Any],
     now: datetime,
     anchors: tuple[Anchor, ...] | None,
-) -> Deed | None:
+) -> ChangeSet | None:
     first = memories[0]
     match decision.verdict:
         case "merge":
@@ -150,7 +150,9 @@ def _deed(
             return merging(memories, decision.text, now)
         case "bridge":
             subjects = decision.question.body.get("about", [])[:2]  # the project stands third
-            return Deed(summary="bridge written", news=(bridging(subjects, memories, decision.text, now),))
+            return ChangeSet(
+                summary="bridge written", new_memories=(bridging(subjects, memories, decision.text, now),)
+            )
         case "outdated":
             return _superseded(first, memories[1], now) if len(memories) > 1 else _let_go(first, "refuted", now)
         case "revise":
@@ -165,24 +167,24 @@ def _deed(
             return None  # separate, no_bridge: everything stays as it is
 
 
-def _superseded(old: Memory, newer: Memory, now: datetime) -> Deed:
+def _superseded(old: Memory, newer: Memory, now: datetime) -> ChangeSet:
     reason = f"out of date: {newer.id} says what holds now"
     values = {"status": "superseded", "superseded_by": newer.id, "expired_at": now, "status_reason": reason}
-    return Deed(
+    return ChangeSet(
         summary="superseded", changes=(Change(memory_id=old.id, action="superseded", reason=reason, values=values),)
     )
 
 
-def _let_go(memory: Memory, why: str, now: datetime) -> Deed:
+def _let_go(memory: Memory, why: str, now: datetime) -> ChangeSet:
     values = {"status": "expired", "expired_at": now, "status_reason": why}
     change = Change(memory_id=memory.id, action="forgotten", reason="by an answer in review", values=values)
-    return Deed(summary="let go", changes=(change,))
+    return ChangeSet(summary="let go", changes=(change,))
 
 
-def _revised(old: Memory, text: str, now: datetime) -> Deed:
+def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
     new = replace(
         old,
-        id=dreamt_id(now, "revise", old.id, text),
+        id=derived_memory_id(now, "revise", old.id, text),
         content=text,
         content_hash=content_hash(text),
         title=title_of(text),
@@ -200,29 +202,31 @@ def _revised(old: Memory, text: str, now: datetime) -> Deed:
     reason = f"revised as {new.id}"
     values = {"status": "superseded", "superseded_by": new.id, "expired_at": now, "status_reason": reason}
     change = Change(memory_id=old.id, action="superseded", reason=reason, values=values)
-    return Deed(summary="revised", news=(New(memory=new, reason="revised in review"),), changes=(change,))
+    return ChangeSet(
+        summary="revised", new_memories=(NewMemory(memory=new, reason="revised in review"),), changes=(change,)
+    )
 
 
-def _held(belief: Memory, doubt: Mapping[str, Any]) -> Deed | None:
+def _held(belief: Memory, doubt: Mapping[str, Any]) -> ChangeSet | None:
     """Return what takes a doubt away again: the status and the confidence from before it."""
     if belief.status != "challenged":
         return None
     values = {"status": "active", "status_reason": None, "confidence": doubt.get("confidence", belief.confidence)}
     change = Change(memory_id=belief.id, action="upheld", reason="by an answer in review", values=values)
-    return Deed(summary="upheld", changes=(change,))
+    return ChangeSet(summary="upheld", changes=(change,))
 
 
-def _held_without_evidence(memory: Memory) -> Deed:
+def _held_without_evidence(memory: Memory) -> ChangeSet:
     """Return what lets a memory stand without the code that is gone: it is not looked for again."""
     left = tuple(anchor for anchor in memory.anchors if anchor.freshness != "missing")
     values: dict[str, Any] = {"anchors": left}
     if is_challenged(memory):
         values |= {"status": "active", "status_reason": None}
     change = Change(memory_id=memory.id, action="upheld", reason="by an answer in review", values=values)
-    return Deed(summary="upheld", changes=(change,))
+    return ChangeSet(summary="upheld", changes=(change,))
 
 
-async def _doubt(store: MemoryStore, question: Asked) -> Mapping[str, Any]:
+async def _doubt(store: MemoryStore, question: ReviewQuestion) -> Mapping[str, Any]:
     """Return what stood in a belief before it was challenged."""
     events = await store.journal.about(question.memory_ids[0]) if question.kind == "belief" else []
     return next((event.before for event in reversed(events) if event.action == "challenged"), {})

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from reverie.codebase import evidence as codebase
 from reverie.codebase.claims import ClaimKind, check_claim, claims_about
-from reverie.codebase.evidence import Checked
-from reverie.dream.plan import Change, Deed
-from reverie.ids import as_made
-from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, LetGo, Move
+from reverie.codebase.evidence import EvidenceState
+from reverie.dream.plan import Change, ChangeSet
+from reverie.ids import creation_order
+from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.layers import CORE_ACCESSES, becomes_core
-from reverie.lifecycle.rules import fate_of, move_of
+from reverie.lifecycle.rules import expiry_of, move_of
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import Settings
 from reverie.text.conflicts import Conflict
@@ -164,7 +164,7 @@ _IS_FLAG = re.compile(r"-")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class TextFacts:
     """A text's tokens, a fingerprint of its facts, its words, and the people, services and tools it names."""
 
     forms: tuple[str, ...]
@@ -173,11 +173,11 @@ class Read:
     entities: tuple[str, ...]
 
 
-class Reading:
+class TextCache:
     """Reads each text once, however many steps ask."""
 
     def __init__(self) -> None:
-        self._read: dict[str, Read] = {}
+        self._read: dict[str, TextFacts] = {}
         self._amounts: dict[str, tuple[Amount, ...]] = {}
         self.clashes: dict[tuple[str, str], tuple[str, ...]] = {}
         """What was found between two memories; see clash.py."""
@@ -190,7 +190,7 @@ class Reading:
             known = self._amounts[memory.id] = read(memory.content)
         return known
 
-    def of(self, memory: Memory) -> Read:
+    def of(self, memory: Memory) -> TextFacts:
         """Return what a memory's text says."""
         known = self._read.get(memory.id)
         if known is None:
@@ -198,9 +198,9 @@ class Reading:
         return known
 
 
-def _read(memory: Memory) -> Read:
+def _read(memory: Memory) -> TextFacts:
     tokens = tokens_of(memory.content)
-    return Read(
+    return TextFacts(
         tuple(sys.intern(token.form) for token in tokens),
         hash(tuple(sorted(token.form for token in tokens if token.kind in _FACTS and token.shown != "One"))),
         frozenset(sys.intern(token.form) for token in tokens if token.kind == "word"),
@@ -224,18 +224,18 @@ _ANSWERABLE: frozenset[ClaimKind] = frozenset({"script", "target", "dependency",
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class EvidenceCheck:
     """One look: how the anchors stand, and a receipt for what speaks against the text or bears it out."""
 
-    checked: Checked
+    checked: EvidenceState
     receipt: str = ""
     refuted: bool = False
 
 
-class Evidence(Protocol):
+class EvidenceChecker(Protocol):
     """Something that can look."""
 
-    def check(self, memory: Memory) -> Check | None:
+    def check(self, memory: Memory) -> EvidenceCheck | None:
         """Look at what a memory names; None if it names nothing that can be looked at from here."""
         ...
 
@@ -243,7 +243,7 @@ class Evidence(Protocol):
 class NoEvidence:
     """Where there is no project to look at: nothing is known, so nothing is held against a memory."""
 
-    def check(self, memory: Memory) -> Check | None:
+    def check(self, memory: Memory) -> EvidenceCheck | None:
         """Return nothing."""
         return None
 
@@ -254,7 +254,7 @@ class ProjectEvidence:
     def __init__(self, evidence: codebase.Evidence) -> None:
         self._evidence = evidence
 
-    def check(self, memory: Memory) -> Check | None:
+    def check(self, memory: Memory) -> EvidenceCheck | None:
         """Check the anchors of a memory of this project, and the claims of its text that manifests can answer."""
         # What a scan of the code wrote is kept in step by the next scan.
         if memory.source == "code_scan" or memory.project not in (*self._evidence.names, GLOBAL_PROJECT):
@@ -263,7 +263,7 @@ class ProjectEvidence:
         against = self._against(memory)
         if not memory.anchors and not against:
             return None
-        return Check(checked, against or checked.note or "what it names is as it was", refuted=bool(against))
+        return EvidenceCheck(checked, against or checked.note or "what it names is as it was", refuted=bool(against))
 
     def _against(self, memory: Memory) -> str:
         """Return the first finding that speaks against the text, with the place where it was found."""
@@ -278,31 +278,31 @@ class ProjectEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class RuleVerdict:
     """Whether a memory goes, moves or becomes core."""
 
-    goes: LetGo | None = None
+    expires: Expiry | None = None
     moves: Move | None = None
     becomes_core: bool = False
 
 
-_NOTHING = Fate()
+_NOTHING = RuleVerdict()
 
 
-class Fates:
+class RuleVerdicts:
     """Asks the rules and remembers the answers."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Memory, Fate]] = {}
+        self._known: dict[str, tuple[Memory, RuleVerdict]] = {}
 
-    def of(self, memory: Memory, now: datetime, settings: Settings) -> Fate:
+    def of(self, memory: Memory, now: datetime, settings: Settings) -> RuleVerdict:
         """Return what the rules say of a memory at this moment."""
         known = self._known.get(memory.id)
         if known is not None and known[0] is memory:
             return known[1]
-        fate = _NOTHING if _is_settled(memory) else _asked(memory, now, settings)
-        self._known[memory.id] = memory, fate
-        return fate
+        rule_verdict = _NOTHING if _is_settled(memory) else _asked(memory, now, settings)
+        self._known[memory.id] = memory, rule_verdict
+        return rule_verdict
 
 
 def _is_settled(memory: Memory) -> bool:
@@ -314,20 +314,20 @@ def _is_settled(memory: Memory) -> bool:
     )
 
 
-def _asked(memory: Memory, now: datetime, settings: Settings) -> Fate:
-    goes = fate_of(memory, now, settings.retention, settings.tier)
-    return Fate(goes) if goes else Fate(None, move_of(memory, now), becomes_core(memory))
+def _asked(memory: Memory, now: datetime, settings: Settings) -> RuleVerdict:
+    expires = expiry_of(memory, now, settings.retention, settings.tier)
+    return RuleVerdict(expires) if expires else RuleVerdict(None, move_of(memory, now), becomes_core(memory))
 
 
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
 
-DREAMT_KINDS = frozenset({"peer_card", "bridge", "digest"})
+DERIVED_KINDS = frozenset({"peer_card", "bridge", "digest"})
 """What a dream writes about other memories; it does not dream about its own dreams."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evening:
+class InitialNeighbours:
     """Neighbours as they were first found, and the place of each memory among them."""
 
     near: Near
@@ -351,7 +351,7 @@ class Snapshot:
     """How many pairs were put to a judge within a day."""
     demoted: frozenset[str] = frozenset()
     """Memories whose last move was someone's demotion."""
-    checks: Mapping[str, Check] = field(default_factory=dict)
+    checks: Mapping[str, EvidenceCheck] = field(default_factory=dict)
     restored: Mapping[str, datetime] = field(default_factory=dict)
     """When memories about to drift away were last brought back by somebody."""
     refused: frozenset[str] = frozenset()
@@ -360,9 +360,9 @@ class Snapshot:
     """Whether the last whole night left the memories just so: then who lies near whom was thought through."""
     old_accesses: int = 0
     old_events: int = 0
-    reading: Reading = field(default_factory=Reading)
-    fates: Fates = field(default_factory=Fates)
-    evening: "Evening | None" = None
+    reading: TextCache = field(default_factory=TextCache)
+    rule_verdicts: RuleVerdicts = field(default_factory=RuleVerdicts)
+    initial_neighbours: "InitialNeighbours | None" = None
     """Who lay near whom when the night began, for snapshots later in it."""
 
     @cached_property
@@ -374,12 +374,14 @@ class Snapshot:
     def near(self) -> Near:
         """Which memories of one project lie close to each other."""
         projects = [memory.project for memory in self.memories]
-        if self.evening is None:
+        if self.initial_neighbours is None:
             return near_pairs(self.vectors, projects)
-        came = [place for place, memory in enumerate(self.memories) if memory.id not in self.evening.places]
-        told = [place for place in came if self.memories[place].kind not in DREAMT_KINDS]
-        stayed = [self.evening.places.get(memory.id, -1) for memory in self.memories]
-        return carried(self.evening.near, stayed, told, self.vectors, projects)
+        came = [
+            place for place, memory in enumerate(self.memories) if memory.id not in self.initial_neighbours.places
+        ]
+        told = [place for place in came if self.memories[place].kind not in DERIVED_KINDS]
+        stayed = [self.initial_neighbours.places.get(memory.id, -1) for memory in self.memories]
+        return carried(self.initial_neighbours.near, stayed, told, self.vectors, projects)
 
     def open_by_project(self, kind: str) -> Counter[str]:
         """Count the open questions of a kind by the project whose sessions see them."""
@@ -389,7 +391,7 @@ class Snapshot:
     @property
     def told(self) -> tuple[Memory, ...]:
         """The memories that were told to us, not dreamt about others."""
-        return tuple(memory for memory in self.memories if memory.kind not in DREAMT_KINDS)
+        return tuple(memory for memory in self.memories if memory.kind not in DERIVED_KINDS)
 
     @property
     def fingerprint(self) -> str:
@@ -405,31 +407,33 @@ class Snapshot:
         kept = [place for place, memory in enumerate(self.memories) if memory.id not in left_out]
         return replace(self, memories=tuple(self.memories[place] for place in kept), vectors=self.vectors[kept])
 
-    def after(self, deeds: Sequence[Deed]) -> "Snapshot":
+    def after(self, change_sets: Sequence[ChangeSet]) -> "Snapshot":
         """Return the store as these deeds would leave it: what they retire is gone for the steps to come."""
-        if not deeds:
+        if not change_sets:
             return self
         held = dict(self.by_id)
         vectors = dict(zip(held, self.vectors, strict=True))
-        written = [new.memory for deed in deeds for new in deed.news]
+        written = [new.memory for change_set in change_sets for new in change_set.new_memories]
         if written:
             vectors |= zip((m.id for m in written), self.embed([m.content for m in written]), strict=True)
-        for deed in deeds:
-            held |= {new.memory.id: new.memory for new in deed.news}
-            for change in deed.changes:
+        for change_set in change_sets:
+            held |= {new.memory.id: new.memory for new in change_set.new_memories}
+            for change in change_set.changes:
                 held[change.memory_id] = changed(held[change.memory_id], change, self.now)
-        reworded = [memory_id for memory_id in _reworded(deeds) if memory_id in held]
+        reworded = [memory_id for memory_id in _reworded(change_sets) if memory_id in held]
         if reworded:
             vectors |= zip(reworded, self.embed([held[memory_id].content for memory_id in reworded]), strict=True)
-        asked = [question for deed in deeds for question in deed.questions]
+        asked = [question for change_set in change_sets for question in change_set.questions]
         living = in_order(memory for memory in held.values() if memory.status in LIVING)
         same = len(living) == len(self.memories) and not written and not reworded
-        evening = self.evening
-        if evening is None and "near" in self.__dict__:
-            evening = Evening(self.near, {memory.id: place for place, memory in enumerate(self.memories)})
+        initial_neighbours = self.initial_neighbours
+        if initial_neighbours is None and "near" in self.__dict__:
+            initial_neighbours = InitialNeighbours(
+                self.near, {memory.id: place for place, memory in enumerate(self.memories)}
+            )
         after = replace(
             self,
-            evening=evening,
+            initial_neighbours=initial_neighbours,
             memories=living,
             vectors=self.vectors if same else _stacked([vectors[memory.id] for memory in living], self.vectors),
             asked={**self.asked, **{question.id: question.settled or "open" for question in asked}},
@@ -456,12 +460,14 @@ def changed(memory: Memory, change: Change, now: datetime) -> Memory:
 
 def in_order(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     """Return memories in the one order that every night reads them in: oldest first."""
-    return tuple(sorted(memories, key=lambda memory: (memory.created_at, as_made(memory.id))))
+    return tuple(sorted(memories, key=lambda memory: (memory.created_at, creation_order(memory.id))))
 
 
-def _reworded(deeds: Sequence[Deed]) -> list[str]:
+def _reworded(change_sets: Sequence[ChangeSet]) -> list[str]:
     """Return which memories get another text: only those written in the same night ever do."""
-    return list(dict.fromkeys(c.memory_id for deed in deeds for c in deed.changes if "content" in c.values))
+    return list(
+        dict.fromkeys(c.memory_id for change_set in change_sets for c in change_set.changes if "content" in c.values)
+    )
 
 
 def _stacked(rows: Sequence[Vectors], like: Vectors) -> Vectors:

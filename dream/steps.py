@@ -13,7 +13,7 @@ from reverie.dream.digest import digest
 from reverie.dream.drift import drift
 from reverie.dream.judge import Judge
 from reverie.dream.peer_cards import peer_cards
-from reverie.dream.plan import Deed, Proposal, Refusal, StepName, StepPlan, is_refused
+from reverie.dream.plan import ChangeSet, Proposal, Refusal, StepName, StepPlan, is_refused
 from reverie.dream.snapshot import Snapshot
 from reverie.dream.sweep import forget, sweep
 from reverie.dream.synthesis import synthesis
@@ -56,30 +56,34 @@ def settled(name: StepName, proposal: Proposal, snapshot: Snapshot) -> StepPlan:
     The snapshot is the store as the steps before leave it, so what they retired is not there any more. Within one
     step the first deed that retires a memory wins. What somebody undid on the same ground is only counted.
     """
-    wanted = [deed for deed in proposal.deeds if not is_refused(deed, snapshot.refused, snapshot.by_id)]
-    undone = len(proposal.deeds) - len(wanted)
+    wanted = [
+        change_set
+        for change_set in proposal.change_sets
+        if not is_refused(change_set, snapshot.refused, snapshot.by_id)
+    ]
+    undone = len(proposal.change_sets) - len(wanted)
     notes = (*proposal.notes, f"not done again, because it was undone: {undone}") if undone else proposal.notes
-    kept: list[Deed] = []
+    kept: list[ChangeSet] = []
     refused: list[Refusal] = []
     retired: set[str] = set()
-    for deed in wanted:
-        refusal = _objection(deed, snapshot, retired)
+    for change_set in wanted:
+        refusal = _objection(change_set, snapshot, retired)
         if refusal is not None:
             refused.append(refusal)
             continue
-        kept.append(deed)
-        retired |= {c.memory_id for c in deed.changes if c.values.get("status") in ("expired", "superseded")}
+        kept.append(change_set)
+        retired |= {c.memory_id for c in change_set.changes if c.values.get("status") in ("expired", "superseded")}
     return StepPlan(name, len(wanted), tuple(kept), tuple(refused), notes)
 
 
-def _objection(deed: Deed, snapshot: Snapshot, retired: set[str]) -> Refusal | None:
-    for change in deed.changes:
+def _objection(change_set: ChangeSet, snapshot: Snapshot, retired: set[str]) -> Refusal | None:
+    for change in change_set.changes:
         memory = snapshot.by_id.get(change.memory_id)
         if memory is None or change.memory_id in retired:
             return Refusal(change.memory_id, "already retired in this dream")
         if memory.pinned:
             return Refusal(change.memory_id, "pinned")
-    for new in deed.news:
+    for new in change_set.new_memories:
         gone = [parent for parent in new.memory.derived_from if parent in retired]
         if gone:
             return Refusal(gone[0], "already retired in this dream")
@@ -94,20 +98,20 @@ class Plan:
     """What a night would do, step by step, and the store as it would be in the morning."""
 
     steps: tuple[StepPlan, ...]
-    morning: Snapshot
+    outcome: Snapshot
 
     @property
-    def deeds(self) -> tuple[Deed, ...]:
+    def change_sets(self) -> tuple[ChangeSet, ...]:
         """All deeds in the order in which they are to be done."""
-        return tuple(deed for step in self.steps for deed in step.deeds)
+        return tuple(change_set for step in self.steps for change_set in step.change_sets)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.deeds
+        return not self.change_sets
 
 
-class Thinking:
+class Planner:
     """A night thought through step by step, so that whoever drives it can tell how far it is, or stop."""
 
     def __init__(
@@ -121,7 +125,7 @@ class Thinking:
         self._plans: list[StepPlan] = []
 
     @property
-    def ahead(self) -> StepName | None:
+    def next_step(self) -> StepName | None:
         """The step that comes next, or None if nothing is left to do."""
         done = len(self._plans)
         if done and done % len(self._steps) == 0:
@@ -130,15 +134,15 @@ class Thinking:
                 return None
         return self._steps[done % len(self._steps)]
 
-    def think(self) -> None:
+    def plan_next(self) -> None:
         """Go through the step ahead."""
-        name = self.ahead
+        name = self.next_step
         if name is None:
             return
         if len(self._plans) % len(self._steps) == 0:
             self._at_round_start = self._snapshot
         plan = settled(name, STEPS[name](self._snapshot, self._settings, self._judge), self._snapshot)
-        self._snapshot = self._snapshot.after(plan.deeds)
+        self._snapshot = self._snapshot.after(plan.change_sets)
         self._plans.append(plan)
 
     @property
@@ -147,14 +151,14 @@ class Thinking:
         return Plan(tuple(self._plans), self._snapshot)
 
 
-def plan_night(
+def plan_dream(
     snapshot: Snapshot, settings: Settings, judge: Judge, steps: Sequence[StepName] = tuple(STEPS)
 ) -> Plan:
     """Plan the chosen steps at one go; changes nothing."""
-    thinking = Thinking(snapshot, settings, judge, steps)
-    while thinking.ahead:
-        thinking.think()
-    return thinking.plan
+    planner = Planner(snapshot, settings, judge, steps)
+    while planner.next_step:
+        planner.plan_next()
+    return planner.plan
 
 
 def by_step(plan: Plan) -> list[StepPlan]:
@@ -163,9 +167,9 @@ def by_step(plan: Plan) -> list[StepPlan]:
     for part in plan.steps:
         known = gathered.setdefault(part.name, StepPlan(part.name))
         refused = tuple(dict.fromkeys((*known.refused, *part.refused)))
-        deeds = (*known.deeds, *part.deeds)
+        change_sets = (*known.change_sets, *part.change_sets)
         notes = tuple(dict.fromkeys((*known.notes, *part.notes)))
         gathered[part.name] = replace(
-            known, planned=len(deeds) + len(refused), deeds=deeds, refused=refused, notes=notes
+            known, planned=len(change_sets) + len(refused), change_sets=change_sets, refused=refused, notes=notes
         )
     return list(gathered.values())

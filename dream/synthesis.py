@@ -11,9 +11,9 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.dream.derived_memories import dreamt, may_be_built_on, may_be_written, spelled
+from reverie.dream.derived_memories import derived_memory, may_be_built_on, may_be_written, spelled
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Deed, New, Proposal, Question, question_id
+from reverie.dream.plan import ChangeSet, NewMemory, Proposal, ProposedQuestion, question_id
 from reverie.dream.snapshot import Snapshot, project_of
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import Settings
@@ -37,28 +37,28 @@ class _Subject:
 
 def synthesis(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Put close pairs from different contexts to the judge, and write the bridges that are confirmed."""
-    deeds: list[Deed] = []
+    change_sets: list[ChangeSet] = []
     still_open = snapshot.open_by_project("bridge")
     lately = snapshot.bridges_asked_lately
     for project in sorted({memory.project for memory in snapshot.memories}):
         for one, other, cosine in _pairs(_subjects(snapshot, project), project):
-            if lately + len(deeds) >= MOST_A_NIGHT:
-                return Proposal(tuple(deeds))
+            if lately + len(change_sets) >= MOST_A_NIGHT:
+                return Proposal(tuple(change_sets))
             if any(key in snapshot.asked for key in _keys(one, other, project)):
                 continue
             text = judge.bridged(one.name, other.name, one.memories[:_SHOWN], other.memories[:_SHOWN])
             if text is None and still_open[project] < MOST_OPEN_QUESTIONS:
                 still_open[project] += 1
                 question = _question(one, other, project, cosine)
-                deeds.append(Deed(summary="asked about a bridge", questions=(question,)))
+                change_sets.append(ChangeSet(summary="asked about a bridge", questions=(question,)))
             elif text is not None:
-                deeds.append(_answered(one, other, project, text, cosine, snapshot))
-    return Proposal(tuple(deeds))
+                change_sets.append(_answered(one, other, project, text, cosine, snapshot))
+    return Proposal(tuple(change_sets))
 
 
-def bridging(subjects: Sequence[str], ground: Sequence[Memory], text: str, now: datetime) -> New:
+def bridging(subjects: Sequence[str], ground: Sequence[Memory], text: str, now: datetime) -> NewMemory:
     """Lay out a bridge in the project of what it connects; only one between global memories is global."""
-    bridge = dreamt(
+    bridge = derived_memory(
         text,
         kind="bridge",
         layer="semantic",
@@ -68,18 +68,20 @@ def bridging(subjects: Sequence[str], ground: Sequence[Memory], text: str, now: 
         entities=tuple(sorted(subjects)),
         tags=("bridge",),
     )
-    return New(memory=bridge, reason=f"connects {' and '.join(subjects)}")
+    return NewMemory(memory=bridge, reason=f"connects {' and '.join(subjects)}")
 
 
-def _answered(one: _Subject, other: _Subject, project: str, text: str, cosine: float, snapshot: Snapshot) -> Deed:
+def _answered(
+    one: _Subject, other: _Subject, project: str, text: str, cosine: float, snapshot: Snapshot
+) -> ChangeSet:
     confirmed = bool(text.strip()) and may_be_written(text)
     question = _question(one, other, project, cosine, "bridge" if confirmed else "no_bridge")
     if not confirmed:
-        return Deed(summary="no bridge", questions=(question,))
+        return ChangeSet(summary="no bridge", questions=(question,))
     ground = (*one.memories[:_SHOWN], *other.memories[:_SHOWN])
-    return Deed(
+    return ChangeSet(
         summary="bridge written",
-        news=(bridging((one.name, other.name), ground, text, snapshot.now),),
+        new_memories=(bridging((one.name, other.name), ground, text, snapshot.now),),
         questions=(question,),
     )
 
@@ -147,10 +149,12 @@ def _keys(one: _Subject, other: _Subject, project: str) -> tuple[str, str]:
     return question_id("bridge", (), (*names, project)), question_id("bridge", (), names)
 
 
-def _question(one: _Subject, other: _Subject, project: str, cosine: float, settled: str | None = None) -> Question:
+def _question(
+    one: _Subject, other: _Subject, project: str, cosine: float, settled: str | None = None
+) -> ProposedQuestion:
     ground = (*one.memories[:_SHOWN], *other.memories[:_SHOWN])
     names = tuple(sorted((one.name, other.name)))
-    return Question(
+    return ProposedQuestion(
         kind="bridge",
         memory_ids=tuple(memory.id for memory in ground),
         ask=f"Do {spelled(one.name, one.memories)} and {spelled(other.name, other.memories)} have a connection worth "

@@ -10,10 +10,10 @@ from reverie.errors import InvalidInput
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES
 from reverie.memory import Layer, Memory
 from reverie.storage.batch import Edit, remove_strays, write_batch
-from reverie.storage.dream_log import Nights
+from reverie.storage.dream_log import DreamLog
 from reverie.storage.hash_chain import GONE, state_of
 from reverie.storage.journal import Event
-from reverie.storage.review_queue import OPEN, Asked, Questions
+from reverie.storage.review_queue import OPEN, ReviewQuestion, ReviewQueue
 from reverie.storage.rows import FIELDS
 from reverie.storage.store import MemoryStore
 
@@ -31,36 +31,38 @@ class Undone:
     left: tuple[tuple[str, str], ...]
 
 
-async def undo_night(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
+async def undo_dream(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
     """Undo a whole dream, one answer in review, or another batch of changes; call it inside `changing()`.
 
     Raises:
         InvalidInput: if there is no such dream, or nothing of it is left to undo.
     """
-    nights = Nights(store.database.table("dreams"))
-    found = await nights.named(given)
+    dream_log = DreamLog(store.database.table("dreams"))
+    found = await dream_log.named(given)
     if len(found) != 1:
         return await _undo_batch(store, given, actor=actor, at=at)
-    night = found[0]
-    if night.status in ("undone", "rolled back"):
-        raise InvalidInput("dream_id", f"{night.id} is {night.status} already", "`reverie dreams` lists the others.")
-    events = await store.journal.of_batch(night.id)
-    if len(events) < night.report.get("changes", 0):
+    record = found[0]
+    if record.status in ("undone", "rolled back"):
         raise InvalidInput(
-            "dream_id", f"the events of {night.id} are no longer kept", "Restore memories by their ids."
+            "dream_id", f"{record.id} is {record.status} already", "`reverie dreams` lists the others."
+        )
+    events = await store.journal.of_batch(record.id)
+    if len(events) < record.report.get("changes", 0):
+        raise InvalidInput(
+            "dream_id", f"the events of {record.id} are no longer kept", "Restore memories by their ids."
         )
     refused = refused_changes(events, await _present(store, list({event.memory_id for event in events})))
-    night = replace(night, report={**night.report, "refused": refused})
-    await nights.write(replace(night, status="undoing"))
-    undone = await take_back(store, night.id, events, actor=actor, at=at)
-    await withdraw_questions(store, list(night.report.get("questions", ())))
+    record = replace(record, report={**record.report, "refused": refused})
+    await dream_log.write(replace(record, status="undoing"))
+    undone = await take_back(store, record.id, events, actor=actor, at=at)
+    await withdraw_questions(store, list(record.report.get("questions", ())))
     await _remember_refusals(store, events, at)
-    await nights.write(replace(night, status="undone"))
+    await dream_log.write(replace(record, status="undone"))
     return undone
 
 
 async def _undo_batch(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
-    questions = Questions(store.database.table("questions"))
+    questions = ReviewQueue(store.database.table("questions"))
     asked = await questions.named(given)
     batch = asked[0].id if len(asked) == 1 else given
     events = await store.journal.of_batch(batch)
@@ -78,7 +80,7 @@ async def _remember_refusals(store: MemoryStore, events: Sequence[Event], at: da
     ]
     superseded = {event.memory_id for event in events if event.action == "merged"}
     refused = [
-        Asked(
+        ReviewQuestion(
             id=question_id("merge", tuple(ids)),
             asked_at=at,
             kind="merge",
@@ -89,7 +91,7 @@ async def _remember_refusals(store: MemoryStore, events: Sequence[Event], at: da
         for ids in merged
         if set(ids) <= superseded
     ]
-    await Questions(store.database.table("questions")).write(refused)
+    await ReviewQueue(store.database.table("questions")).write(refused)
 
 
 async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, actor: str, at: datetime) -> Undone:
@@ -130,7 +132,7 @@ async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, 
 
 async def withdraw_questions(store: MemoryStore, question_ids: Sequence[str]) -> None:
     """Take the questions of an undone batch off the record, so that a later night may ask them again."""
-    questions = Questions(store.database.table("questions"))
+    questions = ReviewQueue(store.database.table("questions"))
     still_open = {asked.id for asked in await questions.all() if asked.status == OPEN}
     await questions.remove([question_id for question_id in question_ids if question_id in still_open])
 

@@ -30,7 +30,7 @@ class Embedding:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class QueryEmbedding:
     """A question as a unit vector and, from a model that runs here, a unit vector for each of its word pieces."""
 
     vector: "NDArray[np.float32]"
@@ -70,7 +70,7 @@ class Embedder(Protocol):
         """
         ...
 
-    def read(self, question: str) -> Reading:
+    def read(self, question: str) -> QueryEmbedding:
         """Embed a question.
 
         Raises:
@@ -132,7 +132,7 @@ def embedder_from(settings: Settings) -> Embedder:
         return BundledEmbedder()
     provider, _, model = settings.embedder.partition(":")
     if provider == "openai" and model.strip():
-        from reverie.embeddings.openai import HostedEmbedder
+        from reverie.embeddings.openai import OpenAIEmbedder
 
-        return HostedEmbedder(model.strip())
+        return OpenAIEmbedder(model.strip())
     raise SettingError(EMBEDDER.variable, settings.embedder, EMBEDDER.takes)

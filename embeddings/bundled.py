@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reverie.embeddings.base import Embedding, Reading
+from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.errors import EmbedderError
 
 if TYPE_CHECKING:  # loading these takes longer than a handshake may
@@ -137,7 +137,7 @@ class BundledEmbedder:
         """
         self._loaded()
 
-    def read(self, question: str) -> Reading:
+    def read(self, question: str) -> QueryEmbedding:
         """Embed a question: the whole as one vector, and its first 254 pieces each as its own.
 
         Raises:
@@ -151,8 +151,8 @@ class BundledEmbedder:
         windows = [model.window(ids) for ids in model.windows_of(question)]
         rows, ids = windows[0].rows[1:-1], windows[0].ids[1:-1]
         if not ids:
-            return Reading(windows[0].vector)
-        return Reading(
+            return QueryEmbedding(windows[0].vector)
+        return QueryEmbedding(
             pooled([window.vector for window in windows]).vector,
             np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32),
             _words_of(model, question, len(ids)),

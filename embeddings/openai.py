@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reverie.embeddings.base import Embedding, Reading
+from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _REQUEST_TEXTS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """How long to wait for a server, in seconds, and what to do between attempts."""
 
     connect: float = 5.0
@@ -42,12 +42,12 @@ class Patience:
     jitter: Callable[[], float] = random.random
 
 
-class HostedEmbedder:
+class OpenAIEmbedder:
     """Embeds with `model` on the server at OPENAI_BASE_URL, or at OpenAI when that is not set."""
 
-    def __init__(self, model: str, patience: Patience | None = None) -> None:
+    def __init__(self, model: str, timeouts: Timeouts | None = None) -> None:
         self._model = model
-        self._patience = patience or Patience()
+        self._patience = timeouts or Timeouts()
         self._lock = Lock()
         self._client: OpenAI | None = None
         self._dimensions = KNOWN_DIMENSIONS.get(model)
@@ -83,14 +83,14 @@ class HostedEmbedder:
         """
         self._connected()
 
-    def read(self, question: str) -> Reading:
+    def read(self, question: str) -> QueryEmbedding:
         """Embed a question as any text: the service gives one vector and no word pieces.
 
         Raises:
             EmbedderError: if the service does not answer as it should.
         """
         [embedding] = self.embed([question])
-        return Reading(embedding.vector)
+        return QueryEmbedding(embedding.vector)
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed each text, in order; one of more than 8,000 bytes also gets passages.
@@ -147,24 +147,24 @@ class HostedEmbedder:
         """Ask until there is an answer, a refusal, or no patience left."""
         import openai
 
-        client, patience = self._connected(), self._patience
-        give_up = time.monotonic() + patience.total
-        for attempt in range(len(patience.pauses) + 1):
+        client, timeouts = self._connected(), self._patience
+        give_up = time.monotonic() + timeouts.total
+        for attempt in range(len(timeouts.pauses) + 1):
             left = max(give_up - time.monotonic(), 0.001)
             try:
                 return client.embeddings.create(
                     input=batch,
                     model=self._model,
                     encoding_format="float",  # every compatible server speaks it; not all speak base64
-                    timeout=openai.Timeout(min(patience.answer, left), connect=min(patience.connect, left)),
+                    timeout=openai.Timeout(min(timeouts.answer, left), connect=min(timeouts.connect, left)),
                 )
             except openai.OpenAIError as error:
-                if attempt == len(patience.pauses) or not _may_pass(error):
+                if attempt == len(timeouts.pauses) or not _may_pass(error):
                     raise self._failed(error, attempt + 1) from error
-                pause = max(patience.pauses[attempt] * (0.5 + patience.jitter()), _asked_pause(error))
+                pause = max(timeouts.pauses[attempt] * (0.5 + timeouts.jitter()), _asked_pause(error))
                 if time.monotonic() + pause >= give_up:
                     raise self._failed(error, attempt + 1) from error
-                patience.sleep(pause)
+                timeouts.sleep(pause)
             except ValueError as error:  # a body that claims to be JSON and is not
                 raise self._nonsense("something that is not JSON") from error
         raise AssertionError("the last attempt returns or raises")

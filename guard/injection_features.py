@@ -1,7 +1,7 @@
 """The readable features of the injection classifier: what a statement shows of the marks of a planted order.
 
-No feature decides by itself. `training/orders.py` weighs them together with the vector of the statement, because honest
-notes have each of them somewhere: "We turned off TLS verification in the test harness" disables a check, and reports.
+No feature decides by itself. `training/orders.py` weighs them together with the vector of the statement, because
+honest notes have each of them somewhere: "We turned off TLS verification in the test harness" reports.
 """
 
 import re

@@ -23,7 +23,7 @@ Rule = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
+class Expiry:
     """The memory should be softly let go: `rule` is the status reason, `reason` is for people."""
 
     rule: Rule
@@ -73,7 +73,7 @@ def why_held(memory: Memory) -> str | None:
     return why_lasting(memory)
 
 
-def ttl_expired(memory: Memory, now: datetime) -> LetGo | None:
+def ttl_expired(memory: Memory, now: datetime) -> Expiry | None:
     """Decide whether a memory is past its `forget_after`.
 
     A deadline is someone's word, so only a pin stands above it: neither the layer nor core does.
@@ -82,7 +82,7 @@ def ttl_expired(memory: Memory, now: datetime) -> LetGo | None:
         return None
     if aware(now) <= aware(memory.forget_after):
         return None
-    return LetGo("ttl-expired", f"it was to be forgotten after {iso(memory.forget_after)}")
+    return Expiry("ttl-expired", f"it was to be forgotten after {iso(memory.forget_after)}")
 
 
 LIFESPAN_SECONDS = 94_608_000.0
@@ -112,7 +112,7 @@ def effective_age(age_seconds: float, accesses: int, threshold: float) -> float:
     return age_seconds - max(0, accesses) * threshold * ACCESS_LIFE_BONUS
 
 
-def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> LetGo | None:
+def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> Expiry | None:
     """Decide whether a memory has outlived its tier, or three years without one.
 
     What is pinned, core or lasting never does.
@@ -126,8 +126,8 @@ def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> 
         return None
     recalled = f"even with {memory.access_count} recalls" if memory.access_count else "and was never recalled"
     if tier is None:
-        return LetGo("lifespan-expired", f"it has outlived its three years {recalled}")
-    return LetGo("tier-expired", f"it has outlived its tier {tier} {recalled}")
+        return Expiry("lifespan-expired", f"it has outlived its three years {recalled}")
+    return Expiry("tier-expired", f"it has outlived its tier {tier} {recalled}")
 
 
 def expiry_by_tier(memory: Memory, default: Tier | None = None) -> datetime | None:

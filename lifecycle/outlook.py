@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from reverie.lifecycle.curves import retention_of
-from reverie.lifecycle.expiry import LIVING, LetGo, tier_in_force, why_held
-from reverie.lifecycle.rules import fate_of, settled
+from reverie.lifecycle.expiry import LIVING, Expiry, tier_in_force, why_held
+from reverie.lifecycle.rules import expiry_of, settled
 from reverie.memory import Memory, Tier
 from reverie.settings import RetentionMode
 from reverie.time import aware, later
@@ -36,7 +36,7 @@ class Ending:
     """The first rule that will let a memory go, and from which second on."""
 
     at: datetime
-    verdict: LetGo
+    verdict: Expiry
 
 
 def outlook_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Outlook:
@@ -56,16 +56,16 @@ def ending_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: 
     """
     subject = _to_come(memory, now)
     low, high = -1, _reach(aware(now))
-    if fate_of(subject, now + timedelta(seconds=high), mode, default_tier) is None:
+    if expiry_of(subject, now + timedelta(seconds=high), mode, default_tier) is None:
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        if fate_of(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
+        if expiry_of(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
             low = middle
         else:
             high = middle
     at = now + timedelta(seconds=high)
-    verdict = fate_of(subject, at, mode, default_tier)
+    verdict = expiry_of(subject, at, mode, default_tier)
     return None if verdict is None else Ending(at, verdict)
 
 

@@ -13,7 +13,7 @@ from reverie.lifecycle.access import after_access
 from reverie.lifecycle.curves import retention_of
 from reverie.lifecycle.expiry import (
     LIVING,
-    LetGo,
+    Expiry,
     Move,
     expiry_by_tier,
     threshold_seconds,
@@ -38,7 +38,7 @@ LOW_VALUE_AFTER_DAYS = 180.0
 LOW_VALUE_IMPORTANCE = 0.2
 
 
-def archived(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> LetGo | None:
+def archived(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
     """Decide whether a memory is old, faded, unimportant and hardly recalled, all four."""
     if not _may_fade(memory, default_tier) or memory.access_count >= ARCHIVE_BELOW_ACCESSES:
         return None
@@ -48,14 +48,14 @@ def archived(memory: Memory, now: datetime, mode: RetentionMode, default_tier: T
     importance = importance_of(memory, now).value
     if left >= ARCHIVE_BELOW_RETENTION or importance >= ARCHIVE_BELOW_IMPORTANCE:
         return None
-    return LetGo(
+    return Expiry(
         "archived",
         f"it is older than {ARCHIVE_AFTER_DAYS:.0f} days, {left:.2f} of it is left, its importance is "
         f"{importance:.2f} and it was recalled fewer than {ARCHIVE_BELOW_ACCESSES} times",
     )
 
 
-def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -> LetGo | None:
+def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Expiry | None:
     """Decide whether a memory set down as hardly worth keeping has lain untouched for half a year.
 
     The importance is the one that was set. The age counts from the last recall: the seed counts from the
@@ -65,7 +65,7 @@ def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -
         return None
     if idle_days(memory, now) <= LOW_VALUE_AFTER_DAYS:
         return None
-    return LetGo(
+    return Expiry(
         "low-value",
         f"it was given an importance of {memory.importance:.2f} and has lain untouched for more than "
         f"{LOW_VALUE_AFTER_DAYS:.0f} days",
@@ -80,26 +80,26 @@ MIN_STRENGTH = 0.05
 """The strength below which the seed suggests to let go."""
 
 
-def below_strength(memory: Memory, now: datetime, min_strength: float = MIN_STRENGTH) -> LetGo | None:
+def below_strength(memory: Memory, now: datetime, min_strength: float = MIN_STRENGTH) -> Expiry | None:
     """Decide whether a memory is weaker than the least strength asked for."""
     strength = strength_of(memory, now)
     if not _may_go(memory) or strength >= min_strength:
         return None
-    return LetGo("below-strength", f"its strength {strength:.3f} is below {min_strength:g}")
+    return Expiry("below-strength", f"its strength {strength:.3f} is below {min_strength:g}")
 
 
-def older_than(memory: Memory, now: datetime, span: timedelta) -> LetGo | None:
+def older_than(memory: Memory, now: datetime, span: timedelta) -> Expiry | None:
     """Decide whether a memory was written longer ago than the span, however strong it is."""
     if not _may_go(memory) or aware(now) - aware(memory.created_at) <= span:
         return None
-    return LetGo("older-than", f"it is older than {span.total_seconds() / 86_400:g} days")
+    return Expiry("older-than", f"it is older than {span.total_seconds() / 86_400:g} days")
 
 
 def _may_go(memory: Memory) -> bool:
     return memory.status in LIVING and not memory.pinned
 
 
-def fate_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> LetGo | None:
+def expiry_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
     """Return the first rule that lets this memory go now, judged where its merit puts it, or None."""
     subject = settled(memory, now)
     return (
@@ -110,7 +110,7 @@ def fate_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Ti
     )
 
 
-def overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> LetGo | None:
+def overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Expiry | None:
     """Return the deadline or tier that a memory has outlived, whether or not a sweep has come by since.
 
     What was recalled often enough to be promoted is left to the sweep, which weighs merit before age: so this needs
@@ -168,7 +168,7 @@ def reprieved(
         kept
         for kept in (back, *raised)
         if kept.tier == "permanent"
-        or (fate_of(kept, now, mode, default_tier) is None and tier_expired(kept, then, default_tier) is None)
+        or (expiry_of(kept, now, mode, default_tier) is None and tier_expired(kept, then, default_tier) is None)
     )
 
 

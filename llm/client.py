@@ -85,7 +85,7 @@ _JSON_TYPES: Mapping[type, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """How long to wait for a server, in seconds, and what to do between attempts."""
 
     connect: float = 5.0
@@ -111,13 +111,13 @@ class LanguageModel:
     """A model behind a budget; every call is counted, priced and noted."""
 
     def __init__(
-        self, model: str, budget: Budget, price: Price, count: Callable[[str], int], patience: Patience | None = None
+        self, model: str, budget: Budget, price: Price, count: Callable[[str], int], timeouts: Timeouts | None = None
     ) -> None:
         self._model = model
         self._budget = budget
         self._price = price
         self._count = count
-        self._patience = patience or Patience()
+        self._patience = timeouts or Timeouts()
         self._lock = Lock()
         self._client: OpenAI | None = None
         self.calls: list[Call] = []
@@ -170,10 +170,10 @@ class LanguageModel:
         """Ask until there is an answer, a refusal, or no patience left."""
         import openai
 
-        client, patience = self._connected(), self._patience
-        give_up = time.monotonic() + patience.total
+        client, timeouts = self._connected(), self._patience
+        give_up = time.monotonic() + timeouts.total
         create: Any = client.chat.completions.create  # its overloads know no plain lists of messages
-        for attempt in range(len(patience.pauses) + 1):
+        for attempt in range(len(timeouts.pauses) + 1):
             left = max(give_up - time.monotonic(), 0.001)
             try:
                 return create(
@@ -184,15 +184,15 @@ class LanguageModel:
                         "type": "json_schema",
                         "json_schema": {"name": "answer", "strict": True, "schema": _schema(form)},
                     },
-                    timeout=openai.Timeout(min(patience.answer, left), connect=min(patience.connect, left)),
+                    timeout=openai.Timeout(min(timeouts.answer, left), connect=min(timeouts.connect, left)),
                 )
             except openai.OpenAIError as error:
-                if attempt == len(patience.pauses) or not _may_pass(error):
+                if attempt == len(timeouts.pauses) or not _may_pass(error):
                     raise self._failed(error, attempt + 1) from error
-                pause = patience.pauses[attempt] * (0.5 + patience.jitter())
+                pause = timeouts.pauses[attempt] * (0.5 + timeouts.jitter())
                 if time.monotonic() + pause >= give_up:
                     raise self._failed(error, attempt + 1) from error
-                patience.sleep(pause)
+                timeouts.sleep(pause)
             except ValueError as error:  # a body that claims to be JSON and is not
                 raise self._nonsense("something that is not JSON") from error
         raise AssertionError("the last attempt returns or raises")

@@ -17,10 +17,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from reverie.embeddings.base import Reading
+from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.bundled import STAMP
 from reverie.recall.results import Fits
-from reverie.recall.score import Ranked
+from reverie.recall.score import ScoredMemory
 from reverie.storage.features import Candidate
 from reverie.text.search_text import function_terms, search_text, terms
 
@@ -48,21 +48,21 @@ Weigh = Callable[[str, str], float]
 
 
 def fitted(
-    found: Sequence[Ranked],
+    found: Sequence[ScoredMemory],
     query: str,
     *,
     embedder: str,
-    reading: Reading | None,
+    reading: QueryEmbedding | None,
     candidates: Mapping[str, Candidate],
     agreements: Mapping[str, float],
     rarity: Mapping[int, float],
-) -> list[Ranked]:
+) -> list[ScoredMemory]:
     """Say of each row how likely it answers the question; `rarity` is that of the question's words in scope."""
     covered = _coverage_by(query, rarity)
     named = [identifier.lower() for identifier in _IDENTIFIER.findall(query)]
     understood = reading is not None and reading.understood >= LEAST_READ
 
-    def fit(row: Ranked) -> float:
+    def fit(row: ScoredMemory) -> float:
         memory = row.memory
         coverage = covered(memory.title, memory.content)
         words = _probability(WORDS_ALONE * coverage + WORDS_BIAS)
@@ -82,24 +82,24 @@ def fitted(
     return [replace(row, fit=fit(row)) for row in found]
 
 
-def is_beside_the_question(row: Ranked) -> bool:
+def is_irrelevant(row: ScoredMemory) -> bool:
     """Whether a row is so unlikely to answer that it is not shown."""
     return row.fit < LEAST_FIT and len(row.memory.content) <= LONGEST_STATEMENT
 
 
-def best_fit(rows: Sequence[Ranked]) -> float:
+def best_fit(rows: Sequence[ScoredMemory]) -> float:
     """Return how likely an answer holds what was asked for."""
     return max((row.fit for row in rows[:_LOOKED_AT]), default=0.0)
 
 
-def fits(rows: Sequence[Ranked]) -> Fits:
+def fits(rows: Sequence[ScoredMemory]) -> Fits:
     """Say how an answer as a whole fits the question."""
     if not rows:
         return "none"
     return "well" if best_fit(rows) >= FITS_WELL else "weak"
 
 
-def calibrated(rows: Sequence[Ranked], best: float, most: float) -> list[Ranked]:
+def calibrated(rows: Sequence[ScoredMemory], best: float, most: float) -> list[ScoredMemory]:
     """Give the best row the likelihood that it answers, and the others theirs in proportion to how they rank.
 
     `most` is the highest score before evidence and copies were weighed: what is changed or missing stays demoted.

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from reverie.codebase.evidence import Checked, Evidence
+from reverie.codebase.evidence import Evidence, EvidenceState
 from reverie.memory import Freshness, Memory
 
 _DEMOTIONS: Mapping[Freshness, float] = {
@@ -24,15 +24,15 @@ def demotion(freshness: Freshness) -> float:
     return _DEMOTIONS[freshness]
 
 
-async def freshness_of(evidence: Evidence, memories: Iterable[Memory]) -> dict[str, Checked]:
+async def freshness_of(evidence: Evidence, memories: Iterable[Memory]) -> dict[str, EvidenceState]:
     """Check the anchors of memories against the code on disk, by id; without writing anything."""
     held = list(memories)
     anchored = [memory for memory in held if memory.anchors]
-    found = {memory.id: Checked("unanchored") for memory in held if not memory.anchors}
+    found = {memory.id: EvidenceState("unanchored") for memory in held if not memory.anchors}
     if anchored:
         found |= await asyncio.to_thread(_checked, evidence, anchored)
     return found
 
 
-def _checked(evidence: Evidence, memories: list[Memory]) -> dict[str, Checked]:
+def _checked(evidence: Evidence, memories: list[Memory]) -> dict[str, EvidenceState]:
     return {memory.id: evidence.check(memory.project, memory.branch, memory.anchors) for memory in memories}

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from reverie.codebase.evidence import Checked
+from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens
 from reverie.guard.fence import fresh_fence, harmless, harmless_line, quoted
 from reverie.ids import short_ids
 from reverie.lifecycle.strength import strength_word
 from reverie.recall.results import Fits, IndexState, RecalledMemory, as_sent, freshness_word, lean, repeats
-from reverie.recall.score import Ranked
+from reverie.recall.score import ScoredMemory
 from reverie.time import iso
 
 FEWEST_TOKENS = 50
@@ -68,7 +68,7 @@ _SECONDS_PER_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AnswerPage:
     """What is known of an answer before its rows are written; `size` counts the tokens of its structure."""
 
     budget: int
@@ -78,7 +78,7 @@ class Page:
     size: Callable[[Sequence[RecalledMemory], str], int]
 
     def served(
-        self, found: Sequence[Ranked], evidence: Mapping[str, Checked], now: datetime
+        self, found: Sequence[ScoredMemory], evidence: Mapping[str, EvidenceState], now: datetime
     ) -> tuple[list[RecalledMemory], str]:
         """Write as many rows as text and structure both have room for, fenced, each with its share of the room."""
         note = WORDS_ONLY.get(self.index_state, "")
@@ -158,7 +158,7 @@ def _age(days: float) -> str:
     return f"{days:.0f}d" if days >= 1 else f"{days * 24:.0f}h"
 
 
-def _row(candidate: Ranked, checked: Checked, now: datetime, *, explain: bool) -> RecalledMemory:
+def _row(candidate: ScoredMemory, checked: EvidenceState, now: datetime, *, explain: bool) -> RecalledMemory:
     memory = candidate.memory
     title = harmless_line(memory.title)
     return RecalledMemory(
@@ -182,7 +182,7 @@ def _row(candidate: Ranked, checked: Checked, now: datetime, *, explain: bool) -
     )
 
 
-def _why(candidate: Ranked) -> dict[str, float]:
+def _why(candidate: ScoredMemory) -> dict[str, float]:
     """Return the parts of a score: what it shares with the question, then what it was multiplied by."""
     parts: Mapping[str, float | None] = {
         "fit": candidate.fit,

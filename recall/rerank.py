@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import Memory
-from reverie.recall.score import Ranked, in_order
+from reverie.recall.score import ScoredMemory, in_order
 from reverie.storage.rows import cosine
 from reverie.text.compare import substantive_differences
 from reverie.text.search_text import function_terms, terms
@@ -44,34 +44,34 @@ _VALUE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Arranged:
+class Reranked:
     """The rows to show in their order, and how many a source was refused."""
 
-    rows: list[Ranked]
+    rows: list[ScoredMemory]
     capped: int
 
 
-def arranged(found: Sequence[Ranked], query: str, limit: int) -> Arranged:
+def reranked(found: Sequence[ScoredMemory], query: str, limit: int) -> Reranked:
     """Choose and order the rows of an answer."""
     chosen, capped = _within_their_share(_copies_last(found), limit)
-    return Arranged(_newer_truth_first(chosen, query), capped)
+    return Reranked(_newer_truth_first(chosen, query), capped)
 
 
-def _copies_last(found: Sequence[Ranked]) -> list[Ranked]:
+def _copies_last(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
     """Halve the score of what only repeats a better row: the place is worth more to something else."""
-    seen: list[Ranked] = []
+    seen: list[ScoredMemory] = []
     for row in found[:_COMPARED]:
         repeats = any(_is_copy(row, other) for other in seen)
         seen.append(replace(row, score=row.score * COPY_FACTOR, diversity=COPY_FACTOR) if repeats else row)
     return in_order([*seen, *found[_COMPARED:]])
 
 
-def _is_copy(row: Ranked, other: Ranked) -> bool:
-    near = cosine(row.glimpse, other.glimpse) >= NEAR_COPY
+def _is_copy(row: ScoredMemory, other: ScoredMemory) -> bool:
+    near = cosine(row.candidate_row, other.candidate_row) >= NEAR_COPY
     return near and not substantive_differences(row.memory.content, other.memory.content)
 
 
-def _within_their_share(found: Sequence[Ranked], limit: int) -> tuple[list[Ranked], int]:
+def _within_their_share(found: Sequence[ScoredMemory], limit: int) -> tuple[list[ScoredMemory], int]:
     """Take the best rows, of which no low-trust source gives more than a third.
 
     A third of the rows is half of what all others give. Where there are no others, a third of the limit is shown.
@@ -85,7 +85,7 @@ def _within_their_share(found: Sequence[Ranked], limit: int) -> tuple[list[Ranke
     room = {
         source: max(1, min(limit // 3, others[source] // 2) if others[source] else limit // 3) for source in crowded
     }
-    chosen: list[Ranked] = []
+    chosen: list[ScoredMemory] = []
     capped = 0
     for row, source in zip(found, sources, strict=True):
         if len(chosen) == limit:
@@ -107,18 +107,18 @@ def _low_trust_source(memory: Memory) -> tuple[str, str] | None:
     return memory.source, place
 
 
-def _newer_truth_first(rows: Sequence[Ranked], query: str) -> list[Ranked]:
+def _newer_truth_first(rows: Sequence[ScoredMemory], query: str) -> list[ScoredMemory]:
     """Put a newer statement above the older ones about the same thing, if it answers nearly as well."""
     asks_for_now = bool(_ASKS_FOR_A_VALUE.search(query)) and not _ASKS_FOR_THE_PAST.search(query)
     subject = frozenset(terms(query)) - function_terms() if asks_for_now else frozenset[int]()
-    ordered: list[Ranked] = []
+    ordered: list[ScoredMemory] = []
     for row in rows:
         place = next((n for n, other in enumerate(ordered) if _updates(row, other, subject)), len(ordered))
         ordered.insert(place, row)
     return ordered
 
 
-def _updates(row: Ranked, other: Ranked, subject: frozenset[int]) -> bool:
+def _updates(row: ScoredMemory, other: ScoredMemory, subject: frozenset[int]) -> bool:
     """Whether a row is the newer word on what another one says.
 
     It is if both say nearly the same. If the question asks how things stand, it also is if both speak of what is
@@ -127,7 +127,7 @@ def _updates(row: Ranked, other: Ranked, subject: frozenset[int]) -> bool:
     newer = row.memory.happened_at > other.memory.happened_at
     if not newer or row.score < NEAR_IN_SCORE * other.score:
         return False
-    nearness = cosine(row.glimpse, other.glimpse)
+    nearness = cosine(row.candidate_row, other.candidate_row)
     if nearness >= SAME_STATEMENT and row.memory.session != other.memory.session:
         return True
     return nearness >= SAME_MATTER and bool(subject) and _gives_another_value(row.memory, other.memory, subject)

@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from reverie.ids import as_made
+from reverie.ids import creation_order
 from reverie.lifecycle.rules import challenger_in
 from reverie.lifecycle.strength import bounded, strength_of
 from reverie.memory import Memory
 from reverie.recall.freshness import WORST_DEMOTION
 from reverie.storage.features import Candidate
-from reverie.storage.rows import Glimpse
+from reverie.storage.rows import CandidateRow
 
 USER = frozenset({"user", "human"})
 ASSISTANT = frozenset({"assistant", "ai", "bot"})
@@ -118,7 +118,7 @@ _LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION 
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ScoreParts:
     """What a candidate shares with the question: in meaning, in words, piece by piece; each within [0, 1]."""
 
     vector: float
@@ -135,12 +135,12 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class ScoredMemory:
     """A memory with the parts of its score."""
 
-    glimpse: Glimpse
+    candidate_row: CandidateRow
     score: float
-    parts: Parts
+    parts: ScoreParts
     strength: float
     freshness: float = 1.0  # what its evidence leaves of the score; known once that is checked
     standing: float = 1.0
@@ -150,10 +150,12 @@ class Ranked:
     @property
     def memory(self) -> Memory:
         """The memory itself."""
-        return self.glimpse.memory
+        return self.candidate_row.memory
 
 
-def parts_of(candidates: Iterable[Candidate], most_text: float = 0.0, understood: float = 1.0) -> dict[str, Parts]:
+def parts_of(
+    candidates: Iterable[Candidate], most_text: float = 0.0, understood: float = 1.0
+) -> dict[str, ScoreParts]:
     """Return for each candidate its vector and text score, both within [0, 1].
 
     Cosines are spread from the least to the best, because even strangers have one; BM25 starts at zero. Where even
@@ -165,7 +167,7 @@ def parts_of(candidates: Iterable[Candidate], most_text: float = 0.0, understood
     vectors = _spread({c.id: c.meaning for c in known if c.meaning is not None})
     most = max((c.text for c in known), default=0.0)
     full = max(most, WORDS_THAT_SATISFY * most_text) or 1.0
-    return {c.id: Parts(heard * vectors.get(c.id, 0.0), c.text / full) for c in known}
+    return {c.id: ScoreParts(heard * vectors.get(c.id, 0.0), c.text / full) for c in known}
 
 
 def piece_weights(words: Sequence[str], in_language: Sequence[float], here: Mapping[str, float]) -> list[float]:
@@ -182,8 +184,11 @@ def piece_weights(words: Sequence[str], in_language: Sequence[float], here: Mapp
 
 
 def with_pieces(
-    parts: Mapping[str, Parts], agreements: Mapping[str, float], looked_at: Iterable[str], understood: float = 1.0
-) -> dict[str, Parts]:
+    parts: Mapping[str, ScoreParts],
+    agreements: Mapping[str, float],
+    looked_at: Iterable[str],
+    understood: float = 1.0,
+) -> dict[str, ScoreParts]:
     """Add how far the pieces agree with the question.
 
     A candidate that was not looked at has none; one that was, but keeps no pieces, is taken as it stood.
@@ -194,37 +199,39 @@ def with_pieces(
     spread = {memory_id: heard * value for memory_id, value in _spread(agreements).items()}
     unknown = {memory_id: parts[memory_id].relevance for memory_id in looked_at if memory_id not in agreements}
     known = unknown | spread
-    return {memory_id: Parts(p.vector, p.text, known.get(memory_id, 0.0)) for memory_id, p in parts.items()}
+    return {memory_id: ScoreParts(p.vector, p.text, known.get(memory_id, 0.0)) for memory_id, p in parts.items()}
 
 
-def best_of(parts: Mapping[str, Parts], count: int) -> list[str]:
+def best_of(parts: Mapping[str, ScoreParts], count: int) -> list[str]:
     """Return the most relevant candidates, best first."""
     return sorted(parts, key=lambda memory_id: -parts[memory_id].relevance)[:count]
 
 
-def contenders(parts: Mapping[str, Parts], wanted: int) -> list[str]:
+def contenders(parts: Mapping[str, ScoreParts], wanted: int) -> list[str]:
     """Return the candidates that may end among the best so many by their strengths, three for each place."""
     best = best_of(parts, _READ_PER_ROW * wanted)
     least = parts[best[:wanted][-1]].relevance * _LEAST_FACTOR if best else 0.0
     return [memory_id for memory_id in best if parts[memory_id].relevance >= least]
 
 
-def ranked(glimpses: Sequence[Glimpse], parts: Mapping[str, Parts], query: str, now: datetime) -> list[Ranked]:
+def ranked(
+    candidate_rows: Sequence[CandidateRow], parts: Mapping[str, ScoreParts], query: str, now: datetime
+) -> list[ScoredMemory]:
     """Order memories by score, best first; equals by the newer."""
-    others = said_by_others(query, (glimpse.memory for glimpse in glimpses))
+    others = said_by_others(query, (candidate_row.memory for candidate_row in candidate_rows))
     scored = []
-    for glimpse in glimpses:
-        memory = glimpse.memory
+    for candidate_row in candidate_rows:
+        memory = candidate_row.memory
         strength = strength_of(memory, now)
         held = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
         trusted = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
         score = parts[memory.id].relevance * held * trusted
         standing = standing_of(memory) * (ANOTHER_SPEAKER if memory.id in others else 1.0)
-        scored.append(Ranked(glimpse, score * standing, parts[memory.id], strength, standing=standing))
+        scored.append(ScoredMemory(candidate_row, score * standing, parts[memory.id], strength, standing=standing))
     return behind_their_challengers(scored)
 
 
-def behind_their_challengers(found: Sequence[Ranked]) -> list[Ranked]:
+def behind_their_challengers(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
     """Put the newer memory right ahead of each one that it challenges: whoever asks for the old wants to know it."""
     scores = {one.memory.id: one.score for one in found}
     for one in sorted(found, key=lambda ranked: ranked.memory.happened_at):  # a challenger may be challenged in turn
@@ -235,9 +242,9 @@ def behind_their_challengers(found: Sequence[Ranked]) -> list[Ranked]:
     return in_order(replace(one, score=scores[one.memory.id]) for one in found)
 
 
-def in_order(found: Iterable[Ranked]) -> list[Ranked]:
+def in_order(found: Iterable[ScoredMemory]) -> list[ScoredMemory]:
     """Sort by score, best first; equals by the newer."""
-    return sorted(found, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), as_made(r.memory.id)))
+    return sorted(found, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), creation_order(r.memory.id)))
 
 
 def _spread(values: Mapping[str, float]) -> dict[str, float]:

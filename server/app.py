@@ -27,21 +27,21 @@ from mcp.types import (
 )
 from pydantic import Field, ValidationError, WithJsonSchema
 
-from reverie.errors import ReverieError, TooMuch
+from reverie.errors import RateLimited, ReverieError
 from reverie.memory import Kind, Layer, Source, Tier
 from reverie.recall import results as recall_results
-from reverie.server.rate_limit import Pace
+from reverie.server.rate_limit import RateLimit
 from reverie.server.render import answer
 from reverie.server.resources import add_prompts, add_resources
 from reverie.server.schemas import lean_input, lean_output
-from reverie.server.startup import Parts
+from reverie.server.startup import Startup
 from reverie.tools import results
 from reverie.version import __version__
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 INSTRUCTIONS = (
     "Long-term memory across sessions. Recall before you start a task or answer from assumption; remember what a "
@@ -79,14 +79,14 @@ Decision = Annotated[
 Hidden = Literal["expired", "superseded", "quarantined"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
-Call = Callable[["ModuleType", "Workspace"], Awaitable[CallToolResult]]
+Call = Callable[["ModuleType", "Session"], Awaitable[CallToolResult]]
 
 
 class ReverieServer(MCPServer[Any]):
     """An MCP server that says in plain words what was wrong with a call, and keeps its sessions to a pace."""
 
-    pace: Pace
-    parts: Parts
+    rate_limit: RateLimit
+    startup: Startup
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -102,11 +102,11 @@ class ReverieServer(MCPServer[Any]):
             arguments = {argument: value for argument, value in arguments.items() if value is not None}
         writes = tool is not None and tool.annotations is not None and not tool.annotations.read_only_hint
         try:
-            async with self.pace.kept(writes=writes):
+            async with self.rate_limit.kept(writes=writes):
                 if context is not None:
-                    await self.parts.ask_where(lambda: _client_folders(context))
+                    await self.startup.ask_where(lambda: _client_folders(context))
                 return await super().call_tool(name, arguments, context)
-        except TooMuch as error:
+        except RateLimited as error:
             raise ToolError(str(error)) from error
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
@@ -152,20 +152,20 @@ def _where(place: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in place if not str(part).startswith("literal[")) or "arguments"
 
 
-def build_server(parts: Parts, pace: Pace | None = None) -> ReverieServer:
+def build_server(startup: Startup, rate_limit: RateLimit | None = None) -> ReverieServer:
     """Offer the tools, resources and prompts over parts that are opened when first needed."""
     server = ReverieServer(
         "reverie", title="Reverie", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
-    server.middleware.append(_opening_after_the_first_answer(parts))
-    server.pace = pace or Pace()
-    server.parts = parts
-    _add_writing_tools(server, parts)
-    _add_reading_tools(server, parts)
-    _add_upkeep_tools(server, parts)
-    _add_dream_tools(server, parts)
-    add_resources(server, parts)
-    add_prompts(server, parts)
+    server.middleware.append(_opening_after_the_first_answer(startup))
+    server.rate_limit = rate_limit or RateLimit()
+    server.startup = startup
+    _add_writing_tools(server, startup)
+    _add_reading_tools(server, startup)
+    _add_upkeep_tools(server, startup)
+    _add_dream_tools(server, startup)
+    add_resources(server, startup)
+    add_prompts(server, startup)
     for tool in server._tool_manager.list_tools():
         tool.parameters = lean_input(tool.parameters)
         if tool.fn_metadata.output_schema is not None:
@@ -174,7 +174,7 @@ def build_server(parts: Parts, pace: Pace | None = None) -> ReverieServer:
     return server
 
 
-def _opening_after_the_first_answer(parts: Parts) -> Any:
+def _opening_after_the_first_answer(startup: Startup) -> Any:
     """Return a middleware that begins to load the heavy parts once the client has its first answer."""
     started = False
 
@@ -184,19 +184,19 @@ def _opening_after_the_first_answer(parts: Parts) -> Any:
         if not started:
             started = True
             # The answer is written by another task: let it out before imports take the interpreter.
-            asyncio.get_running_loop().call_later(_PAUSE_AFTER_HANDSHAKE, parts.start)
+            asyncio.get_running_loop().call_later(_PAUSE_AFTER_HANDSHAKE, startup.start)
         return result
 
     return middleware
 
 
-async def _called(parts: Parts, call: Call) -> CallToolResult:
+async def _called(startup: Startup, call: Call) -> CallToolResult:
     """Run a tool on the open workspace; what the caller can mend is told in full."""
     try:
-        workspace = await parts.workspace()
+        session = await startup.session()
         from reverie.server import calls
 
-        return await call(calls, workspace)
+        return await call(calls, session)
     except ReverieError as error:
         raise ToolError(str(error)) from error
 
@@ -233,7 +233,7 @@ def _hints(*, reads: bool = False, destroys: bool = False, repeatable: bool = Fa
     )
 
 
-def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
+def _add_writing_tools(server: ReverieServer, startup: Startup) -> None:
     @server.tool(title="Remember", structured_output=True, annotations=_hints(), meta=_ALWAYS_LOADED)
     async def remember(
         content: Annotated[str, Field(description="one self-contained statement")],
@@ -255,7 +255,7 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Remembered]:
         """When something will matter in a later session: a fact, decision, preference, fix or how-to. Keep it."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
             request = calls.remember.Request(
                 content=content,
                 layer=layer,
@@ -274,18 +274,18 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
                 supersedes=supersedes,
                 valence=valence,
             )
-            return answer(await calls.remember.remember(workspace, request))
+            return answer(await calls.remember.remember(session, request))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Correct a memory", structured_output=True, annotations=_hints(destroys=True))
     async def revise(id: str, content: str, reason: str = "") -> Annotated[CallToolResult, results.Revised]:  # noqa: A002
         """When a memory is wrong or out of date: write the corrected text; the old one is kept as history."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.revise(workspace, id, content, reason))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.revise(session, id, content, reason))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Forget memories", structured_output=True, annotations=_hints(destroys=True, repeatable=True))
     async def forget(
@@ -301,7 +301,7 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Forgotten]:
         """When memories should no longer be recalled. By ids or filters; can be restored, but purge destroys."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
             request = calls.forget.Request(
                 ids=ids,
                 min_strength=min_strength or None,
@@ -313,12 +313,12 @@ def _add_writing_tools(server: ReverieServer, parts: Parts) -> None:
                 purge=purge,
                 dry_run=dry_run,
             )
-            return answer(await calls.forget.forget(workspace, request))
+            return answer(await calls.forget.forget(session, request))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
 
-def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
+def _add_reading_tools(server: ReverieServer, startup: Startup) -> None:
     @server.tool(title="Recall", structured_output=True, annotations=_hints(reads=True), meta=_ALWAYS_LOADED)
     async def recall(
         query: Annotated[str, Field(description="what you want to know, in plain words")],
@@ -338,7 +338,7 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, recall_results.Recalled]:
         """Before starting a task, and whenever earlier work may hold the answer: search by meaning and words."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
             request = calls.recall.Request(
                 query=query,
                 limit=limit,
@@ -355,9 +355,9 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
                 include=include,
                 explain=explain,
             )
-            return answer(*await calls.recall.recall(workspace, request))
+            return answer(*await calls.recall.recall(session, request))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Session brief", structured_output=True, annotations=_hints(reads=True), meta=_ALWAYS_LOADED)
     async def brief(
@@ -365,32 +365,32 @@ def _add_reading_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Briefing]:
         """When a session starts: what matters most about this project, on one page."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            told = await calls.brief(workspace, project=project, max_tokens=max_tokens)
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            told = await calls.brief(session, project=project, max_tokens=max_tokens)
             return answer(told, told.text)
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Inspect memories", structured_output=True, annotations=_hints(reads=True))
     async def inspect(ids: list[str]) -> Annotated[CallToolResult, results.Inspected]:
         """When you need all of a memory: full text, history, evidence, why it is kept and when it would go."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.inspect(workspace, ids))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.inspect(session, ids))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Memory status", structured_output=True, annotations=_hints(reads=True))
     async def status() -> Annotated[CallToolResult, results.Status]:
         """When memory seems empty, slow or wrong: counts, project, embedder and what needs attention."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.status(workspace))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.status(session))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
 
-def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
+def _add_upkeep_tools(server: ReverieServer, startup: Startup) -> None:
     @server.tool(title="Restore memories", structured_output=True, annotations=_hints(repeatable=True))
     async def restore(
         ids: list[str] = [],  # noqa: B006 - only ever read
@@ -399,10 +399,10 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Restored]:
         """When something was forgotten or changed by mistake: bring memories back, or undo a dream or an event."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.restore(workspace, ids=ids, dream_id=dream_id, event_id=event_id))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.restore(session, ids=ids, dream_id=dream_id, event_id=event_id))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Index the code", structured_output=True, annotations=_hints(repeatable=True))
     async def index_codebase(
@@ -414,16 +414,16 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
         """When a project is new to memory or its code changed much: read its tree and signatures."""
         progress = _Progress(context)
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
             try:
                 found = await calls.index_codebase(
-                    workspace, path=path, project=project, max_files=max_files, progress=progress.note
+                    session, path=path, project=project, max_files=max_files, progress=progress.note
                 )
             finally:
                 await progress.told()
             return answer(found)
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Move a memory up", structured_output=True, annotations=_hints())
     async def promote(
@@ -432,10 +432,10 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Moved]:
         """When a memory proved lasting: move it up a layer."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.move(workspace, id, to, "up"))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.move(session, id, to, "up"))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Move a memory down", structured_output=True, annotations=_hints())
     async def demote(
@@ -444,22 +444,22 @@ def _add_upkeep_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Moved]:
         """When a memory matters less than its layer says: move it down."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.move(workspace, id, to, "down"))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.move(session, id, to, "down"))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Pin a memory", structured_output=True, annotations=_hints(repeatable=True))
     async def pin(id: str, pinned: bool = True) -> Annotated[CallToolResult, results.Pinned]:  # noqa: A002
         """When a memory must never be forgotten, merged or archived; pinned=false takes the pin away."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.pin(workspace, id, pinned=pinned))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.pin(session, id, pinned=pinned))
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
 
-def _add_dream_tools(server: ReverieServer, parts: Parts) -> None:
+def _add_dream_tools(server: ReverieServer, startup: Startup) -> None:
     @server.tool(title="Dream", structured_output=True, annotations=_hints(destroys=True, repeatable=True))
     async def consolidate(
         context: Context[Any, Any],
@@ -472,13 +472,13 @@ def _add_dream_tools(server: ReverieServer, parts: Parts) -> None:
 
         tell = _Progress(context).tell
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
             told = await calls.consolidate(
-                workspace, dry_run=dry_run, steps=steps, project=project, budget_cents=budget_cents, tell=tell
+                session, dry_run=dry_run, steps=steps, project=project, budget_cents=budget_cents, tell=tell
             )
             return answer(told)
 
-        return await _called(parts, call)
+        return await _called(startup, call)
 
     @server.tool(title="Answer a dream's questions", structured_output=True, annotations=_hints(destroys=True))
     async def review(
@@ -487,7 +487,7 @@ def _add_dream_tools(server: ReverieServer, parts: Parts) -> None:
     ) -> Annotated[CallToolResult, results.Reviewed]:
         """When a dream left questions: read them without decisions, then answer."""
 
-        async def call(calls: "ModuleType", workspace: "Workspace") -> CallToolResult:
-            return answer(await calls.review(workspace, decisions, limit))
+        async def call(calls: "ModuleType", session: "Session") -> CallToolResult:
+            return answer(await calls.review(session, decisions, limit))
 
-        return await _called(parts, call)
+        return await _called(startup, call)

@@ -17,7 +17,7 @@ from reverie.tools.revise import revise
 from reverie.tools.status import status
 
 if TYPE_CHECKING:
-    from reverie.server.dream_process import consolidate_apart as consolidate
+    from reverie.server.dream_process import consolidate_in_process as consolidate
     from reverie.tools.restore import restore
     from reverie.tools.review import review
 

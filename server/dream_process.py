@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reverie.dream.cycle import Tell, say_nothing
+from reverie.dream.cycle import Tell, ignore_progress
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, StoreUnavailable
 from reverie.lifecycle.expiry import LIVING
 from reverie.server.startup import load_tools
@@ -21,7 +21,7 @@ from reverie.storage.filters import one_of
 from reverie.time import iso, parse_iso
 from reverie.tools.consolidate import BUDGET_CENTS, check_arguments, consolidate, note_own
 from reverie.tools.results import Consolidated, Skipped, StepDone
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 if TYPE_CHECKING:
     from reverie.tools.results import Consolidated
@@ -38,15 +38,15 @@ _TOLD_AS_THEY_ARE: dict[str, type[ReverieError]] = {
 _leaving: set["asyncio.Task[int]"] = set()
 
 
-async def consolidate_apart(
-    workspace: Workspace,
+async def consolidate_in_process(
+    session: Session,
     *,
     dry_run: bool = False,
     steps: Sequence[str] = (),
     project: str = "",
     budget_cents: float = BUDGET_CENTS,
     unless_since: datetime | None = None,
-    tell: Tell = say_nothing,
+    tell: Tell = ignore_progress,
     fewest: int = FEWEST_APART,
 ) -> Consolidated:
     """Run one dream, in another process if the store is large; otherwise as `consolidate` does.
@@ -60,22 +60,22 @@ async def consolidate_apart(
     wanted: dict[str, Any] = {"dry_run": dry_run, "steps": list(steps), "project": project}
     wanted["budget_cents"] = budget_cents
     process = None
-    if await workspace.store.count(one_of("status", LIVING)) >= fewest:
-        process = await _started(workspace)
+    if await session.store.count(one_of("status", LIVING)) >= fewest:
+        process = await _started(session)
     if process is None:
-        return await consolidate(workspace, **wanted, unless_since=unless_since, tell=tell)
+        return await consolidate(session, **wanted, unless_since=unless_since, tell=tell)
     try:
-        await workspace.accesses.keep()  # the other process counts what this session has just been served
-        told = await _told(process, _request(workspace, wanted, unless_since), tell)
+        await session.accesses.keep()  # the other process counts what this session has just been served
+        told = await _told(process, _request(session, wanted, unless_since), tell)
     finally:
         _let_go(process)
     if not dry_run:
-        workspace.upkeep.note_write()
-        note_own(workspace, told.dream_id, unless_since)
+        session.maintenance.note_write()
+        note_own(session, told.dream_id, unless_since)
     return told
 
 
-async def _started(workspace: Workspace) -> asyncio.subprocess.Process | None:
+async def _started(session: Session) -> asyncio.subprocess.Process | None:
     """Start the other process, or return None where the system does not let us."""
     try:
         return await asyncio.create_subprocess_exec(
@@ -85,7 +85,7 @@ async def _started(workspace: Workspace) -> asyncio.subprocess.Process | None:
             "reverie.server.dream_process",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            cwd=workspace.settings.home,  # the session's folder may be gone by now
+            cwd=session.settings.home,  # the session's folder may be gone by now
             limit=_LONGEST_LINE,
             start_new_session=os.name == "posix",  # Ctrl-C is for us; the pipe tells the other
         )
@@ -93,11 +93,11 @@ async def _started(workspace: Workspace) -> asyncio.subprocess.Process | None:
         return None
 
 
-def _request(workspace: Workspace, wanted: dict[str, Any], unless_since: datetime | None) -> dict[str, Any]:
-    settings = replace(workspace.settings, clock=iso(workspace.now))
+def _request(session: Session, wanted: dict[str, Any], unless_since: datetime | None) -> dict[str, Any]:
+    settings = replace(session.settings, clock=iso(session.now))
     return {
         "settings": asdict(settings),
-        "folder": str(workspace.folder),
+        "folder": str(session.folder),
         "wanted": wanted,
         "unless_since": iso(unless_since) if unless_since else None,
     }
@@ -175,23 +175,23 @@ async def _dream_while_wanted(request: dict[str, Any]) -> int:
 
 async def _dreamt(request: dict[str, Any]) -> "Consolidated":
     from reverie.tools.consolidate import consolidate
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
     settings = request["settings"]
     price = settings["llm_price"]
-    workspace = await Workspace.open(
+    session = await Session.open(
         Settings(**{**settings, "llm_price": tuple(price) if price else None}), folder=Path(request["folder"])
     )
     try:
         since = request["unless_since"]
         return await consolidate(
-            workspace,
+            session,
             **request["wanted"],
             unless_since=parse_iso(since, "unless_since") if since else None,
             tell=_tell,
         )
     finally:
-        await workspace.close()
+        await session.close()
 
 
 async def _tell(done: int, total: int, message: str) -> None:

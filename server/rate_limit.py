@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from reverie.errors import TooMuch
+from reverie.errors import RateLimited
 
 WRITES_PER_MINUTE = 6_000
 """Twice what a session can write one by one; nobody who works comes near it."""
@@ -16,7 +16,7 @@ MOST_WAITING = 2_000
 _WINDOW = 60.0
 
 
-class Pace:
+class RateLimit:
     """Counts the calls of one session."""
 
     def __init__(
@@ -36,10 +36,12 @@ class Pace:
         """Count one call for as long as it lasts.
 
         Raises:
-            TooMuch: if it is one too many; nothing was done then.
+            RateLimited: if it is one too many; nothing was done then.
         """
         if self._waiting >= self._most_waiting:
-            raise TooMuch(f"{self._waiting:,} calls wait for their answer. Wait for some of them, then call again.")
+            raise RateLimited(
+                f"{self._waiting:,} calls wait for their answer. Wait for some of them, then call again."
+            )
         if writes:
             self._count_write()
         self._waiting += 1
@@ -54,7 +56,7 @@ class Pace:
             self._written.popleft()
         if len(self._written) >= self._writes_per_minute:
             wait = self._written[0] + _WINDOW - now
-            raise TooMuch(
+            raise RateLimited(
                 f"This session has changed memories {len(self._written):,} times within a minute, which is the most "
                 f"it may. Go on in {wait:.0f} seconds; for many memories at once use `reverie import`."
             )

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from reverie.errors import ReverieError, StoreBusy
-from reverie.process_memory import give_back_while_serving
+from reverie.process_memory import release_memory_periodically
 from reverie.settings import Settings
 
 if TYPE_CHECKING:
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 
 SECONDS_AT_EXIT = 5.0
@@ -49,13 +49,13 @@ def load_tools() -> ModuleType:
     return calls
 
 
-class Parts:
+class Startup:
     """The workspace of a server process; opened once, by whoever needs it first."""
 
     def __init__(self, load_settings: Callable[[], Settings], folder: Path) -> None:
         self._load_settings = load_settings
         self._folder = folder
-        self._opening: asyncio.Task[Workspace] | None = None
+        self._opening: asyncio.Task[Session] | None = None
         self._behind: asyncio.Task[None] | None = None
         self._last_call = time.monotonic()
         self._has_asked_where = False
@@ -65,7 +65,7 @@ class Parts:
         if self._opening is None or (self._opening.done() and _failed(self._opening)):
             self._opening = asyncio.create_task(self._open())
 
-    async def workspace(self) -> "Workspace":
+    async def session(self) -> "Session":
         """Return the open workspace, waiting for it if need be; a store that was swapped is opened again.
 
         Raises:
@@ -76,13 +76,13 @@ class Parts:
         self.start()
         opening = self._opening
         assert opening is not None  # noqa: S101 - start() has just seen to it
-        workspace = await asyncio.shield(opening)
-        if workspace.store.database.is_current():
-            await workspace.refresh()
-            return workspace
+        session = await asyncio.shield(opening)
+        if session.store.database.is_current():
+            await session.refresh()
+            return session
         if self._opening is opening:  # or else another call has begun to open the new one
             self._opening = None
-        return await self.workspace()
+        return await self.session()
 
     async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
         """Ask the client, once, for its folders if it started us where no project is; the first that exists is it."""
@@ -102,7 +102,7 @@ class Parts:
         folders = await asyncio.to_thread(lambda: [Path(path) for path in paths if os.path.isdir(path)])
         if folders:
             self._folder = folders[0]
-            await (await self.workspace()).stand_in(folders[0])
+            await (await self.session()).change_folder(folders[0])
 
     def idle_seconds(self) -> float:
         """Return how long nobody has called."""
@@ -120,48 +120,48 @@ class Parts:
         except (ReverieError, TimeoutError) as error:
             log.error("Some accesses could not be written at exit: %s", error)
 
-    async def _open(self) -> "Workspace":
+    async def _open(self) -> "Session":
         await asyncio.to_thread(load_tools)
-        from reverie.tools.session import Workspace
+        from reverie.tools.session import Session
 
         # Read here and not at start: a wrong setting is told by the first answer, where somebody sees it.
-        workspace = await Workspace.open(self._load_settings(), folder=self._folder)
-        self._behind = asyncio.create_task(_behind_the_answers(workspace, self.idle_seconds))
-        return workspace
+        session = await Session.open(self._load_settings(), folder=self._folder)
+        self._behind = asyncio.create_task(_behind_the_answers(session, self.idle_seconds))
+        return session
 
 
-async def _behind_the_answers(workspace: "Workspace", idle_seconds: Callable[[], float]) -> None:
-    await workspace.warm()
+async def _behind_the_answers(session: "Session", idle_seconds: Callable[[], float]) -> None:
+    await session.warm()
     await asyncio.sleep(SECONDS_FOR_THE_FIRST_ANSWERS)
     await asyncio.gather(
-        _sweep_while_serving(workspace), dream_while_serving(workspace, idle_seconds), give_back_while_serving()
+        _sweep_while_serving(session), dream_while_serving(session, idle_seconds), release_memory_periodically()
     )
 
 
-async def _sweep_while_serving(workspace: "Workspace") -> None:
+async def _sweep_while_serving(session: "Session") -> None:
     """Let go, move and promote what is due, at start and every few minutes (003-start)."""
     tools = await asyncio.to_thread(import_module, "reverie.tools.sweep")  # a tenth of a second, off the loop
     while True:
         try:
-            await tools.sweep(workspace)
+            await tools.sweep(session)
         except ReverieError as error:
             log.warning("The sweep was put off: %s", error)
         await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)
 
 
 async def dream_while_serving(
-    workspace: "Workspace", idle_seconds: Callable[[], float], look_every: float = SECONDS_IDLE
+    session: "Session", idle_seconds: Callable[[], float], look_every: float = SECONDS_IDLE
 ) -> None:
     """Dream once a day, when nobody has called for a while; other sessions on the store count as one with this."""
-    while workspace.settings.dream == "auto":
+    while session.settings.dream == "auto":
         await asyncio.sleep(look_every)
         if idle_seconds() < SECONDS_IDLE:
             continue
-        from reverie.server.dream_process import consolidate_apart  # not needed before, and much to import
+        from reverie.server.dream_process import consolidate_in_process  # not needed before, and much to import
         from reverie.tools.consolidate import dream_if_due
 
         try:
-            await dream_if_due(workspace, consolidate_apart)
+            await dream_if_due(session, consolidate_in_process)
         except StoreBusy as error:
             log.info("The dream was left to another session: %s", error)
         except ReverieError as error:
@@ -169,5 +169,5 @@ async def dream_while_serving(
             await asyncio.sleep(SECONDS_AFTER_A_FAILURE)
 
 
-def _failed(task: "asyncio.Task[Workspace]") -> bool:
+def _failed(task: "asyncio.Task[Session]") -> bool:
     return task.cancelled() or task.exception() is not None

@@ -21,9 +21,9 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-from reverie.process_memory import share_heaps
+from reverie.process_memory import limit_malloc_arenas
 from reverie.server.app import build_server
-from reverie.server.startup import Parts
+from reverie.server.startup import Startup
 from reverie.settings import Settings
 
 
@@ -118,15 +118,15 @@ def _error(number: int | str | None, code: int, message: str) -> JSONRPCError:
 def serve(load_settings: Callable[[], Settings]) -> int:
     """Serve MCP until the client closes stdin or the system asks to stop; return the exit code."""
     os.umask(0o077)  # whatever is written belongs to its owner alone
-    share_heaps()
+    limit_malloc_arenas()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="reverie: %(message)s")
     asyncio.run(_serve(load_settings))
     return 0
 
 
 async def _serve(load_settings: Callable[[], Settings]) -> None:
-    parts = Parts(load_settings, Path.cwd())
-    serving = asyncio.ensure_future(run_on_stdio(build_server(parts)))
+    startup = Startup(load_settings, Path.cwd())
+    serving = asyncio.ensure_future(run_on_stdio(build_server(startup)))
     # Cancelling would wait for the thread that reads stdin, and a client that sends a signal may leave stdin open.
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ async def _serve(load_settings: Callable[[], Settings]) -> None:
     except Exception:  # the wire itself broke
         logging.getLogger(__name__).exception("Reverie stopped serving.")
     finally:
-        await parts.close()
+        await startup.close()
         # A thread may still be importing or waiting on stdin. Everything is written: do not wait for it.
         sys.stderr.flush()
         os._exit(code)

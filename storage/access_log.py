@@ -16,7 +16,7 @@ from reverie.memory import Memory
 from reverie.storage.filters import literal, moment_by_id, number_by_id, one_of
 from reverie.storage.schema import side_schema
 from reverie.storage.store import MemoryStore
-from reverie.storage.write_ahead_log import Spool, lines_of
+from reverie.storage.write_ahead_log import LogFile, lines_of
 from reverie.time import iso, parse_iso
 
 ONE_ACCESS_PER = timedelta(minutes=10)
@@ -46,7 +46,7 @@ class AccessRecorder:
     def __init__(self, store: MemoryStore, wrote: Callable[[], None] = lambda: None) -> None:
         folder = store.database.generations.folder
         self._store = store
-        self._spool = Spool(folder / "accesses", folder / "locks" / "accesses.lock")
+        self._spool = LogFile(folder / "accesses", folder / "locks" / "accesses.lock")
         self._wrote = wrote  # told after each count, so that upkeep comes to know of it
         self._served: dict[str, datetime] = {}
         self._noted: list[Access] = []

@@ -25,7 +25,7 @@ _MOST_NAMED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastState:
     """How the memories that changed since a moment stood then, and where that decides otherwise than the present."""
 
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by id: fields as they were
@@ -39,10 +39,10 @@ class Past:
         return replace(memory, **self.values.get(memory.id, {}))
 
 
-async def look_back(journal: Journal, tables: Mapping[Layer, Table], scope: "Scope") -> Past:
+async def past_state_of(journal: Journal, tables: Mapping[Layer, Table], scope: "Scope") -> PastState:
     """Tell how the memories that changed since the scope's moment stood then."""
     if scope.as_of is None:
-        return Past()
+        return PastState()
     values = _first_replaced(await journal.changes_after(scope.as_of))
     present, absent, where = list[str](), list[str](), set[Layer]()
     for layer in LAYERS:
@@ -56,7 +56,7 @@ async def look_back(journal: Journal, tables: Mapping[Layer, Table], scope: "Sco
             elif memory_id in fits_now and not fitted:
                 absent.append(memory_id)
     known_from = _known_from(await journal.with_action(FOLDED))
-    return Past(values, tuple(present), tuple(absent), frozenset(where), known_from)
+    return PastState(values, tuple(present), tuple(absent), frozenset(where), known_from)
 
 
 def _known_from(folds: Sequence[Event]) -> datetime | None:

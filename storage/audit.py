@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reverie.memory import LAYERS
-from reverie.storage.hash_chain import GONE, START, Known, Link, differing, link_after, state_of, text_digest
+from reverie.storage.hash_chain import GONE, START, KnownHead, Link, differing, link_after, state_of, text_digest
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.rows import FIELDS, from_row
 from reverie.storage.store import MemoryStore
@@ -113,7 +113,7 @@ def _accepted(store: MemoryStore, memory_id: str, state: str, actor: str, at: da
 
 async def _look(store: MemoryStore) -> Audit:
     journal = store.journal
-    known = Known(None, "no key is configured") if journal.sealed_head is None else journal.sealed_head.known()
+    known = KnownHead(None, "no key is configured") if journal.sealed_head is None else journal.sealed_head.known()
     beside = await journal.head()  # both first: events may be written while we read
     before = await _last_changes(store)
     rows = await journal.rows()
@@ -213,7 +213,7 @@ class _Chain:
         return []
 
 
-def _against_head(store: MemoryStore, chain: _Chain, known: Known) -> list[str]:
+def _against_head(store: MemoryStore, chain: _Chain, known: KnownHead) -> list[str]:
     """Compare the chain with the head that this installation keeps, and what came after it with the key."""
     sealed = store.journal.sealed_head
     head = known.head

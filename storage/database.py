@@ -20,7 +20,7 @@ from reverie.storage.lancedb_import import connect, table_names
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.schema import TABLES, side_schema
-from reverie.storage.write_ahead_log import Additions, Spool
+from reverie.storage.write_ahead_log import LogFile, WriteAheadLog
 from reverie.time import iso
 
 FIRST = 1
@@ -108,7 +108,7 @@ class Database:
         generation: int,
         stamp: Stamp,
         tables: Mapping[str, Table],
-        additions: Additions,
+        write_ahead_log: WriteAheadLog,
     ) -> None:
         self.generations = generations
         self.generation = generation
@@ -116,9 +116,9 @@ class Database:
         locks = generations.folder / "locks"
         self.write_lock = ProcessLock(locks / "write.lock")
         self.upkeep_lock = ProcessLock(locks / "upkeep.lock")
-        self.additions = additions
-        self._unsettled = tables
-        self._tables = {name: table.after(self.additions.before_reading) for name, table in tables.items()}
+        self.write_ahead_log = write_ahead_log
+        self._raw_tables = tables
+        self._tables = {name: table.after(self.write_ahead_log.flush_before_read) for name, table in tables.items()}
 
     @classmethod
     async def open(cls, folder: Path, wanted: Stamp, now: datetime) -> Self:
@@ -141,16 +141,16 @@ class Database:
         if stamp != wanted:
             raise WrongEmbedder(stamp.embedder, wanted.embedder)
         tables = await open_tables(connection)
-        additions = await additions_to(generations.path(generation), tables)
-        return cls(generations, generation, stamp, tables, additions)
+        write_ahead_log = await write_ahead_log_to(generations.path(generation), tables)
+        return cls(generations, generation, stamp, tables, write_ahead_log)
 
     def table(self, name: str) -> Table:
         """Return one table by name."""
         return self._tables[name]
 
-    def unsettled(self, name: str) -> Table:
+    def raw_table(self, name: str) -> Table:
         """Return one table as it stands, without what is on its way there."""
-        return self._unsettled[name]
+        return self._raw_tables[name]
 
     @property
     def layers(self) -> dict[Layer, Table]:
@@ -171,17 +171,17 @@ class Database:
         await self.table("meta").upsert(meta_rows(values))
 
 
-def additions_folder(path: Path) -> Path:
+def write_ahead_log_folder(path: Path) -> Path:
     """Return where new memories wait for the tables of the generation in a folder."""
     return path / "additions"
 
 
-async def additions_to(path: Path, tables: Mapping[str, Table]) -> Additions:
+async def write_ahead_log_to(path: Path, tables: Mapping[str, Table]) -> WriteAheadLog:
     """Return what waits to be added to the tables of the generation in a folder."""
     dimensions = (await tables["passages"].lance.schema()).field("vector").type.list_size
     locks = path.parent / "locks"
-    spool = Spool(additions_folder(path), locks / "additions.lock")
-    return Additions(spool, ProcessLock(locks / "settle-additions.lock"), tables, dimensions)
+    log_file = LogFile(write_ahead_log_folder(path), locks / "additions.lock")
+    return WriteAheadLog(log_file, ProcessLock(locks / "settle-additions.lock"), tables, dimensions)
 
 
 async def connect_to(path: Path) -> AsyncConnection:

@@ -12,54 +12,54 @@ from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.lance_table import Table
 from reverie.storage.schema import side_schema
 
-NightStatus = Literal["applying", "done", "undoing", "undone", "rolled back"]
-UNFINISHED: tuple[NightStatus, ...] = ("applying", "undoing")
+DreamStatus = Literal["applying", "done", "undoing", "undone", "rolled back"]
+UNFINISHED: tuple[DreamStatus, ...] = ("applying", "undoing")
 _COLUMNS = ("id", "started_at", "finished_at", "status", "report")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Night:
+class DreamRecord:
     """One dream."""
 
     id: str
     started_at: datetime
     finished_at: datetime | None
-    status: NightStatus
+    status: DreamStatus
     report: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Nights:
+class DreamLog:
     """Writes and reads the record."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    async def write(self, night: Night) -> None:
+    async def write(self, record: DreamRecord) -> None:
         """Put a night on record, over what was known of it."""
-        row = {name: getattr(night, name) for name in _COLUMNS} | {"report": json.dumps(dict(night.report))}
+        row = {name: getattr(record, name) for name in _COLUMNS} | {"report": json.dumps(dict(record.report))}
         await self._table.upsert(pa.Table.from_pylist([row], schema=side_schema("dreams", 1)))
 
-    async def all(self) -> list[Night]:
+    async def all(self) -> list[DreamRecord]:
         """Return every night, the latest first."""
         return await self._read(None)
 
-    async def unfinished(self) -> list[Night]:
+    async def unfinished(self) -> list[DreamRecord]:
         """Return the nights that were cut short."""
         return await self._read(one_of("status", UNFINISHED))
 
-    async def named(self, night_id: str) -> Sequence[Night]:
+    async def named(self, night_id: str) -> Sequence[DreamRecord]:
         """Return the night with this id, or those whose ids begin so."""
         return await self._read(equals("id", night_id)) or await self._read(starts_with("id", night_id))
 
-    async def _read(self, where: Condition | None) -> list[Night]:
+    async def _read(self, where: Condition | None) -> list[DreamRecord]:
         rows = (await self._table.rows(_COLUMNS, where)).to_pylist()
-        return sorted(map(_from_row, rows), key=lambda night: (night.started_at, night.id), reverse=True)
+        return sorted(map(_from_row, rows), key=lambda record: (record.started_at, record.id), reverse=True)
 
 
-def _from_row(row: Mapping[str, Any]) -> Night:
-    status = next(known for known in get_args(NightStatus) if known == row["status"])
+def _from_row(row: Mapping[str, Any]) -> DreamRecord:
+    status = next(known for known in get_args(DreamStatus) if known == row["status"])
     finished = row["finished_at"]
-    return Night(
+    return DreamRecord(
         id=row["id"],
         started_at=row["started_at"].astimezone(UTC),
         finished_at=finished.astimezone(UTC) if finished else None,

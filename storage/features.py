@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reverie.memory import STATUSES, Layer
-from reverie.storage.memory_index import Shelf
+from reverie.storage.memory_index import MemoryIndex
 from reverie.storage.rows import Vector
 from reverie.storage.scope import Scope
 from reverie.text.search_text import function_terms, search_text, terms
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class Query:
     """What is looked for: in words, as a vector once there is a model, and the words whose rarity is wanted."""
 
     text: str
@@ -42,7 +42,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class Candidates:
     """Candidates in no order, and what the search knows of the question and of what it passed over."""
 
     candidates: list[Candidate]
@@ -70,17 +70,17 @@ class _Words:
     rarity: dict[int, float]  # of each asked term, in scope
 
 
-class Overview:
+class MemoryFeatures:
     """The shelves at given versions, one after the other; a memory's number is its place plus its shelf's start."""
 
-    def __init__(self, versions: tuple[int, ...], layers: Mapping[Layer, Shelf], passages: Shelf) -> None:
+    def __init__(self, versions: tuple[int, ...], layers: Mapping[Layer, MemoryIndex], passages: MemoryIndex) -> None:
         self.versions = versions
-        self._layers = {layer: shelf for layer, shelf in layers.items() if len(shelf)}
-        sizes = [len(shelf) for shelf in self._layers.values()]
+        self._layers = {layer: index for layer, index in layers.items() if len(index)}
+        sizes = [len(index) for index in self._layers.values()]
         self._starts = dict(zip(self._layers, np.cumsum([0, *sizes]).tolist(), strict=False))
         self._size = sum(sizes)
-        self._sessions = self._joined([shelf.sessions for shelf in self._layers.values()], np.int64)
-        moments = self._joined([shelf.moments for shelf in self._layers.values()], np.int64)
+        self._sessions = self._joined([index.sessions for index in self._layers.values()], np.int64)
+        moments = self._joined([index.moments for index in self._layers.values()], np.int64)
         self._told = np.lexsort((np.arange(self._size), moments, self._sessions))
         self._passages = passages
         self._owners, self._price = self._owned(passages)
@@ -89,20 +89,20 @@ class Overview:
         """Return which memories have a project, a status and a layer in scope."""
         wanted = [scope.projects, scope.statuses if statuses is None else statuses]
         parts = [
-            shelf.allowed(wanted) if layer in scope.layers else np.zeros(len(shelf), np.bool_)
-            for layer, shelf in self._layers.items()
+            index.allowed(wanted) if layer in scope.layers else np.zeros(len(index), np.bool_)
+            for layer, index in self._layers.items()
         ]
         return self._joined(parts, np.bool_)
 
     def named(self, ids: Mapping[str, Sequence[str]]) -> np.ndarray:
         """Return which memories are among the ids of their table."""
         chosen = np.zeros(self._size, np.bool_)
-        for layer, shelf in self._layers.items():
-            places = (shelf.place_of(memory_id) for memory_id in ids.get(layer, ()))
+        for layer, index in self._layers.items():
+            places = (index.place_of(memory_id) for memory_id in ids.get(layer, ()))
             chosen[[self._starts[layer] + place for place in places if place is not None]] = True
         return chosen
 
-    def find(self, question: Question, scope: Scope, allowed: np.ndarray, limit: int) -> Findings:
+    def find(self, question: Query, scope: Scope, allowed: np.ndarray, limit: int) -> Candidates:
         """Score every allowed memory and return the best so many by meaning and by words."""
         words = self._by_words(question.text, allowed)
         before, after = self._neighbours(allowed)
@@ -113,7 +113,7 @@ class Overview:
         chosen = _best(texts, (words.scores if cosines is None else texts) > 0.0, limit)
         if cosines is not None:
             chosen = np.union1d(chosen, _best(cosines - self._price, allowed, limit))
-        return Findings(
+        return Candidates(
             [self._candidate(int(number), texts, cosines, before, after) for number in chosen],
             self._rarity(question.words, allowed),
             self._passed_over(words.speaking, scope, allowed),
@@ -167,7 +167,9 @@ class Overview:
 
     def _entries(self, asked: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return who has which of the asked terms, and how often."""
-        parts = [shelf.lexicon.entries(asked) for shelf in self._layers.values() if shelf.lexicon is not None]
+        parts = [
+            index.lexical_index.entries(asked) for index in self._layers.values() if index.lexical_index is not None
+        ]
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
         owners = [part[1] + start for part, start in zip(parts, self._starts.values(), strict=True)]
@@ -178,7 +180,7 @@ class Overview:
         )
 
     def _lengths(self) -> np.ndarray:
-        parts = [s.lexicon.lengths(len(s)) for s in self._layers.values() if s.lexicon is not None]
+        parts = [s.lexical_index.lengths(len(s)) for s in self._layers.values() if s.lexical_index is not None]
         return self._joined(parts, np.float32)
 
     @staticmethod
@@ -198,17 +200,17 @@ class Overview:
         return {reason: int(count) for reason, count in counts.items() if count}
 
     def _anywhere(self) -> np.ndarray:
-        return self._joined([shelf.allowed([]) for shelf in self._layers.values()], np.bool_)
+        return self._joined([index.allowed([]) for index in self._layers.values()], np.bool_)
 
     # -- meaning ---------------------------------------------------------------------------------------
 
     def _cosines(self, vector: Vector) -> np.ndarray:
-        cosines = self._joined([shelf.similarities(vector) for shelf in self._layers.values()], np.float32)
+        cosines = self._joined([index.similarities(vector) for index in self._layers.values()], np.float32)
         owned = self._owners != _NOBODY
         np.maximum.at(cosines, self._owners[owned], self._passages.similarities(vector)[owned])
         return cosines
 
-    def _owned(self, passages: Shelf) -> tuple[np.ndarray, np.ndarray]:
+    def _owned(self, passages: MemoryIndex) -> tuple[np.ndarray, np.ndarray]:
         """Return whose each passage is, and what having so many costs each memory."""
         owners = np.full(len(passages), _NOBODY, np.int64)
         for place in np.flatnonzero(passages.allowed([])).tolist():
@@ -229,8 +231,8 @@ class Overview:
         return before, after
 
     def _number(self, memory_id: str) -> int:
-        for layer, shelf in self._layers.items():
-            place = shelf.place_of(memory_id)
+        for layer, index in self._layers.items():
+            place = index.place_of(memory_id)
             if place is not None:
                 return int(self._starts[layer] + place)
         return _NOBODY

@@ -112,7 +112,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownHead:
     """What the configuration folder knows of a journal: its head, or why it cannot tell."""
 
     head: Head | None
@@ -148,19 +148,19 @@ class SealedHead:
             self._complain(error)
             return False
 
-    def known(self) -> Known:
+    def known(self) -> KnownHead:
         """Return the head of this folder's journal. Call it before the journal is read, not after."""
         if not self._installation.has_key:
-            return Known(None, f"there is no key in {self._installation.folder}")
+            return KnownHead(None, f"there is no key in {self._installation.folder}")
         try:
             head, seal = self._read()
         except FileNotFoundError:
-            return Known(None, f"this installation has not written to {self._folder} yet")
+            return KnownHead(None, f"this installation has not written to {self._folder} yet")
         except (OSError, ValueError, KeyError, TypeError) as error:
-            return Known(None, f"the head in {self._file} cannot be read ({error})")
+            return KnownHead(None, f"the head in {self._file} cannot be read ({error})")
         if not self.fits(head.link, seal):
-            return Known(None, f"the head in {self._file} was sealed with another key")
-        return Known(head)
+            return KnownHead(None, f"the head in {self._file} was sealed with another key")
+        return KnownHead(head)
 
     def follow(self, previous: Link, previous_seal: str | None, last: Link, seal: str | None) -> None:
         """Move the head on to the last of the events that were just written after a link."""

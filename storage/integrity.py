@@ -10,7 +10,7 @@ from typing import Any
 
 from reverie.errors import ReverieError
 from reverie.memory import LAYERS
-from reverie.storage.database import additions_folder, connect_to
+from reverie.storage.database import connect_to, write_ahead_log_folder
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
 from reverie.storage.lancedb_import import table_names
@@ -43,7 +43,7 @@ class TableReport:
 
 
 @dataclass(slots=True)
-class Checkup:
+class IntegrityCheck:
     """A store's tables, as far as they can be opened."""
 
     reports: list[TableReport] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Checkup:
     on_the_way: int = 0  # new memories that the next reader brings to their tables
 
     @classmethod
-    async def of(cls, path: Path) -> "Checkup":
+    async def of(cls, path: Path) -> "IntegrityCheck":
         """Open and read every table in the folder of a generation.
 
         Raises:
@@ -63,7 +63,7 @@ class Checkup:
             names = await table_names(connection)
         except LANCE_ERRORS as error:
             raise translated(str(path), error) from error
-        checkup.on_the_way = len(waiting_lines(additions_folder(path)))
+        checkup.on_the_way = len(waiting_lines(write_ahead_log_folder(path)))
         for name in TABLES:
             if name not in names:
                 checkup.reports.append(TableReport(name, damage="it is not there"))

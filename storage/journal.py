@@ -20,7 +20,7 @@ from reverie.storage.filters import Condition, after, differs, equals, one_of, s
 from reverie.storage.hash_chain import START, Link, SealedHead, link_after, text_digest
 from reverie.storage.locks import ProcessLock
 from reverie.storage.schema import side_schema
-from reverie.storage.write_ahead_log import Spool, lines_of
+from reverie.storage.write_ahead_log import LogFile, lines_of
 from reverie.time import iso, parse_iso
 
 _COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "reason", "before", "after", "state")
@@ -68,9 +68,9 @@ class Journal:
     def __init__(self, database: Database, head: SealedHead | None = None) -> None:
         self._database = database
         self.sealed_head = head
-        self._table = database.unsettled("events")
+        self._table = database.raw_table("events")
         locks = database.generations.folder / "locks"
-        self._spool = Spool(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
+        self._spool = LogFile(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
         self._settling = ProcessLock(locks / "settle-journal.lock")
         self._started = False
 

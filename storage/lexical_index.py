@@ -15,7 +15,7 @@ _FEWEST_TO_SORT = 4_096
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
-class Lexicon:
+class LexicalIndex:
     """The words of memories, each memory under the number of its place."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from reverie.errors import StoreError
 from reverie.memory import LAYERS
-from reverie.storage.candidates import MOST_ON_SHELVES
+from reverie.storage.candidates import MAX_VECTORS_IN_MEMORY
 from reverie.storage.database import Database
 from reverie.storage.filters import before
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Journal, Row
@@ -104,7 +104,7 @@ _PIECES_WHEN_BUSY, _MOST_PIECES_WHEN_BUSY = 32, 64
 log = logging.getLogger(__name__)
 
 
-class Upkeep:
+class Maintenance:
     """Looks after the tables whenever this process has written a little; one process at a time does the work."""
 
     def __init__(self, database: Database, journal: Journal) -> None:
@@ -146,7 +146,7 @@ class Upkeep:
                 return []
             if at_rest or self._journal.waiting_bytes() > MOST_WAITING_BYTES:
                 await self._journal.settle()
-            tables = [self._database.unsettled(name) for name in (*LAYERS, *SIDE_TABLES)]
+            tables = [self._database.raw_table(name) for name in (*LAYERS, *SIDE_TABLES)]
             return [table.name for table in tables if await self._keep(table, at_rest=at_rest)]
 
     async def _look(self, at_rest: bool) -> None:
@@ -169,7 +169,7 @@ class Upkeep:
         wanted: set[str] = set()
         if table.name in LAYERS and rows >= FEWEST_ROWS_TO_INDEX_VALUES:
             wanted |= {"project", "status", "content_hash"}
-        if rows >= FEWEST_ROWS_TO_INDEX_VECTORS and await self._total() > MOST_ON_SHELVES:
+        if rows >= FEWEST_ROWS_TO_INDEX_VECTORS and await self._total() > MAX_VECTORS_IN_MEMORY:
             wanted.add("vector")
         missing = wanted - await table.indexed_columns() if wanted else set()
         for column in sorted(missing):
@@ -181,7 +181,7 @@ class Upkeep:
 
     async def _total(self) -> int:
         names = (*LAYERS, "passages")
-        return sum(await asyncio.gather(*(self._database.unsettled(name).count() for name in names)))
+        return sum(await asyncio.gather(*(self._database.raw_table(name).count() for name in names)))
 
 
 def _most_pieces(table: str, rows: int, *, at_rest: bool) -> int:

@@ -13,11 +13,11 @@ from hashlib import blake2b
 import numpy as np
 import pyarrow as pa
 
-from reverie.process_memory import give_back_heap
+from reverie.process_memory import release_heap
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
-from reverie.storage.lexical_index import Lexicon
-from reverie.storage.rows import GLIMPSED, Vector
+from reverie.storage.lexical_index import LexicalIndex
+from reverie.storage.rows import CANDIDATE_COLUMNS, Vector
 
 MOST_BYTES = 40 * 1024 * 1024
 """What one layer may hold: twenty thousand memories of usual length."""
@@ -26,7 +26,7 @@ _MOST_PARTS = 16
 _NOT_HELD = -1
 
 
-class Folio:
+class RowCache:
     """Rows under the numbers of their places; a row that changed is written again."""
 
     def __init__(self, columns: Sequence[str]) -> None:
@@ -93,7 +93,7 @@ _SESSIONS_HELD = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class VectorHit:
     """A memory found by vector: its table, the cosine to the question, and where it was last seen to lie."""
 
     id: str
@@ -102,7 +102,7 @@ class Hit:
     place: int | None = None
 
 
-class Shelf:
+class MemoryIndex:
     """A matrix of unit vectors with the project and status of each row.
 
     A shelf of memories also holds their words, and which were told one after the other.
@@ -113,8 +113,8 @@ class Shelf:
         self._columns = tuple(columns)  # the label columns, such as project and status
         self._stamp = "updated_at" if of_memories else None  # its change says that a vector may have changed too
         self._read_for_each = ("id", "vector", "search_text") if of_memories else ("id", "vector")
-        self.lexicon = Lexicon() if of_memories else None
-        self.folio = Folio(GLIMPSED) if of_memories else None
+        self.lexical_index = LexicalIndex() if of_memories else None
+        self.row_cache = RowCache(CANDIDATE_COLUMNS) if of_memories else None
         self._dimensions = dimensions
         self._version = -1
         self._ids: list[str] = []
@@ -163,11 +163,11 @@ class Shelf:
 
     def held_rows(self, ids: Iterable[str]) -> tuple[set[str], pa.Table | None]:
         """Return which of these memories stand here with their rows, and the rows."""
-        if self.folio is None:
+        if self.row_cache is None:
             return set(), None
         places = {i: self._places[i] for i in ids if i in self._places}
-        places = {i: place for i, place in places.items() if self._alive[place] and self.folio.holds(place)}
-        return set(places), self.folio.rows(np.array([*places.values()])) if places else None
+        places = {i: place for i, place in places.items() if self._alive[place] and self.row_cache.holds(place)}
+        return set(places), self.row_cache.rows(np.array([*places.values()])) if places else None
 
     def similarities(self, vector: Vector) -> np.ndarray:
         """Return the cosine of every place, allowed or not."""
@@ -207,7 +207,7 @@ class Shelf:
             if len(fresh) and not await self._read_few(fresh):
                 addresses = await self._read_anew()
                 pa.default_memory_pool().release_unused()
-                give_back_heap()
+                release_heap()
             self._alive[: len(self._ids)] = np.isin(self._addresses[: len(self._ids)], addresses)
             self._version = version
 
@@ -217,7 +217,7 @@ class Shelf:
             self._put(rows)
             self._version = version
 
-    def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[Hit]:
+    def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[VectorHit]:
         """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
         places = np.flatnonzero(self.allowed(wanted))
         if not len(places):
@@ -228,7 +228,7 @@ class Shelf:
             places, similarities = places[similarities >= least], similarities[similarities >= least]
         best = np.argsort(-similarities, kind="stable")[:limit]
         return [
-            Hit(self._ids[place], self._table.name, float(similarity), self.row(place))
+            VectorHit(self._ids[place], self._table.name, float(similarity), self.row(place))
             for place, similarity in zip(places[best], similarities[best], strict=True)
         ]
 
@@ -249,9 +249,9 @@ class Shelf:
         await self._fetch(self._outdated(ids, self._stamps_of(labels)))
         places = np.fromiter((self._places[memory_id] for memory_id in ids), np.int64, len(ids))
         self._label(places, labels)
-        if self.folio is not None:
-            self.folio.clear()
-            self._hold(await self._table.rows(self.folio.columns, with_places=True))
+        if self.row_cache is not None:
+            self.row_cache.clear()
+            self._hold(await self._table.rows(self.row_cache.columns, with_places=True))
         return np.asarray(self._addresses[places])
 
     def _hold(self, rows: pa.Table) -> None:
@@ -260,9 +260,9 @@ class Shelf:
             (self._places.get(i, _UNKNOWN) for i in rows.column("id").to_pylist()), np.int64, len(rows)
         )
         same = (places != _UNKNOWN) & (self._addresses[places] == rows.column("_rowid").to_numpy().astype(np.int64))
-        if self.folio is not None:
+        if self.row_cache is not None:
             # A filter leaves twice the room it needs, and hardly ever is there anything to filter.
-            self.folio.write(places[same], rows if same.all() else rows.filter(pa.array(same)))
+            self.row_cache.write(places[same], rows if same.all() else rows.filter(pa.array(same)))
 
     def _outdated(self, ids: Sequence[str], stamps: np.ndarray) -> list[str]:
         known = self._places
@@ -291,13 +291,13 @@ class Shelf:
         """Take in whole rows."""
         places = self._take_in(rows)
         self._label(places, rows)
-        if self.folio is not None:
-            self.folio.write(places, rows)
+        if self.row_cache is not None:
+            self.row_cache.write(places, rows)
 
     def _take_in(self, rows: pa.Table) -> np.ndarray:
         places = self._place(rows.column("id").to_pylist(), as_matrix(rows.column("vector"), self._dimensions))
-        if self.lexicon is not None:
-            self.lexicon.write(places, rows.column("search_text").to_pylist())
+        if self.lexical_index is not None:
+            self.lexical_index.write(places, rows.column("search_text").to_pylist())
         return places
 
     def _place(self, ids: Sequence[str], vectors: np.ndarray) -> np.ndarray:
@@ -319,7 +319,7 @@ class Shelf:
         self._stamps[places] = self._stamps_of(rows)
         known = "_rowid" in rows.column_names  # not of rows that were just appended
         self._addresses[places] = rows.column("_rowid").to_numpy().astype(np.int64) if known else _UNKNOWN
-        if self.lexicon is not None:
+        if self.lexical_index is not None:
             self._sessions[places] = [_session_number(session) for session in rows.column("session").to_pylist()]
             self._moments[places] = rows.column("happened_at").cast(pa.int64()).to_numpy()
 
@@ -327,7 +327,7 @@ class Shelf:
         return () if self._stamp is None else (self._stamp, "session", "happened_at")
 
     def _columns_of_a_row(self) -> list[str]:
-        held = () if self.folio is None else self.folio.columns
+        held = () if self.row_cache is None else self.row_cache.columns
         return list(dict.fromkeys((*self._read_for_each, *self._columns, *self._more_columns(), *held)))
 
     def _stamps_of(self, rows: pa.Table) -> np.ndarray:

@@ -28,7 +28,7 @@ _LOCAL = ("git:", "folder:", "marker:")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ProjectRecord:
     """One project: its name, and what it is known by."""
 
     name: str
@@ -43,7 +43,7 @@ class Known:
         """Every name that its memories may carry, its own first."""
         return (self.name, *self.aliases)
 
-    def joined(self, other: "Known") -> "Known":
+    def joined(self, other: "ProjectRecord") -> "ProjectRecord":
         """Return this project with everything that the other is known by; its newest places are kept."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.names)))
         return replace(
@@ -68,7 +68,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProjectSighting:
     """What a session sees of the project it stands in."""
 
     name: str  # what it would be called if it were new
@@ -82,18 +82,20 @@ class Seen:
         """Whether a remote gave it its name."""
         return self.name in self.remotes
 
-    def known_as(self, name: str) -> Known:
+    def known_as(self, name: str) -> ProjectRecord:
         """Return this as an entry under a name."""
         others = tuple(remote for remote in self.remotes if remote != self.name)
         places = (self.place,) if self.place else ()
         commits = (self.commit,) if self.commit and not self.root_commits else ()
-        return Known(name, (self.name,) if self.name != name else (), others, self.root_commits, places, commits)
+        return ProjectRecord(
+            name, (self.name,) if self.name != name else (), others, self.root_commits, places, commits
+        )
 
 
 class Projects:
     """Every project that the store knows, as of one version of its meta table."""
 
-    def __init__(self, known: Mapping[str, Known] | None = None) -> None:
+    def __init__(self, known: Mapping[str, ProjectRecord] | None = None) -> None:
         self.known = dict(known or {})
         self._owners = {alias: one.name for one in self.known.values() for alias in one.aliases}
         self._owners |= {name: name for name in self.known}
@@ -111,11 +113,11 @@ class Projects:
         own = self.canonical(name)
         return self.known[own].names if own in self.known else (own,)
 
-    def at(self, place: str | None) -> list[Known]:
+    def at(self, place: str | None) -> list[ProjectRecord]:
         """Return the projects that were seen in a folder: more than one only while another takes its place."""
         return [one for one in self.known.values() if place in one.places]
 
-    def named(self, seen: Seen) -> Known | None:
+    def named(self, seen: ProjectSighting) -> ProjectRecord | None:
         """Return the project of this name; a remote seen only beside another needs a root commit in common."""
         own = self.canonical(seen.name)
         if own in self.known:
@@ -125,12 +127,12 @@ class Projects:
         beside = [one for one in self.sharing_roots(seen) if seen.name in one.remotes]
         return beside[0] if len(beside) == 1 else None
 
-    def local_root(self, seen: Seen) -> Known | None:
+    def local_root(self, seen: ProjectSighting) -> ProjectRecord | None:
         """Return the only project with this root commit, where one of the two has never had a remote."""
         sharing = [one for one in self.sharing_roots(seen) if not (seen.remotes and one.has_remotes)]
         return sharing[0] if len(sharing) == 1 else None
 
-    def sharing_roots(self, seen: Seen) -> Iterator[Known]:
+    def sharing_roots(self, seen: ProjectSighting) -> Iterator[ProjectRecord]:
         """Return every project that has a root commit of this one."""
         return (one for one in self.known.values() if set(one.root_commits) & set(seen.root_commits))
 
@@ -141,7 +143,7 @@ async def read_projects(database: Database) -> Projects:
 
 
 async def write_projects(
-    database: Database, changed: Iterable[Known], removed: Sequence[str] = (), *, undo_as: str | None = None
+    database: Database, changed: Iterable[ProjectRecord], removed: Sequence[str] = (), *, undo_as: str | None = None
 ) -> None:
     """Write entries and take others away, in that order; under `undo_as` what they replace is kept.
 
@@ -174,14 +176,14 @@ async def take_back_projects(database: Database, batch: str) -> bool:
     return True
 
 
-def _parsed(meta: Mapping[str, str]) -> dict[str, Known]:
+def _parsed(meta: Mapping[str, str]) -> dict[str, ProjectRecord]:
     found = {}
     for key, value in sorted(meta.items()):
         if key.startswith(_ROW):
             name = key.removeprefix(_ROW)
             try:
                 values: dict[str, Any] = json.loads(value)
-                found[name] = Known(name, **{part: tuple(values.get(part, ())) for part in _PARTS})
+                found[name] = ProjectRecord(name, **{part: tuple(values.get(part, ())) for part in _PARTS})
             except (ValueError, TypeError, AttributeError) as error:
                 raise StoreDamaged("meta", f"{key}: {error}") from error
     return found

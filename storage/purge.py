@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from reverie.errors import StoreDamaged, StoreUnavailable
 from reverie.memory import LAYERS, Memory
-from reverie.storage.database import Database, additions_to, connect_to, open_tables
+from reverie.storage.database import Database, connect_to, open_tables, write_ahead_log_to
 from reverie.storage.filters import at_most, differs, equals, has_any, one_of
 from reverie.storage.hash_chain import GONE, text_digest
 from reverie.storage.journal import REDACTED, Event, Row
@@ -153,8 +153,8 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
     database = store.database
     # Nobody else writes to the tables meanwhile: then files that no version names are left over from a write that
     # was cut short, and can go as well.
-    async with database.upkeep_lock.held(), store.journal.settled(), database.additions.paused():
-        tables = {name: database.unsettled(name) for name in (*LAYERS, "passages", "accesses", "questions", "dreams")}
+    async with database.upkeep_lock.held(), store.journal.settled(), database.write_ahead_log.paused():
+        tables = {name: database.raw_table(name) for name in (*LAYERS, "passages", "accesses", "questions", "dreams")}
         ids = [memory.id for memory in gone]
         rows = await store.journal.rows()
         quotes = Quotes([*_texts_of(gone), *_texts_in(rows, set(ids))])
@@ -168,7 +168,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
         await store.journal.blank([*ids, *ghosts])
         await _redact_questions(tables["questions"], quotes)
         await _redact_reports(tables["dreams"], quotes)
-        for table in (*tables.values(), database.unsettled("events")):
+        for table in (*tables.values(), database.raw_table("events")):
             await _rewrite(table)
     await _purge_leftovers(store, ids)
     return reach
@@ -368,13 +368,13 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
     Of those only memories and events that came late are ever looked at again; everything else is in the new tables.
     """
     generations = store.database.generations
-    newest = (await store.database.unsettled("events").rows(["number"])).column("number").to_pylist()
+    newest = (await store.database.raw_table("events").rows(["number"])).column("number").to_pylist()
     for path in generations.older_than(store.database.generation):
         try:
             tables = await open_tables(await connect_to(path))
         except StoreDamaged:
             continue  # an empty shell: a session opened just as the tables were switched
-        await (await additions_to(path, tables)).settle()
+        await (await write_ahead_log_to(path, tables)).settle()
         await _delete(tables, ids)
         await tables["events"].delete(at_most("number", max(newest, default=0)))
         for name in ("passages", "accesses", "questions", "dreams"):

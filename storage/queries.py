@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from reverie.ids import as_made
+from reverie.ids import creation_order
 from reverie.memory import LAYERS, Kind, Layer, Memory
 from reverie.storage.filters import Condition
 from reverie.storage.lance_table import Table
@@ -29,7 +29,7 @@ def guides(source: str, kind: str) -> int:
     return 1 - (kind in _GUIDING)
 
 
-async def leading(
+async def top_memories(
     store: MemoryStore, where: Condition, layers: Sequence[Layer], *, project: str, by: Order, limit: int
 ) -> tuple[list[Memory], int]:
     """Return the first memories that fit, and how many fit in all.
@@ -66,31 +66,31 @@ async def _whole(table: Table, rows: pa.Table) -> list[Memory]:
 
 _ROWS_AT_A_TIME = 2_000
 
-Mark = tuple[Layer, int, int]
+RowVersion = tuple[Layer, int, int]
 """Where a memory lies, when it was last changed (in microseconds) and how often it was recalled."""
 
 
-async def read_whole(store: MemoryStore, where: Condition) -> tuple[list[Memory], Vector]:
+async def read_all(store: MemoryStore, where: Condition) -> tuple[list[Memory], Vector]:
     """Return the matching memories, oldest first, and their vectors in the same order."""
     tables = [await store.database.table(layer).rows([*FIELDS, "vector"], where) for layer in LAYERS]
     return await asyncio.to_thread(_joined, tables, store.database.stamp.dimensions)
 
 
-async def read_marks(store: MemoryStore) -> Mapping[str, Mark]:
+async def read_versions(store: MemoryStore) -> Mapping[str, RowVersion]:
     """Return what tells of each memory, whatever its status, whether anybody touched it."""
-    marks: dict[str, Mark] = {}
+    versions: dict[str, RowVersion] = {}
     for layer in LAYERS:
         rows = await store.database.table(layer).rows(["id", "updated_at", "access_count"])
         updated = rows.column("updated_at").cast(pa.int64()).to_pylist()
         for key, at, count in zip(
             rows.column("id").to_pylist(), updated, rows.column("access_count").to_pylist(), strict=True
         ):
-            if key not in marks or at > marks[key][1]:
-                marks[key] = (layer, at, count)
-    return marks
+            if key not in versions or at > versions[key][1]:
+                versions[key] = (layer, at, count)
+    return versions
 
 
-def mark_of(memory: Memory) -> Mark:
+def version_of(memory: Memory) -> RowVersion:
     """Return the mark that a memory has if nobody touched it since it was read."""
     at = memory.updated_at
     micros = int(at.timestamp()) * 1_000_000 + at.microsecond
@@ -108,6 +108,6 @@ def _joined(tables: list[pa.Table], dimensions: int) -> tuple[list[Memory], Vect
                 known = newest.get(memory.id)
                 if known is None or memory.updated_at > known[0].updated_at:
                     newest[memory.id] = memory, vectors[place]
-    both = sorted(newest.values(), key=lambda pair: (pair[0].created_at, as_made(pair[0].id)))
+    both = sorted(newest.values(), key=lambda pair: (pair[0].created_at, creation_order(pair[0].id)))
     matrix = np.stack([vector for _, vector in both]) if both else np.empty((0, dimensions), np.float32)
     return [memory for memory, _ in both], matrix

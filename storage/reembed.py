@@ -24,12 +24,12 @@ from reverie.storage.database import (
     Database,
     Generations,
     Stamp,
-    additions_to,
     connect_to,
     create_database,
     meta_rows,
     open_tables,
     read_stamp,
+    write_ahead_log_to,
 )
 from reverie.storage.filters import Condition, equals, one_of
 from reverie.storage.journal import Journal
@@ -155,7 +155,7 @@ class _Conversion:
                     old = await open_tables(await connect_to(path))
                 except StoreDamaged:
                     continue  # a session that opened just as the tables were switched left an empty shell
-                await (await additions_to(path, old)).settle()
+                await (await write_ahead_log_to(path, old)).settle()
                 staging = await _staging(self._folder / _STAGING, self.stamp)
                 await self._carry_over(old, fresh, staging)
         self._tidy_away(database.generation)

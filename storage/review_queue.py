@@ -18,7 +18,7 @@ _COLUMNS = ("id", "asked_at", "kind", "memory_ids", "status", "body")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReviewQuestion:
     """A question on record: open, withdrawn, or answered with the verdict that is its status."""
 
     id: str
@@ -29,13 +29,13 @@ class Asked:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Questions:
+class ReviewQueue:
     """Writes and reads the queue."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    async def write(self, questions: Sequence[Asked]) -> None:
+    async def write(self, questions: Sequence[ReviewQuestion]) -> None:
         """Put questions on record, over what was known of them."""
         if questions:
             rows = [
@@ -45,15 +45,15 @@ class Questions:
             ]
             await self._table.upsert(pa.Table.from_pylist(rows, schema=side_schema("questions", 1)))
 
-    async def all(self) -> list[Asked]:
+    async def all(self) -> list[ReviewQuestion]:
         """Return everything ever asked, oldest first."""
         return await self._read(None)
 
-    async def open(self) -> list[Asked]:
+    async def open(self) -> list[ReviewQuestion]:
         """Return what still waits for an answer, oldest first."""
         return await self._read(equals("status", OPEN))
 
-    async def named(self, question_id: str) -> list[Asked]:
+    async def named(self, question_id: str) -> list[ReviewQuestion]:
         """Return the question with this id, or those whose ids begin so."""
         return await self._read(equals("id", question_id)) or await self._read(starts_with("id", question_id))
 
@@ -71,13 +71,13 @@ class Questions:
         """Take away every question about memories that are purged."""
         await self._table.delete(has_any("memory_ids", list(memory_ids)))
 
-    async def _read(self, where: Condition | None) -> list[Asked]:
+    async def _read(self, where: Condition | None) -> list[ReviewQuestion]:
         rows = (await self._table.rows(_COLUMNS, where)).to_pylist()
         return sorted(map(_from_row, rows), key=lambda asked: (asked.asked_at, asked.id))
 
 
-def _from_row(row: Mapping[str, Any]) -> Asked:
-    return Asked(
+def _from_row(row: Mapping[str, Any]) -> ReviewQuestion:
+    return ReviewQuestion(
         id=row["id"],
         asked_at=row["asked_at"].astimezone(UTC),
         kind=row["kind"],

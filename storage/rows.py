@@ -150,18 +150,18 @@ _FIELDS = (
     "anchors",
 )
 _NOT_READ = {"content_hash": "", "stability": 0.0, "embedder": ""}  # fields that have no default
-GLIMPSED = (*_FIELDS, PIECES.name)
+CANDIDATE_COLUMNS = (*_FIELDS, PIECES.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Glimpse:
+class CandidateRow:
     """A memory as far as ranking and an answer need it, the other fields empty; its vector beside it."""
 
     memory: Memory
     vector: Vector
 
 
-class Glimpses:
+class CandidateRows:
     """Rows read of several tables at once, taken apart only as far as they are asked for."""
 
     def __init__(self, parts: Sequence[pa.Table], vectors: Mapping[str, Vector]) -> None:
@@ -176,9 +176,9 @@ class Glimpses:
             found |= {memory_id: pieces for memory_id, pieces in zip(ids, packed, strict=True) if pieces}
         return found
 
-    def of(self, ids: Collection[str]) -> list[Glimpse]:
+    def of(self, ids: Collection[str]) -> list[CandidateRow]:
         """Return the memories with these ids; of two with one id, left by a move cut short, the newer."""
-        newest: dict[str, Glimpse] = {}
+        newest: dict[str, CandidateRow] = {}
         for part in self._parts:
             rows = part.filter(
                 pa.array([memory_id in ids for memory_id in part.column("id").to_pylist()], pa.bool_())
@@ -187,10 +187,10 @@ class Glimpses:
                 memory = from_row(row | _NOT_READ)
                 other = newest.get(memory.id)
                 if other is None or memory.updated_at > other.memory.updated_at:
-                    newest[memory.id] = Glimpse(memory, self._vectors[memory.id])
+                    newest[memory.id] = CandidateRow(memory, self._vectors[memory.id])
         return list(newest.values())
 
 
-def cosine(one: Glimpse, other: Glimpse) -> float:
+def cosine(one: CandidateRow, other: CandidateRow) -> float:
     """Return how near two memories are."""
     return float(np.dot(one.vector, other.vector))

@@ -8,7 +8,7 @@ from typing import Any
 
 from reverie.memory import LAYERS, Kind, Layer, Memory, Status
 from reverie.storage import filters
-from reverie.storage.as_of import Past
+from reverie.storage.as_of import PastState
 from reverie.storage.filters import Condition
 
 RECALLED: tuple[Status, ...] = ("active", "challenged")
@@ -29,7 +29,7 @@ class Scope:
     since: datetime | None = None
     before: datetime | None = None
     as_of: datetime | None = None
-    past: Past | None = None  # what the journal tells of that moment; see MemoryStore.looking_back
+    past: PastState | None = None  # what the journal tells of that moment; see MemoryStore.looking_back
 
     @property
     def tables(self) -> tuple[Layer, ...]:

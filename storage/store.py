@@ -11,23 +11,23 @@ from typing import Any, Self
 import pyarrow as pa
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
-from reverie.ids import SHORTEST_PREFIX, IdMaker, as_made
+from reverie.ids import SHORTEST_PREFIX, IdMaker, creation_order
 from reverie.installation import Installation
 from reverie.memory import LAYERS, Layer, Memory
-from reverie.storage.as_of import look_back
-from reverie.storage.candidates import Search, Vectors
+from reverie.storage.as_of import past_state_of
+from reverie.storage.candidates import CandidateSearch, VectorSearch
 from reverie.storage.database import Database, Stamp
 from reverie.storage.features import Candidate
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.hash_chain import SealedHead, state_of
 from reverie.storage.journal import Event, Journal
 from reverie.storage.lance_table import Table, TextHit
-from reverie.storage.memory_index import Hit, vectors_in
+from reverie.storage.memory_index import VectorHit, vectors_in
 from reverie.storage.rows import (
+    CANDIDATE_COLUMNS,
     FIELDS,
-    GLIMPSED,
+    CandidateRows,
     Embedded,
-    Glimpses,
     Vector,
     as_rows,
     as_values,
@@ -42,7 +42,7 @@ from reverie.storage.write_ahead_log import MOST_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
+class RowLocation:
     """The table a search saw a memory in, and where it lay there if the search could tell."""
 
     table: str
@@ -60,9 +60,9 @@ class MemoryStore:
         self.new_id = new_id
         head = None if installation is None else SealedHead(installation, database.generations.folder)
         self.journal = Journal(database, head)
-        self.vectors = Vectors(database)
-        self.search = Search(database, self.vectors)
-        database.additions.settled = self._note_added
+        self.vectors = VectorSearch(database)
+        self.search = CandidateSearch(database, self.vectors)
+        database.write_ahead_log.settled = self._note_added
         self._arriving: dict[str, Memory] = {}
 
     @classmethod
@@ -117,7 +117,7 @@ class MemoryStore:
         """Return every memory that a condition matches, oldest first."""
         parts = await asyncio.gather(*(self.database.table(layer).rows(FIELDS, where) for layer in layers))
         memories = [memory for part in parts for memory in from_table(part)]
-        return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, as_made(memory.id)))
+        return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, creation_order(memory.id)))
 
     async def find_few(self, where: Mapping[Layer, Condition]) -> list[Memory]:
         """Return the memories that each layer's condition matches, oldest first; quickest where they are few."""
@@ -125,7 +125,7 @@ class MemoryStore:
             *(self._read_from(self.database.table(layer), condition) for layer, condition in where.items())
         )
         memories = _newest_of_each([memory for part in parts for memory in part])
-        return sorted(memories, key=lambda memory: (memory.created_at, as_made(memory.id)))
+        return sorted(memories, key=lambda memory: (memory.created_at, creation_order(memory.id)))
 
     async def count(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> int:
         """Count memories."""
@@ -136,16 +136,16 @@ class MemoryStore:
         """Count what waits in the review queue."""
         return await self.database.table("questions").count(equals("status", "open"))
 
-    async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
+    async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         """Return the memories closest to a vector, best first."""
         return await self.vectors.nearest(vector, scope, limit)
 
-    async def around(self, vector: Vector, scope: Scope, limit: int) -> list[Hit]:
+    async def around(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         """Return the memories closest to a vector, those on their way to the tables included, best first.
 
         Unlike `nearest` it does not wait for them to arrive, so that one `remember` need not wait for the last.
         """
-        waiting = await self.database.additions.waiting()
+        waiting = await self.database.write_ahead_log.waiting()
         self._arriving = {item.memory.id: item.memory for item in waiting}
         return await self.vectors.around(vector, scope, limit, waiting)
 
@@ -153,40 +153,40 @@ class MemoryStore:
         """Return the memories that share words with a text, best first by BM25."""
         return await self.search.matching(text, scope, limit)
 
-    async def glimpses(self, candidates: Sequence[Candidate], scope: Scope) -> Glimpses:
+    async def candidate_rows(self, candidates: Sequence[Candidate], scope: Scope) -> CandidateRows:
         """Return what ranking and an answer need of candidates that are still in scope.
 
         Most stand on the shelves that the search has just brought up to date; the others are read from all tables
         at once.
         """
         held, rows = self.vectors.rows_held(candidate.id for candidate in candidates)
-        seen = {c.id: Whereabouts(c.table, c.place) for c in candidates if c.table is not None}
+        seen = {c.id: RowLocation(c.table, c.place) for c in candidates if c.table is not None}
         ids = [candidate.id for candidate in candidates if candidate.id not in held]
         vectors = self.vectors.held(candidate.id for candidate in candidates)
-        columns = GLIMPSED if vectors.keys() >= set(ids) else (*GLIMPSED, "vector")
+        columns = CANDIDATE_COLUMNS if vectors.keys() >= set(ids) else (*CANDIDATE_COLUMNS, "vector")
         if ids:
             parts = await asyncio.gather(
                 *(self._rows_from(layer, seen, ids, columns, scope) for layer in scope.tables)
             )
             read = [part for part in parts if part is not None]
-            if columns != GLIMPSED:
+            if columns != CANDIDATE_COLUMNS:
                 vectors |= vectors_in(read, self.database.stamp.dimensions)
             rows += read
-        return Glimpses(rows, vectors)
+        return CandidateRows(rows, vectors)
 
-    async def fetch(self, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope) -> list[Memory]:
+    async def fetch(self, seen: Mapping[str, RowLocation], ids: Sequence[str], scope: Scope) -> list[Memory]:
         """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
         parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.tables))
         found = _newest_of_each([memory for part in parts for memory in part])
         return [scope.as_asked(memory) for memory in found]
 
-    async def looking_back(self, scope: Scope) -> Scope:
+    async def as_of_scope(self, scope: Scope) -> Scope:
         """Return the scope with what the journal tells of its moment; one without a moment stays as it is."""
         if scope.as_of is None:
             return scope
-        return replace(scope, past=await look_back(self.journal, self.database.layers, scope))
+        return replace(scope, past=await past_state_of(self.journal, self.database.layers, scope))
 
-    async def behind(self, hits: Sequence[Hit], scope: Scope) -> dict[str, Memory]:
+    async def behind(self, hits: Sequence[VectorHit], scope: Scope) -> dict[str, Memory]:
         """Return the memories behind vector hits, as far as `glimpses` shows them."""
         found = {hit.id: self._arriving[hit.id] for hit in hits if hit.id in self._arriving}
         candidates = [
@@ -195,19 +195,19 @@ class MemoryStore:
             if hit.id not in found
         ]
         ids = {candidate.id for candidate in candidates}
-        glimpses = (await self.glimpses(candidates, scope)).of(ids) if candidates else []
-        return found | {glimpse.memory.id: glimpse.memory for glimpse in glimpses}
+        candidate_rows = (await self.candidate_rows(candidates, scope)).of(ids) if candidates else []
+        return found | {candidate_row.memory.id: candidate_row.memory for candidate_row in candidate_rows}
 
     async def _fetch_from(
-        self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], scope: Scope
+        self, layer: Layer, seen: Mapping[str, RowLocation], ids: Sequence[str], scope: Scope
     ) -> list[Memory]:
         rows = await self._rows_from(layer, seen, ids, FIELDS, scope)
         return [] if rows is None else from_table(rows)
 
     async def _rows_from(
-        self, layer: Layer, seen: Mapping[str, Whereabouts], ids: Sequence[str], columns: Sequence[str], scope: Scope
+        self, layer: Layer, seen: Mapping[str, RowLocation], ids: Sequence[str], columns: Sequence[str], scope: Scope
     ) -> pa.Table | None:
-        table = self.database.unsettled(layer)  # what was seen is there
+        table = self.database.raw_table(layer)  # what was seen is there
         known = {i: seen[i].place for i in ids if i in seen and seen[i].table == layer}
         places = {i: place for i, place in known.items() if place is not None}
         # A passage names its memory but not the layer, nor whether it is in scope.
@@ -243,7 +243,7 @@ class MemoryStore:
         events = [self.event("remembered", item.memory, actor=actor, at=at, reason=reason) for item in items]
         try:
             if len(items) <= MOST_AT_ONCE:
-                await self.database.additions.write(items)
+                await self.database.write_ahead_log.write(items)
             else:
                 await self._append(items)
             await self.journal.write(events)
@@ -254,9 +254,9 @@ class MemoryStore:
 
     async def _append(self, items: Sequence[Embedded]) -> None:
         """Write straight to the tables, while nobody brings there what waits: a purge waits for both."""
-        async with self.database.additions.paused():
+        async with self.database.write_ahead_log.paused():
             for name, rows in as_rows(items, self.database.stamp.dimensions).items():
-                self._note_added(name, await self.database.unsettled(name).add(rows), rows)
+                self._note_added(name, await self.database.raw_table(name).add(rows), rows)
 
     def _note_added(self, table: str, version: int, rows: pa.Table) -> None:
         for layer in LAYERS:
@@ -267,11 +267,11 @@ class MemoryStore:
         """Remove rows whose write was not completed, as far as the disk still lets us."""
         ids = [item.memory.id for item in items]
         with suppress(StoreError):  # the first failure is the one to tell
-            async with self.database.additions.paused():
+            async with self.database.write_ahead_log.paused():
                 for layer in by_layer(items):
-                    await self.database.unsettled(layer).delete(one_of("id", ids))
+                    await self.database.raw_table(layer).delete(one_of("id", ids))
                 if any(item.passages for item in items):
-                    await self.database.unsettled("passages").delete(one_of("memory_id", ids))
+                    await self.database.raw_table("passages").delete(one_of("memory_id", ids))
 
     async def replace(self, items: Sequence[Embedded], *, actor: str, at: datetime) -> None:
         """Write memories over those that have the same ids. Call it inside `changing()`."""

@@ -43,7 +43,7 @@ class _State(NamedTuple):
     size: int
 
 
-class Spool:
+class LogFile:
     """A folder with the file that is written now and those that were set aside to be settled."""
 
     def __init__(self, folder: Path, lock: Path, keep: Reduce | None = None) -> None:
@@ -223,11 +223,13 @@ Settled = Callable[[str, int, pa.Table], None]
 log = logging.getLogger(__name__)
 
 
-class Additions:
+class WriteAheadLog:
     """Takes new memories and brings them to the tables of one generation."""
 
-    def __init__(self, spool: Spool, settling: ProcessLock, tables: Mapping[str, Table], dimensions: int) -> None:
-        self._spool = spool
+    def __init__(
+        self, log_file: LogFile, settling: ProcessLock, tables: Mapping[str, Table], dimensions: int
+    ) -> None:
+        self._spool = log_file
         self._settling = settling
         self._tables = tables  # those that do not look here first: that would go in a circle
         self._dimensions = dimensions
@@ -277,7 +279,7 @@ class Additions:
             await self._settle_now()
             yield
 
-    async def before_reading(self) -> None:
+    async def flush_before_read(self) -> None:
         """Bring what waits to the tables if that is possible; what they hold can be read in any case."""
         try:
             await self.settle()
@@ -292,7 +294,7 @@ class Additions:
 
     async def _settle_soon(self) -> None:
         await asyncio.sleep(_SECONDS_TO_GATHER)
-        await self.before_reading()
+        await self.flush_before_read()
 
     async def _settle_now(self) -> None:
         earlier, now = await self._spool.set_aside()

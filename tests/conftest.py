@@ -16,13 +16,13 @@ import_lancedb()  # the quick way in, before any module of ours imports it plain
 from reverie.codebase.folder_identity import CLIENT_FOLDERS  # noqa: E402 - after the import above
 from reverie.embeddings.base import Embedder  # noqa: E402 - after the import above
 from reverie.settings import Settings  # noqa: E402
-from reverie.tools.session import Workspace  # noqa: E402
+from reverie.tools.session import Session  # noqa: E402
 from tests.tiny_embedder import TinyEmbedder  # noqa: E402
 
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 
-class HandClock:
+class ManualClock:
     """A clock that stands still until a test moves it."""
 
     def __init__(self) -> None:
@@ -54,9 +54,9 @@ def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def clock() -> HandClock:
+def clock() -> ManualClock:
     """A clock for the test to move."""
-    return HandClock()
+    return ManualClock()
 
 
 @pytest.fixture
@@ -65,30 +65,30 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
 @pytest.fixture
-async def open_workspace(home: Path, clock: HandClock, tmp_path: Path) -> AsyncIterator[OpenWorkspace]:
+async def open_session(home: Path, clock: ManualClock, tmp_path: Path) -> AsyncIterator[OpenSession]:
     """Open sessions on one data folder, each as another process would; they are closed at the end."""
-    opened: list[Workspace] = []
+    opened: list[Session] = []
 
-    async def open_one(*, embedder: Embedder | None = None, folder: Path = tmp_path, **settings: Any) -> Workspace:
-        workspace = await Workspace.open(
+    async def open_one(*, embedder: Embedder | None = None, folder: Path = tmp_path, **settings: Any) -> Session:
+        session = await Session.open(
             Settings(home=str(home), **settings), embedder=embedder or TinyEmbedder(), clock=clock, folder=folder
         )
-        opened.append(workspace)
-        return workspace
+        opened.append(session)
+        return session
 
     yield open_one
-    for workspace in opened:
-        await workspace.close()
+    for session in opened:
+        await session.close()
 
 
 @pytest.fixture
-async def workspace(open_workspace: OpenWorkspace) -> Workspace:
+async def session(open_session: OpenSession) -> Session:
     """One session on an empty store."""
-    return await open_workspace()
+    return await open_session()
 
 
 class Repository:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from reverie.embeddings.base import Embedding, Reading, pooled, unit, windows
+from reverie.embeddings.base import Embedding, QueryEmbedding, pooled, unit, windows
 
 DIMENSIONS = 64
 WINDOW_WORDS = 50
@@ -36,10 +36,10 @@ class TinyEmbedder:
     def warm(self) -> None:
         """Do nothing."""
 
-    def read(self, question: str) -> Reading:
+    def read(self, question: str) -> QueryEmbedding:
         """Embed a question as any text; words have no pieces here."""
         [embedding] = self.embed([question])
-        return Reading(embedding.vector)
+        return QueryEmbedding(embedding.vector)
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Embed each text by its words, without regard to case or order."""

@@ -20,7 +20,7 @@ _ROOM_BEYOND = 1.1
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CurvePosition:
     """Where a memory is now: so many days after its last recall, with so much left by its domain's curve."""
 
     id: str
@@ -38,7 +38,7 @@ class Curves:
     chosen: RetentionMode
     days: list[float]
     left: dict[RetentionMode, list[float]]
-    standing: Standing | None = None
+    standing: CurvePosition | None = None
 
 
 def typical_curves(chosen: RetentionMode, days: float, points: int, tier: Tier | None = None) -> Curves:
@@ -64,7 +64,7 @@ def curves_of(
     left = {
         mode: [retention_of(memory, later(since, day) or now, mode, tier) for day in at] for mode in RETENTION_MODES
     }
-    standing = Standing(
+    standing = CurvePosition(
         memory.id, memory.title, stands, retention_of(memory, now, chosen, tier), _described(memory, now)
     )
     return Curves(

@@ -15,7 +15,7 @@ from reverie.errors import ReverieError, StoreDamaged
 from reverie.memory import LAYERS
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
 from reverie.storage.database import Generations
-from reverie.storage.integrity import Checkup, holders, is_free
+from reverie.storage.integrity import IntegrityCheck, holders, is_free
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import NEWEST
 from reverie.version import __version__
@@ -98,7 +98,7 @@ class Doctor:
         path = self._generations.path(self._generations.current())
         if not path.is_dir():
             return [Check("tables", "ok", "none yet; they are made when something is remembered")]
-        checkup = await Checkup.of(path)
+        checkup = await IntegrityCheck.of(path)
         found |= await checkup.meta()
         if not checkup.damaged and not _memories_in(checkup):
             found.pop("embedder", None)  # a store without memories takes the embedder that is set
@@ -110,7 +110,7 @@ class Doctor:
             checks += await _faults(checkup)
         return [*checks, *self._leftovers()]
 
-    async def _mend(self, checkup: Checkup) -> list[Check]:
+    async def _mend(self, checkup: IntegrityCheck) -> list[Check]:
         missing = [f"{report.name}.{column}" for report in checkup.reports for column in report.missing_indexes]
         doubled = await checkup.doubled()
         orphans = await checkup.orphans()
@@ -222,11 +222,11 @@ def _space(folder: Path) -> Check:
     return Check("disk", "ok", found)
 
 
-def _memories_in(checkup: Checkup) -> int:
+def _memories_in(checkup: IntegrityCheck) -> int:
     return checkup.on_the_way + sum(report.rows for report in checkup.reports if report.name in LAYERS)
 
 
-def _damage(checkup: Checkup) -> list[Check]:
+def _damage(checkup: IntegrityCheck) -> list[Check]:
     if checkup.damaged:
         return [Check(f"table {report.name}", "fail", report.damage or "", _RESTORE) for report in checkup.damaged]
     rows = {report.name: report.rows for report in checkup.reports if report.rows}
@@ -251,7 +251,7 @@ def _schema(number: str | None) -> Check:
     return Check("schema", "ok", f"{number} of {NEWEST}")
 
 
-async def _faults(checkup: Checkup) -> list[Check]:
+async def _faults(checkup: IntegrityCheck) -> list[Check]:
     missing = [f"{report.name}.{column}" for report in checkup.reports for column in report.missing_indexes]
     doubled = await checkup.doubled()
     orphans = await checkup.orphans()

@@ -4,10 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.storage.dream_log import Night, Nights
+from reverie.storage.dream_log import DreamLog, DreamRecord
 from reverie.time import iso
 from reverie.tools.resolve import resolved_dream, sees_event
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 _SHOWN = 5
 _TITLE = 70
@@ -38,17 +38,17 @@ class DreamLine:
     summary: str
 
 
-async def dreams(workspace: Workspace) -> list[DreamLine]:
+async def dreams(session: Session) -> list[DreamLine]:
     """List the nights, the latest first."""
-    return [_line(night) for night in await _nights(workspace).all()]
+    return [_line(record) for record in await _nights(session).all()]
 
 
-async def last_dream(workspace: Workspace) -> Night | None:
+async def last_dream(session: Session) -> DreamRecord | None:
     """Return the latest night that was not rolled back, or None."""
-    return next((night for night in await _nights(workspace).all() if night.status != "rolled back"), None)
+    return next((record for record in await _nights(session).all() if record.status != "rolled back"), None)
 
 
-async def told(workspace: Workspace, dream_id: str) -> dict[str, Any]:
+async def told(session: Session, dream_id: str) -> dict[str, Any]:
     """Tell one night: what each step did, to which memories, and how to undo it.
 
     What it did in other projects is counted under `elsewhere`, unless all are asked for.
@@ -56,14 +56,14 @@ async def told(workspace: Workspace, dream_id: str) -> dict[str, Any]:
     Raises:
         InvalidInput: if there is no such night.
     """
-    night = await resolved_dream(workspace, dream_id, "id")
-    events = await workspace.store.journal.of_batch(night.id)
-    memories = await workspace.store.get(list(dict.fromkeys(event.memory_id for event in events)))
+    record = await resolved_dream(session, dream_id, "id")
+    events = await session.store.journal.of_batch(record.id)
+    memories = await session.store.get(list(dict.fromkeys(event.memory_id for event in events)))
     by_action: dict[str, list[dict[str, str]]] = {}
     elsewhere = 0
     for event in events:
         memory = memories.get(event.memory_id)
-        if not workspace.all_projects and sees_event(workspace, event, memories) is False:
+        if not session.all_projects and sees_event(session, event, memories) is False:
             elsewhere += 1
             continue
         title = memory.title[:_TITLE] if memory else "gone since"
@@ -71,29 +71,29 @@ async def told(workspace: Workspace, dream_id: str) -> dict[str, Any]:
             {"id": event.memory_id, "title": title, "reason": event.reason or ""}
         )
     return {
-        "id": night.id,
-        "at": iso(night.started_at),
-        "status": night.status,
-        "steps": night.report.get("steps", []),
+        "id": record.id,
+        "at": iso(record.started_at),
+        "status": record.status,
+        "steps": record.report.get("steps", []),
         "changes": by_action,
         "elsewhere": elsewhere,
-        "questions": night.report.get("questions", []),
-        "calls": night.report.get("calls", []),
-        "notes": night.report.get("notes", []),
+        "questions": record.report.get("questions", []),
+        "calls": record.report.get("calls", []),
+        "notes": record.report.get("notes", []),
     }
 
 
-def story(night: dict[str, Any]) -> list[str]:
+def story(record: dict[str, Any]) -> list[str]:
     """Return a night as lines for a person."""
-    lines = [f"The dream {night['id']} of {night['at'][:16].replace('T', ' ')}, {night['status']}.", ""]
-    for step in night["steps"]:
+    lines = [f"The dream {record['id']} of {record['at'][:16].replace('T', ' ')}, {record['status']}.", ""]
+    for step in record["steps"]:
         done = [f"{summary} {count}×" if count > 1 else summary for summary, count in step["summaries"].items()]
         said = [*done, *step["notes"], *([f"{step['skipped']} set aside"] if step["skipped"] else [])]
         if said:
             lines.append(f"{_PHRASES.get(step['name'], step['name'])}: {'; '.join(said)}.")
     if len(lines) == 2:
         lines.append("Nothing had to be done.")
-    for action, changed in night["changes"].items():
+    for action, changed in record["changes"].items():
         lines += ["", f"{action} ({len(changed)})"]
         lines += [
             f"  {one['id']}  {one['title']}" + (f"  ({one['reason']})" if one["reason"] else "")
@@ -101,35 +101,35 @@ def story(night: dict[str, Any]) -> list[str]:
         ]
         if len(changed) > _SHOWN:
             lines.append(f"  and {len(changed) - _SHOWN} more")
-    if night["elsewhere"]:
-        lines += ["", f"{night['elsewhere']} more in other projects; --all-projects shows them."]
-    if night["questions"]:
-        lines += ["", f"{len(night['questions'])} questions asked; the assistant's review tool answers them."]
-    if night["calls"]:
-        spent = sum(call["cents"] for call in night["calls"])
-        outcomes = Counter(call["outcome"] for call in night["calls"])
-        lines += ["", f"The language model was asked {len(night['calls'])} times, for {spent:.3f} cents:"]
+    if record["elsewhere"]:
+        lines += ["", f"{record['elsewhere']} more in other projects; --all-projects shows them."]
+    if record["questions"]:
+        lines += ["", f"{len(record['questions'])} questions asked; the assistant's review tool answers them."]
+    if record["calls"]:
+        spent = sum(call["cents"] for call in record["calls"])
+        outcomes = Counter(call["outcome"] for call in record["calls"])
+        lines += ["", f"The language model was asked {len(record['calls'])} times, for {spent:.3f} cents:"]
         lines += [f"  {count}× {outcome}" for outcome, count in outcomes.items()]
-    lines += [f"note: {note}" for note in night["notes"]]
-    if night["status"] == "done" and (night["changes"] or night["elsewhere"]):
-        lines += ["", f"To undo all of it: reverie dreams {night['id']} --undo"]
+    lines += [f"note: {note}" for note in record["notes"]]
+    if record["status"] == "done" and (record["changes"] or record["elsewhere"]):
+        lines += ["", f"To undo all of it: reverie dreams {record['id']} --undo"]
     return lines
 
 
-def _line(night: Night) -> DreamLine:
+def _line(record: DreamRecord) -> DreamLine:
     done = Counter(
-        {summary: count for step in night.report.get("steps", []) for summary, count in step["summaries"].items()}
+        {summary: count for step in record.report.get("steps", []) for summary, count in step["summaries"].items()}
     )
     summary = ", ".join(f"{text} {count}×" if count > 1 else text for text, count in done.most_common(4))
     return DreamLine(
-        id=night.id,
-        at=iso(night.started_at),
-        status=night.status,
-        changes=int(night.report.get("changes", 0)),
-        questions=len(night.report.get("questions", [])),
+        id=record.id,
+        at=iso(record.started_at),
+        status=record.status,
+        changes=int(record.report.get("changes", 0)),
+        questions=len(record.report.get("questions", [])),
         summary=summary or "nothing to do",
     )
 
 
-def _nights(workspace: Workspace) -> Nights:
-    return Nights(workspace.store.database.table("dreams"))
+def _nights(session: Session) -> DreamLog:
+    return DreamLog(session.store.database.table("dreams"))

@@ -9,54 +9,54 @@ from reverie.dream.drift import question_about
 from reverie.dream.review import withdraw_moot
 from reverie.memory import LADDER, Memory
 from reverie.storage.filters import differs, none_of, one_of
-from reverie.storage.review_queue import OPEN, WITHDRAWN, Questions
+from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQueue
 from reverie.storage.scope import RECALLED
 from reverie.tools.results import Drifted, DriftedMemory
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 _RESTORING = ("restored", "undone")
 
 
-async def drift(workspace: Workspace, *, dry_run: bool = False) -> Drifted:
+async def drift(session: Session, *, dry_run: bool = False) -> Drifted:
     """Check what this project's memories were seen in, and act on what no longer holds.
 
     Raises:
         StoreError: if the store cannot be read or written; a run cut short is finished by the next.
     """
-    now = workspace.now
-    plan = await planned_drift(workspace, now)
+    now = session.now
+    plan = await planned_drift(session, now)
     batch = ""
     if plan.changes and not dry_run:
-        batch = workspace.store.new_id()
-        plan = DriftPlan(await _apply(workspace, plan, now, batch), plan.found)
-        workspace.upkeep.note_write()
-    others = await _others(workspace)
+        batch = session.store.new_id()
+        plan = DriftPlan(await _apply(session, plan, now, batch), plan.found)
+        session.maintenance.note_write()
+    others = await _others(session)
     return _told(plan, others, batch, dry_run=dry_run)
 
 
-async def planned_drift(workspace: Workspace, now: datetime) -> DriftPlan:
+async def planned_drift(session: Session, now: datetime) -> DriftPlan:
     """Check every anchored memory of this project and plan what to do; nothing is written."""
     where = differs("anchors", "[]") & one_of("status", RECALLED)
-    where &= one_of("project", workspace.visible_from(workspace.here.project))
+    where &= one_of("project", session.visible_from(session.here.project))
     # What a scan of the code wrote is kept in step by the next scan.
-    memories = [memory for memory in await workspace.store.find(where, LADDER) if memory.source != "code_scan"]
-    found = await asyncio.to_thread(check_all, workspace.evidence, memories)
+    memories = [memory for memory in await session.store.find(where, LADDER) if memory.source != "code_scan"]
+    found = await asyncio.to_thread(check_all, session.evidence, memories)
     plan = plan_drift(found, now)
     expiring = [change.memory for change in plan.changes if change.action == "expired"]
-    restored = {memory.id: at for memory in expiring if (at := await _last_restored(workspace, memory))}
+    restored = {memory.id: at for memory in expiring if (at := await _last_restored(session, memory))}
     return plan_drift(found, now, restored) if restored else plan
 
 
-async def _last_restored(workspace: Workspace, memory: Memory) -> datetime | None:
-    events = await workspace.store.journal.about(memory.id)
+async def _last_restored(session: Session, memory: Memory) -> datetime | None:
+    events = await session.store.journal.about(memory.id)
     return max((event.at for event in events if event.action in _RESTORING), default=None)
 
 
-async def _apply(workspace: Workspace, plan: DriftPlan, now: datetime, batch: str) -> tuple[DriftChange, ...]:
+async def _apply(session: Session, plan: DriftPlan, now: datetime, batch: str) -> tuple[DriftChange, ...]:
     """Write what still applies: checking took a while, and others may have changed a memory meanwhile."""
-    store = workspace.store
+    store = session.store
     checked = {memory.id: found for memory, found in plan.found}
-    questions = Questions(store.database.table("questions"))
+    questions = ReviewQueue(store.database.table("questions"))
     applied: list[DriftChange] = []
     async with store.changing():
         answered = {one.id for one in await questions.all() if one.status not in (OPEN, WITHDRAWN)}
@@ -89,10 +89,10 @@ def _is_as_planned(memory: Memory, planned: Memory) -> bool:
     return all(getattr(memory, name) == getattr(planned, name) for name in same)
 
 
-async def _others(workspace: Workspace) -> int:
+async def _others(session: Session) -> int:
     """Count the anchored memories of projects that are not here to be looked at."""
-    elsewhere = none_of("project", workspace.visible_from(workspace.here.project))
-    return await workspace.store.count(differs("anchors", "[]") & one_of("status", RECALLED) & elsewhere, LADDER)
+    elsewhere = none_of("project", session.visible_from(session.here.project))
+    return await session.store.count(differs("anchors", "[]") & one_of("status", RECALLED) & elsewhere, LADDER)
 
 
 def _told(plan: DriftPlan, others: int, batch: str, *, dry_run: bool) -> Drifted:

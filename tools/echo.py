@@ -17,7 +17,7 @@ from reverie.storage.scope import RECALLED
 from reverie.text.compare import Difference, differences
 
 if TYPE_CHECKING:
-    from reverie.tools.session import Workspace
+    from reverie.tools.session import Session
 
 MOST_SERVED = 200
 MOST_IDS = 20_000
@@ -38,7 +38,7 @@ _FRAME: Final = re.compile(
 
 
 @dataclass(slots=True)
-class Served:
+class ServedTexts:
     """The texts that a session was shown lately, each with the memory it came from."""
 
     _texts: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
@@ -99,18 +99,18 @@ def _joins_only(difference: Difference) -> bool:
     return bool(words) and all(word.casefold() in _JOINING for word in words)
 
 
-async def echoed(workspace: "Workspace", draft: Memory) -> Memory | None:
+async def echoed(session: "Session", draft: Memory) -> Memory | None:
     """Return the memory that a draft merely repeats.
 
     One that was let go since it was served may be kept anew, and so may one that the draft's project does not see.
     """
-    memory_id = workspace.served.restated_by(draft.content)
+    memory_id = session.served.restated_by(draft.content)
     if memory_id is None:
         return None
-    known = (await workspace.store.get([memory_id])).get(memory_id)
-    if known is None or as_read(known, workspace.now, workspace.settings.tier).status not in RECALLED:
+    known = (await session.store.get([memory_id])).get(memory_id)
+    if known is None or as_read(known, session.now, session.settings.tier).status not in RECALLED:
         return None
-    return known if known.project in workspace.visible_from(draft.project) else None
+    return known if known.project in session.visible_from(draft.project) else None
 
 
 def _words(text: str) -> frozenset[str]:

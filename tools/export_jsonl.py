@@ -14,14 +14,14 @@ from typing import Any, BinaryIO
 
 from reverie.errors import InvalidInput, KeyUnavailable
 from reverie.guard.hidden_text import escaped_json
-from reverie.ids import as_made, content_hash
+from reverie.ids import content_hash, creation_order
 from reverie.installation import Installation
 from reverie.lifecycle.rules import as_read
 from reverie.memory import LAYERS, Memory
 from reverie.record import encode, to_record
 from reverie.tools.arguments import checked_label
 from reverie.tools.screening import screened_fields
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 LONGEST_LINE = 4 * 2**20
 """Twice what the longest memory takes with every character escaped."""
@@ -150,7 +150,7 @@ class Exported:
     sealed: bool = True
 
 
-async def export(workspace: Workspace, file: str, *, project: str = "", progress: Progress) -> Exported:
+async def export(session: Session, file: str, *, project: str = "", progress: Progress) -> Exported:
     """Write the memories of every status, of all projects or of one, to a file or to stdout.
 
     The file appears under its name only once it is complete, and belongs to its owner alone.
@@ -159,13 +159,13 @@ async def export(workspace: Workspace, file: str, *, project: str = "", progress
         InvalidInput: if the file cannot be written.
         StoreError: if the store cannot be read.
     """
-    keep_out_of(workspace.settings.home, file)
-    await workspace.accesses.count_if_possible()
+    keep_out_of(session.settings.home, file)
+    await session.accesses.count_if_possible()
     written = 0
-    installation = _installation(workspace)
+    installation = _installation(session)
     with _target(file) as out:
-        async for memory in _oldest_first(workspace, checked_label("project", project), progress):
-            out.write(line_of(as_read(memory, workspace.now, workspace.settings.tier), installation))
+        async for memory in _oldest_first(session, checked_label("project", project), progress):
+            out.write(line_of(as_read(memory, session.now, session.settings.tier), installation))
             written += 1
     return Exported(written, file, sealed=installation is not None)
 
@@ -182,13 +182,13 @@ def line_of(memory: Memory, installation: Installation | None) -> bytes:
     return written_line(record if installation is None else record | {SEAL: seal_of(record, installation)})
 
 
-def _installation(workspace: Workspace) -> Installation | None:
+def _installation(session: Session) -> Installation | None:
     """Return what seals an export; None where no key can be made, for a backup must not depend on it."""
     try:
-        workspace.settings.installation.seal("export", b"")
+        session.settings.installation.seal("export", b"")
     except KeyUnavailable:
         return None
-    return workspace.settings.installation
+    return session.settings.installation
 
 
 def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
@@ -198,18 +198,18 @@ def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
     return clean | {"content_hash": content_hash(clean["content"])} if found else record
 
 
-async def _oldest_first(workspace: Workspace, project: str, progress: Progress) -> AsyncIterator[Memory]:
+async def _oldest_first(session: Session, project: str, progress: Progress) -> AsyncIterator[Memory]:
     """Read memories by creation and id, a few hundred at a time: a store may be larger than memory."""
-    where = workspace.of_project(project) if project else None
+    where = session.of_project(project) if project else None
     order: dict[str, datetime] = {}
     for layer in LAYERS:
-        rows = await workspace.store.database.table(layer).rows(["id", "created_at"], where)
+        rows = await session.store.database.table(layer).rows(["id", "created_at"], where)
         order |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
-    ids = sorted(order, key=lambda memory_id: (order[memory_id], as_made(memory_id)))
+    ids = sorted(order, key=lambda memory_id: (order[memory_id], creation_order(memory_id)))
     progress(0, len(ids))
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         part = ids[start : start + _ROWS_AT_ONCE]
-        for memory in (await workspace.store.get(part)).values():
+        for memory in (await session.store.get(part)).values():
             yield memory
         progress(start + len(part), len(ids))
 

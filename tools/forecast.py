@@ -7,21 +7,21 @@ from typing import Literal
 
 from reverie.dream.sweep import plan_sweep
 from reverie.errors import InvalidInput
-from reverie.ids import as_made
+from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.outlook import ending_of
 from reverie.memory import LAYERS
 from reverie.storage.filters import one_of
 from reverie.time import iso
 from reverie.tools.arguments import checked_number
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.tools.sweep import heeding_demotions
 
 LONGEST_DAYS = 36_500.0
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class ForecastExpiry:
     """A memory that would be let go: when, by which rule, and why in words."""
 
     id: str
@@ -34,7 +34,7 @@ class Going:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class ForecastMove:
     """A memory that would go to another layer."""
 
     id: str
@@ -52,28 +52,28 @@ class Forecast:
     at: str
     days: float
     curve: str
-    let_go: list[Going]
-    moved: list[Moving]
+    let_go: list[ForecastExpiry]
+    moved: list[ForecastMove]
     made_core: list[str]
     kept: dict[str, int]
 
 
-async def forecast(workspace: Workspace, days: float, *, all_projects: bool = False) -> Forecast:
+async def forecast(session: Session, days: float, *, all_projects: bool = False) -> Forecast:
     """Say what would become of every living memory of this project, or of the whole domain; change nothing.
 
     Raises:
         InvalidInput: if the days are out of range or end outside the calendar.
         StoreError: if the store cannot be read.
     """
-    now, settings = workspace.now, workspace.settings
+    now, settings = session.now, session.settings
     try:
         then = now + timedelta(days=checked_number("days", days, 0.0, LONGEST_DAYS))
     except OverflowError:
         raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
-    await workspace.accesses.count_if_possible()
-    memories = await workspace.store.find(one_of("status", LIVING))
-    plan = await heeding_demotions(workspace, plan_sweep(memories, then, settings.retention, settings.tier))
-    seen = workspace.visible_from(workspace.here.project)
+    await session.accesses.count_if_possible()
+    memories = await session.store.find(one_of("status", LIVING))
+    plan = await heeding_demotions(session, plan_sweep(memories, then, settings.retention, settings.tier))
+    seen = session.visible_from(session.here.project)
     shown = {memory.id for memory in memories if all_projects or memory.project in seen}
     let_go = []
     for memory, verdict in plan.let_go:
@@ -82,7 +82,9 @@ async def forecast(workspace: Workspace, days: float, *, all_projects: bool = Fa
         ending = ending_of(memory, now, settings.retention, settings.tier)
         at = then if ending is None else min(max(ending.at, now), then)
         let_go.append(
-            Going(memory.id, memory.title, memory.layer, memory.project, iso(at), verdict.rule, verdict.reason)
+            ForecastExpiry(
+                memory.id, memory.title, memory.layer, memory.project, iso(at), verdict.rule, verdict.reason
+            )
         )
     going = {memory.id for memory, _ in plan.let_go}
     moving = {memory.id: move.to for memory, move in plan.moves}
@@ -92,9 +94,9 @@ async def forecast(workspace: Workspace, days: float, *, all_projects: bool = Fa
         at=iso(then),
         days=days,
         curve=settings.retention,
-        let_go=sorted(let_go, key=lambda one: (one.rule, one.at, as_made(one.id))),
+        let_go=sorted(let_go, key=lambda one: (one.rule, one.at, creation_order(one.id))),
         moved=[
-            Moving(memory.id, memory.title, memory.layer, move.to, move.reason)
+            ForecastMove(memory.id, memory.title, memory.layer, move.to, move.reason)
             for memory, move in plan.moves
             if memory.id in shown
         ],

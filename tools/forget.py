@@ -16,7 +16,7 @@ from reverie.tools.arguments import checked_choices, checked_number
 from reverie.tools.resolve import resolved_each
 from reverie.tools.results import Forgotten, Skipped
 from reverie.tools.screening import cleaned_label
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 _TOO = "purge it too if need be"
 _MOST_GENERATIONS = 20
@@ -74,34 +74,34 @@ class Request:
     dry_run: bool = False
 
 
-async def forget(workspace: Workspace, request: Request) -> Forgotten:
+async def forget(session: Session, request: Request) -> Forgotten:
     """Expire memories, with a reason and a way back; or purge them. Pinned ones are never touched.
 
     Raises:
         InvalidInput: if nothing says which memories are meant.
         MemoryNotFound: if an id is unknown; then nothing is forgotten.
     """
-    now = workspace.now
+    now = session.now
     reason = cleaned_label("reason", request.reason) or "forgotten on request"
     if request.ids:
-        return await _apply(workspace, request, await _by_ids(workspace, request), reason, now)
-    await workspace.accesses.count_if_possible()  # strength comes from recalls
-    async with workspace.store.changing():  # so that a filter is judged on what is there when it is applied
-        chosen = await _by_filters(workspace, request, now)
-        workspace.served.note_ids(memory.id for memory in chosen)
-        return await _write(workspace, request, chosen, reason, now)
+        return await _apply(session, request, await _by_ids(session, request), reason, now)
+    await session.accesses.count_if_possible()  # strength comes from recalls
+    async with session.store.changing():  # so that a filter is judged on what is there when it is applied
+        chosen = await _by_filters(session, request, now)
+        session.served.note_ids(memory.id for memory in chosen)
+        return await _write(session, request, chosen, reason, now)
 
 
 async def _apply(
-    workspace: Workspace, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
+    session: Session, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
 ) -> Forgotten:
-    async with workspace.store.changing():
-        current = await workspace.store.get([memory.id for memory in chosen])
-        return await _write(workspace, request, list(current.values()), reason, now)
+    async with session.store.changing():
+        current = await session.store.get([memory.id for memory in chosen])
+        return await _write(session, request, list(current.values()), reason, now)
 
 
 async def _write(
-    workspace: Workspace, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
+    session: Session, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
 ) -> Forgotten:
     skipped = [Skipped(memory.id, "pinned") for memory in chosen if memory.pinned]
     going = [memory for memory in chosen if not memory.pinned]
@@ -111,18 +111,18 @@ async def _write(
     reach = Reach()
     if going and request.purge:
         if request.dry_run:
-            reach = await reach_of(workspace.store, going)
+            reach = await reach_of(session.store, going)
         else:
-            reach = await purge(workspace.store, going, actor="forget", at=now)
+            reach = await purge(session.store, going, actor="forget", at=now)
         skipped += _beside(reach)
         named = {item.id for item in skipped} | {memory.id for memory in reach.along}
-        skipped += [item for item in await traces_of(workspace.store, going) if item.id not in named]
+        skipped += [item for item in await traces_of(session.store, going) if item.id not in named]
     elif going and not request.dry_run:
         values = {"status": "expired", "expired_at": now, "status_reason": reason}
-        await workspace.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
+        await session.store.change(going, values, action="forgotten", actor="forget", at=now, reason=reason)
     if going and not request.dry_run:
-        workspace.upkeep.note_write()
-    project = workspace.project_for(request.project) if request.project else workspace.project_of(going)
+        session.maintenance.note_write()
+    project = session.project_for(request.project) if request.project else session.project_of(going)
     return Forgotten([memory.id for memory in (*going, *reach.along)], skipped, request.dry_run, project)
 
 
@@ -134,13 +134,13 @@ def _beside(reach: Reach) -> list[Skipped]:
     ]
 
 
-async def _by_ids(workspace: Workspace, request: Request) -> list[Memory]:
+async def _by_ids(session: Session, request: Request) -> list[Memory]:
     if request.min_strength is not None or request.older_than or request.layer or request.tag or request.project:
         raise InvalidInput("ids", "cannot be combined with filters", "Give either ids or filters.")
-    return await resolved_each(workspace, request.ids)
+    return await resolved_each(session, request.ids)
 
 
-async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> list[Memory]:
+async def _by_filters(session: Session, request: Request, now: datetime) -> list[Memory]:
     """Return the living memories of one project that fit every filter given; that one is pinned is told later."""
     if request.min_strength is None and not (request.older_than or request.project or request.layer or request.tag):
         raise InvalidInput(
@@ -150,11 +150,11 @@ async def _by_filters(workspace: Workspace, request: Request, now: datetime) -> 
         )
     if request.layer:
         checked_choices("layer", [request.layer], LAYERS)
-    where = one_of("status", RECALLED) & workspace.of_project(workspace.project_for(request.project))
+    where = one_of("status", RECALLED) & session.of_project(session.project_for(request.project))
     if request.tag:
         where &= has_any("tags", [request.tag])
     layers = [layer for layer in LAYERS if request.layer in ("", layer)]
-    found = await workspace.store.find(where, layers)
+    found = await session.store.find(where, layers)
     if request.min_strength is not None:
         least = checked_number("min_strength", request.min_strength, 0.0, 100.0)
         found = [memory for memory in found if below_strength(replace(memory, pinned=False), now, least)]

@@ -25,7 +25,7 @@ from reverie.tools.classify import classified, classify, vectors_for
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
 from reverie.tools.restore import restore
 from reverie.tools.screening import held_if_suspect, says_the_same, screened_fields, still_held
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 if TYPE_CHECKING:
     from reverie.storage.rows import Vector
@@ -68,7 +68,7 @@ class Read:
     believed: bool
 
 
-def drafted(workspace: Workspace, read: Read, base: Memory | None, now: datetime) -> Memory:
+def drafted(session: Session, read: Read, base: Memory | None, now: datetime) -> Memory:
     """Lay out the memory a line stands for: over the one it updates, or with the defaults of `remember`.
 
     A line that proves nothing speaks for itself only: its source is the import, its trust is capped, nobody has
@@ -76,11 +76,11 @@ def drafted(workspace: Workspace, read: Read, base: Memory | None, now: datetime
     """
     fields = read.fields
     if base is None:
-        memory = _new(workspace, fields, read.at, now)
+        memory = _new(session, fields, read.at, now)
         return (
             memory
             if read.believed
-            else held_if_suspect(_unproven(memory, fields.get("trust")), None, workspace.embedder)
+            else held_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
         )
     given = {name: value for name, value in fields.items() if name in FIELDS}
     given["content_hash"] = content_hash(fields["content"])
@@ -90,17 +90,17 @@ def drafted(workspace: Workspace, read: Read, base: Memory | None, now: datetime
             del given["updated_at"]
     if read.believed:
         given["trust"] = _trust(fields, base)
-    memory = replace(base, **given, embedder=workspace.embedder.stamp)
+    memory = replace(base, **given, embedder=session.embedder.stamp)
     if read.believed:
         memory = still_held(memory, base)
     elif says_the_same(memory, base):  # what was said here before is worth what it was
         vouched = {name: getattr(base, name) for name in _VOUCHED}
         memory = held_if_suspect(
-            replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base, workspace.embedder
+            replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base, session.embedder
         )
     else:
         trust = min(base.trust, imported_trust(fields.get("trust")))
-        memory = held_if_suspect(_unproven(memory, trust, base), base, workspace.embedder)
+        memory = held_if_suspect(_unproven(memory, trust, base), base, session.embedder)
     if memory == base or "updated_at" in given:
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.
@@ -124,18 +124,18 @@ def _nowhere(anchors: tuple[Anchor, ...], base: Memory | None) -> tuple[Anchor, 
     return tuple(anchor if anchor in known else replace(anchor, root=None) for anchor in anchors)
 
 
-def completed(workspace: Workspace, memory: Memory, fields: Mapping[str, Any], vector: "Vector | None") -> Memory:
+def completed(session: Session, memory: Memory, fields: Mapping[str, Any], vector: "Vector | None") -> Memory:
     """Return a new memory with the kind and layer that its line leaves open, now that its vector is known."""
     return classified(
         memory,
         vector,
         kind_given="kind" in fields,
         layer_given="layer" in fields,
-        default_tier=workspace.settings.tier,
+        default_tier=session.settings.tier,
     )
 
 
-def _new(workspace: Workspace, fields: Mapping[str, Any], at: datetime, now: datetime) -> Memory:
+def _new(session: Session, fields: Mapping[str, Any], at: datetime, now: datetime) -> Memory:
     content = fields["content"]
     guess = classify(content, kind=fields.get("kind"))  # by words, until its vector is there
     created_at = fields.get("created_at", at)
@@ -143,7 +143,7 @@ def _new(workspace: Workspace, fields: Mapping[str, Any], at: datetime, now: dat
         "title": title_of(content),
         "kind": guess.kind,
         "layer": guess.layer,
-        "project": workspace.here.project,
+        "project": session.here.project,
         "source": "import",
         "stability": first_stability(fields.get("importance", 0.5)),
         "created_at": created_at,
@@ -154,7 +154,7 @@ def _new(workspace: Workspace, fields: Mapping[str, Any], at: datetime, now: dat
     made = {
         "trust": _trust(fields, None),
         "content_hash": content_hash(content),
-        "embedder": workspace.embedder.stamp,
+        "embedder": session.embedder.stamp,
     }
     return Memory(**{**defaults, **fields, **made})
 
@@ -206,7 +206,7 @@ Progress = Callable[[Imported], None]
 
 
 async def import_memories(
-    workspace: Workspace, file: BinaryIO, progress: Progress, *, trust: bool = False, revive: bool = False
+    session: Session, file: BinaryIO, progress: Progress, *, trust: bool = False, revive: bool = False
 ) -> Imported:
     """Keep the memory of every line that can be read; an id that is there already is updated.
 
@@ -220,39 +220,37 @@ async def import_memories(
             imported again.
     """
     tally = Imported()
-    for part in _parts(_checked(workspace, read_lines(file), tally, trust=trust)):
-        await _keep(workspace, part, tally)
+    for part in _parts(_checked(session, read_lines(file), tally, trust=trust)):
+        await _keep(session, part, tally)
         progress(tally)
     if revive:
-        await _revive(workspace, tally)
+        await _revive(session, tally)
     progress(tally)
     if tally.added or tally.updated:
-        await _compact(workspace)
+        await _compact(session)
     return tally
 
 
-async def _revive(workspace: Workspace, tally: Imported) -> None:
+async def _revive(session: Session, tally: Imported) -> None:
     ids = list(dict.fromkeys(tally.forgotten_ids))
-    workspace.served.note_ids(ids)  # the file named them
+    session.served.note_ids(ids)  # the file named them
     for start in range(0, len(ids), MOST_IDS):
-        tally.revived += len((await restore(workspace, ids=ids[start : start + MOST_IDS])).restored)
+        tally.revived += len((await restore(session, ids=ids[start : start + MOST_IDS])).restored)
 
 
-async def _compact(workspace: Workspace) -> None:
+async def _compact(session: Session) -> None:
     """Bring the indexes up to date at once: searching three thousand unindexed texts takes ten times as long."""
-    database = workspace.store.database
+    database = session.store.database
     with suppress(StoreError):  # everything is written; the next upkeep comes soon
         async with database.upkeep_lock.held_if_free() as ours:
             if ours:
                 for name in (*LAYERS, "passages", "events"):
                     await database.table(name).tidy(KEEP_VERSIONS_FOR)
-        await workspace.upkeep.run()
+        await session.maintenance.run()
 
 
-def _checked(
-    workspace: Workspace, lines: Iterable[Line | BadLine], tally: Imported, *, trust: bool
-) -> Iterator[Read]:
-    installation, now = workspace.settings.installation, workspace.now
+def _checked(session: Session, lines: Iterable[Line | BadLine], tally: Imported, *, trust: bool) -> Iterator[Read]:
+    installation, now = session.settings.installation, session.now
     for line in lines:
         tally.lines += 1
         if isinstance(line, BadLine):
@@ -272,15 +270,15 @@ def _checked(
         tally.unproven += not believed
         tally.broken_seals += not believed and SEAL in line.values
         tally.redacted += bool(found)
-        fields.setdefault("id", _id_of(workspace, fields))
+        fields.setdefault("id", _id_of(session, fields))
         # A microsecond apart, so that lines without a date keep their order.
         yield Read(fields, now + timedelta(microseconds=tally.lines - 1), believed)
 
 
-def _id_of(workspace: Workspace, fields: Mapping[str, Any]) -> str:
+def _id_of(session: Session, fields: Mapping[str, Any]) -> str:
     """Return the id of a line without one: always the same, so that importing it again adds nothing."""
     said = {name: encode(value) for name, value in fields.items() if value is not None}
-    return derived_id(payload_of({"project": workspace.here.project} | said))
+    return derived_id(payload_of({"project": session.here.project} | said))
 
 
 def _parts(every: Iterable[Read]) -> Iterator[list[Read]]:
@@ -296,23 +294,23 @@ def _parts(every: Iterable[Read]) -> Iterator[list[Read]]:
         yield part
 
 
-async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> None:
+async def _keep(session: Session, part: Sequence[Read], tally: Imported) -> None:
     """Write one part of a file: everything new in it at once, everything updated at once."""
-    now = workspace.now
-    purged = purged_among(workspace.store.database, (read.fields["content"] for read in part))
+    now = session.now
+    purged = purged_among(session.store.database, (read.fields["content"] for read in part))
     if purged:
         wanted = [read for read in part if read.fields["content"] not in purged]
         tally.purged += len(part) - len(wanted)
         part = wanted
     ids = list(dict.fromkeys(read.fields["id"] for read in part))
-    before = await workspace.store.get(ids)
-    drafts = _drafts(workspace, part, before)
-    vectors = await _embedded(workspace, drafts, before, {})
-    async with workspace.store.changing():
-        known = await workspace.store.get(ids)
+    before = await session.store.get(ids)
+    drafts = _drafts(session, part, before)
+    vectors = await _embedded(session, drafts, before, {})
+    async with session.store.changing():
+        known = await session.store.get(ids)
         if known != before:  # another session was at them while we embedded
-            drafts = _drafts(workspace, part, known)
-            vectors = await _embedded(workspace, drafts, known, vectors)
+            drafts = _drafts(session, part, known)
+            vectors = await _embedded(session, drafts, known, vectors)
         changed = [
             Embedded(memory, made.vector, made.passages, made.pieces)
             for memory in drafts.values()
@@ -320,11 +318,11 @@ async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> 
             for made in [vectors[memory.content]]
         ]
         updated = [item for item in changed if item.memory.id in known]
-        added = await _completed(workspace, part, [item for item in changed if item.memory.id not in known])
+        added = await _completed(session, part, [item for item in changed if item.memory.id not in known])
         if added:
-            await workspace.store.add(added, actor="import", at=now)
+            await session.store.add(added, actor="import", at=now)
         if updated:
-            await workspace.store.replace(updated, actor="import", at=now)
+            await session.store.replace(updated, actor="import", at=now)
         forgotten = [read.fields["id"] for read in part if _was_forgotten(read, known)]
     tally.forgotten += len(forgotten)
     tally.forgotten_ids += forgotten
@@ -334,7 +332,7 @@ async def _keep(workspace: Workspace, part: Sequence[Read], tally: Imported) -> 
     tally.unchanged += len(part) - len(added) - len(updated) - len(forgotten)
 
 
-async def _completed(workspace: Workspace, part: Sequence[Read], added: list[Embedded]) -> list[Embedded]:
+async def _completed(session: Session, part: Sequence[Read], added: list[Embedded]) -> list[Embedded]:
     """Return new memories with the kind and layer that their lines leave open."""
     lines = {read.fields["id"]: read.fields for read in part}
     open_still = {i.memory.id: i for i in added if not {"kind", "layer"} <= lines[i.memory.id].keys()}
@@ -342,14 +340,14 @@ async def _completed(workspace: Workspace, part: Sequence[Read], added: list[Emb
         return added
     texts = [item.memory.content for item in open_still.values()]
     made = [Embedding(item.vector) for item in open_still.values()]
-    vectors = await asyncio.to_thread(vectors_for, workspace.embedder, texts, made)
+    vectors = await asyncio.to_thread(vectors_for, session.embedder, texts, made)
     for item, vector in zip(list(open_still.values()), vectors, strict=True):
-        memory = completed(workspace, item.memory, lines[item.memory.id], vector)
+        memory = completed(session, item.memory, lines[item.memory.id], vector)
         open_still[memory.id] = replace(item, memory=memory)
     return [open_still.get(item.memory.id, item) for item in added]
 
 
-def _drafts(workspace: Workspace, part: Iterable[Read], known: Mapping[str, Memory]) -> dict[str, Memory]:
+def _drafts(session: Session, part: Iterable[Read], known: Mapping[str, Memory]) -> dict[str, Memory]:
     """Apply the lines in their order, so that of two with one id the last has the say."""
     drafts: dict[str, Memory] = {}
     for read in part:
@@ -357,7 +355,7 @@ def _drafts(workspace: Workspace, part: Iterable[Read], known: Mapping[str, Memo
             continue
         memory_id = read.fields["id"]
         base = drafts.get(memory_id, known.get(memory_id))
-        drafts[memory_id] = drafted(workspace, read, base, workspace.now)
+        drafts[memory_id] = drafted(session, read, base, session.now)
     return drafts
 
 
@@ -368,7 +366,7 @@ def _was_forgotten(read: Read, known: Mapping[str, Memory]) -> bool:
 
 
 async def _embedded(
-    workspace: Workspace,
+    session: Session,
     drafts: Mapping[str, Memory],
     known: Mapping[str, Memory],
     vectors: Mapping[str, Embedding],
@@ -379,5 +377,5 @@ async def _embedded(
     made = dict(vectors)
     for start in range(0, len(missing), _TEXTS_AT_ONCE):
         texts = missing[start : start + _TEXTS_AT_ONCE]
-        made |= zip(texts, await workspace.embed(texts), strict=True)
+        made |= zip(texts, await session.embed(texts), strict=True)
     return made

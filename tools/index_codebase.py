@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.identity import ProjectIdentity, identify_project
-from reverie.codebase.outline import Scan, Seen, begin_scan, folders_of, read_file
+from reverie.codebase.outline import FileOutline, Scan, begin_scan, folders_of, read_file
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.errors import InvalidInput
 from reverie.ids import content_hash
@@ -22,7 +22,7 @@ from reverie.tools.arguments import checked_number
 from reverie.tools.project_identity import recognise
 from reverie.tools.results import Indexed
 from reverie.tools.screening import cleaned, cleaned_label, held_if_suspect, screened_evidence
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 MOST_FILES = 20_000
 IMPORTANCE = 0.4
@@ -49,14 +49,14 @@ class _Work:
 
     scan: Scan
     known: Mapping[str, Memory]
-    fresh: list[Seen] = field(default_factory=list)
+    fresh: list[FileOutline] = field(default_factory=list)
     there: set[str] = field(default_factory=set)  # the references of every memory that has its place
     purposes: dict[str, str] = field(default_factory=dict)  # of every file, in its order
     symbols: int = 0
 
 
 async def index_codebase(
-    workspace: Workspace, *, path: str = "", project: str = "", max_files: int = MOST_FILES, progress: Progress
+    session: Session, *, path: str = "", project: str = "", max_files: int = MOST_FILES, progress: Progress
 ) -> Indexed:
     """Scan a project and write what changed since the last scan.
 
@@ -66,14 +66,14 @@ async def index_codebase(
         StoreError: if they cannot be written; what was written stays, and the next scan goes on from there.
     """
     most = int(checked_number("max_files", max_files, 1, 1_000_000))
-    here, under = await asyncio.to_thread(_place, workspace, path)
-    if here is not workspace.here:
-        here = replace(here, project=(await recognise(workspace.store, here)).project)
+    here, under = await asyncio.to_thread(_place, session, path)
+    if here is not session.here:
+        here = replace(here, project=(await recognise(session.store, here)).project)
     given = cleaned_label("project", project)
-    owner = workspace.project_for(given) if given else here.project
+    owner = session.project_for(given) if given else here.project
     root = here.root
     assert root is not None  # noqa: S101 - _place has seen to it
-    known, doubled = await _known(workspace, owner, root)
+    known, doubled = await _known(session, owner, root)
     try:
         scan = await asyncio.to_thread(begin_scan, SourceTree(root), under, most)
     except GitUnavailable as error:
@@ -81,11 +81,11 @@ async def index_codebase(
     work = _Work(scan, known)
     await _read_all(work, progress)
     work.fresh += _changed_folders(work, under)
-    updated, added = await _write(workspace, work, replace(here, project=owner), progress)
+    updated, added = await _write(session, work, replace(here, project=owner), progress)
     gone = [*_gone(work, under), *doubled]
-    await _let_go(workspace, gone)
+    await _let_go(session, gone)
     if added or updated or gone:
-        workspace.upkeep.note_write()
+        session.maintenance.note_write()
     return Indexed(
         project=owner,
         files=len(work.purposes),
@@ -97,11 +97,11 @@ async def index_codebase(
     )
 
 
-def _place(workspace: Workspace, path: str) -> tuple[ProjectIdentity, str]:
+def _place(session: Session, path: str) -> tuple[ProjectIdentity, str]:
     """Return the project that a path lies in, and the part of it that is meant."""
-    if not path and workspace.here.root is not None:
-        return workspace.here, ""
-    tree = workspace.evidence.tree
+    if not path and session.here.root is not None:
+        return session.here, ""
+    tree = session.evidence.tree
     start = tree.root if tree is not None else Path.cwd()
     try:
         folder = (start / Path(path).expanduser()).resolve()
@@ -111,8 +111,8 @@ def _place(workspace: Workspace, path: str) -> tuple[ProjectIdentity, str]:
     if not exists:
         raise InvalidInput("path", f"{path!r} is not a folder", "Give a folder, or leave it out for this project.")
     here = identify_project(folder)
-    if workspace.here.root is not None and here.root == workspace.here.root:
-        here = workspace.here
+    if session.here.root is not None and here.root == session.here.root:
+        here = session.here
     if here.root is None:
         if _is_no_project(folder):
             raise InvalidInput("path", f"{folder} is not a project", "Give the folder of a project.")
@@ -128,13 +128,13 @@ def _is_no_project(folder: Path) -> bool:
     return folder.is_relative_to(home) and folder.relative_to(home).parts[0].startswith(".")
 
 
-async def _known(workspace: Workspace, project: str, root: Path) -> tuple[dict[str, Memory], list[Memory]]:
+async def _known(session: Session, project: str, root: Path) -> tuple[dict[str, Memory], list[Memory]]:
     """Return what earlier scans wrote of this project, by what each is about; the dead are kept to be revived.
 
     Projects that were merged may both have been scanned: of two living ones about the same, the older is let go.
     """
-    where = workspace.of_project(project) & equals("source", "code_scan")
-    memories = await workspace.store.find(where, ["codebase"])
+    where = session.of_project(project) & equals("source", "code_scan")
+    memories = await session.store.find(where, ["codebase"])
     if project == GLOBAL_PROJECT:  # several folders without git share it
         memories = [m for m in memories if m.anchors and m.anchors[0].root == stored_folder(root)]
     memories.sort(key=lambda memory: (memory.status in _LIVING, memory.pinned, memory.updated_at))
@@ -172,14 +172,14 @@ def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) ->
             text = seen.text
         if text != path:  # of a file that says nothing of itself its folder says enough
             work.there.add(f"file:{path}")
-            if isinstance(seen, Seen):
+            if isinstance(seen, FileOutline):
                 work.fresh.append(seen)
         work.purposes[path] = text.partition("\n")[0].removeprefix(path).removeprefix(": ")
 
 
-def _screened(seen: Seen | str | None) -> Seen | str | None:
+def _screened(seen: FileOutline | str | None) -> FileOutline | str | None:
     """Take secrets out of what a file says of itself: constants and defaults hold them in the best of projects."""
-    if not isinstance(seen, Seen):
+    if not isinstance(seen, FileOutline):
         return seen
     text, _ = cleaned(seen.text)
     essence, _ = cleaned(seen.essence)
@@ -187,7 +187,7 @@ def _screened(seen: Seen | str | None) -> Seen | str | None:
     return replace(seen, text=text, essence=essence, symbols=symbols)
 
 
-def _changed_folders(work: _Work, under: str) -> list[Seen]:
+def _changed_folders(work: _Work, under: str) -> list[FileOutline]:
     changed = []
     for folder in folders_of(work.purposes, work.purposes):
         if under and folder.path != under and not folder.path.startswith(f"{under}/"):
@@ -199,32 +199,32 @@ def _changed_folders(work: _Work, under: str) -> list[Seen]:
     return changed
 
 
-async def _write(workspace: Workspace, work: _Work, here: ProjectIdentity, progress: Progress) -> tuple[int, int]:
+async def _write(session: Session, work: _Work, here: ProjectIdentity, progress: Progress) -> tuple[int, int]:
     """Embed and write in parts, so that other calls come in between; return how many were updated and added."""
     updated = added = 0
-    commit = await asyncio.to_thread(lambda: _standing(workspace, here))
+    commit = await asyncio.to_thread(lambda: _standing(session, here))
     total = len(work.scan.paths)
     for start in range(0, len(work.fresh), _WRITTEN_AT_ONCE):
         part = work.fresh[start : start + _WRITTEN_AT_ONCE]
         items: list[Embedded] = []
         for first in range(0, len(part), _TEXTS_AT_ONCE):
             seen = part[first : first + _TEXTS_AT_ONCE]
-            vectors = await workspace.embed([one.essence for one in seen])
-            memories = await asyncio.to_thread(_memories, workspace, work, seen, here, commit)
+            vectors = await session.embed([one.essence for one in seen])
+            memories = await asyncio.to_thread(_memories, session, work, seen, here, commit)
             items += [
                 Embedded(memory, made.vector, pieces=made.pieces)
                 for memory, made in zip(memories, vectors, strict=True)
             ]
             done = (start + first + len(seen)) / len(work.fresh)
             progress(total + int(done * total), 2 * total)
-        replaced = await _write_part(workspace, items)
+        replaced = await _write_part(session, items)
         updated, added = updated + replaced, added + len(items) - replaced
     return updated, added
 
 
-async def _write_part(workspace: Workspace, items: Sequence[Embedded]) -> int:
+async def _write_part(session: Session, items: Sequence[Embedded]) -> int:
     """Write memories, new or over their earlier selves; return how many were there before."""
-    store, now = workspace.store, workspace.now
+    store, now = session.store, session.now
     purged = purged_among(store.database, [item.memory.content for item in items])
     items = [item for item in items if item.memory.content not in purged]
     async with store.changing():  # another session may be scanning the same project
@@ -238,18 +238,18 @@ async def _write_part(workspace: Workspace, items: Sequence[Embedded]) -> int:
     return len(old)
 
 
-def _standing(workspace: Workspace, here: ProjectIdentity) -> str | None:
-    return workspace.evidence.standing().commit if here.root == workspace.here.root else here.commit
+def _standing(session: Session, here: ProjectIdentity) -> str | None:
+    return session.evidence.standing().commit if here.root == session.here.root else here.commit
 
 
 def _memories(
-    workspace: Workspace, work: _Work, part: Sequence[Seen], here: ProjectIdentity, commit: str | None
+    session: Session, work: _Work, part: Sequence[FileOutline], here: ProjectIdentity, commit: str | None
 ) -> list[Memory]:
-    return [_memory(workspace, work, seen, here, commit, workspace.now) for seen in part]
+    return [_memory(session, work, seen, here, commit, session.now) for seen in part]
 
 
 def _memory(
-    workspace: Workspace, work: _Work, seen: Seen, here: ProjectIdentity, commit: str | None, now: datetime
+    session: Session, work: _Work, seen: FileOutline, here: ProjectIdentity, commit: str | None, now: datetime
 ) -> Memory:
     ref = f"{seen.kind}:{seen.path}"
     known = work.known.get(ref)
@@ -272,7 +272,7 @@ def _memory(
         entities=seen.symbols,
         project=here.project,
         branch=here.branch,
-        session=workspace.store.session,
+        session=session.store.session,
         source="code_scan",
         source_ref=ref,
         trust=trust_of("code_scan"),
@@ -282,7 +282,7 @@ def _memory(
         happened_at=now,
         updated_at=now,
         anchors=(anchor,),
-        embedder=workspace.embedder.stamp,
+        embedder=session.embedder.stamp,
     )
     if known is not None:
         written = replace(written, **{name: getattr(known, name) for name in _KEPT})
@@ -311,10 +311,10 @@ def _gone(work: _Work, under: str) -> list[Memory]:
     ]
 
 
-async def _let_go(workspace: Workspace, gone: Sequence[Memory]) -> None:
+async def _let_go(session: Session, gone: Sequence[Memory]) -> None:
     if not gone:
         return
-    now = workspace.now
+    now = session.now
     values = {"status": "expired", "expired_at": now, "status_reason": "no longer in the project"}
-    async with workspace.store.changing():
-        await workspace.store.change(gone, values, action="expired", actor="index", at=now)
+    async with session.store.changing():
+        await session.store.change(gone, values, action="expired", actor="index", at=now)

@@ -15,31 +15,31 @@ from reverie.storage.journal import Event
 from reverie.time import iso
 from reverie.tools.resolve import resolved_to_read
 from reverie.tools.results import Inspected
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
-async def inspect(workspace: Workspace, ids: list[str]) -> Inspected:
+async def inspect(session: Session, ids: list[str]) -> Inspected:
     """Describe memories in full.
 
     Raises:
         MemoryNotFound: if an id is unknown.
     """
-    await workspace.accesses.count_if_possible()
-    found = await resolved_to_read(workspace, ids)
-    memories = [as_read(memory, workspace.now, workspace.settings.tier) for memory in found]
+    await session.accesses.count_if_possible()
+    found = await resolved_to_read(session, ids)
+    memories = [as_read(memory, session.now, session.settings.tier) for memory in found]
     # What was read by its whole id alone is not in scope for that: a later change must not reach it.
-    workspace.served.note((memory.id, memory.content) for memory in memories if workspace.sees(memory))
-    checked = await freshness_of(workspace.evidence, memories)
+    session.served.note((memory.id, memory.content) for memory in memories if session.sees(memory))
+    checked = await freshness_of(session.evidence, memories)
     memories = [replace(memory, anchors=checked[memory.id].anchors) for memory in memories]
     return Inspected(
-        [await _described(workspace, memory) | {"freshness": checked[memory.id].freshness} for memory in memories]
+        [await _described(session, memory) | {"freshness": checked[memory.id].freshness} for memory in memories]
     )
 
 
-async def _described(workspace: Workspace, memory: Memory) -> dict[str, Any]:
-    now = workspace.now
+async def _described(session: Session, memory: Memory) -> dict[str, Any]:
+    now = session.now
     importance = importance_of(memory, now)
-    outlook = outlook_of(memory, now, workspace.settings.retention, workspace.settings.tier)
+    outlook = outlook_of(memory, now, session.settings.retention, session.settings.tier)
     strength = strength_of(memory, now)
     return to_record(memory) | {
         "composite_importance": importance.value,
@@ -48,15 +48,15 @@ async def _described(workspace: Workspace, memory: Memory) -> dict[str, Any]:
         "strength_word": strength_word(strength),
         "retention": outlook.retention,
         "outlook": outlook.sentence,
-        "lineage": await _lineage(workspace, memory),
-        "events": [_shown(event) for event in await workspace.store.journal.about(memory.id)],
+        "lineage": await _lineage(session, memory),
+        "events": [_shown(event) for event in await session.store.journal.about(memory.id)],
     }
 
 
-async def _lineage(workspace: Workspace, memory: Memory) -> dict[str, list[str]]:
+async def _lineage(session: Session, memory: Memory) -> dict[str, list[str]]:
     """Name the memories that this one came from, and those that came from it or stand in for it."""
-    children = await workspace.store.find(has_any("derived_from", [memory.id]))
-    replaced = await workspace.store.find(equals("superseded_by", memory.id))
+    children = await session.store.find(has_any("derived_from", [memory.id]))
+    replaced = await session.store.find(equals("superseded_by", memory.id))
     return {
         "derived_from": list(memory.derived_from),
         "supersedes": [other.id for other in replaced],

@@ -5,10 +5,10 @@ from reverie.lifecycle.layers import Direction, checked_move
 from reverie.memory import LAYERS, Layer
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Moved
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
-async def move(workspace: Workspace, memory_id: str, to: str, direction: Direction) -> Moved:
+async def move(session: Session, memory_id: str, to: str, direction: Direction) -> Moved:
     """Take a memory to the next layer in a direction, or to the one named.
 
     Raises:
@@ -18,11 +18,11 @@ async def move(workspace: Workspace, memory_id: str, to: str, direction: Directi
     if to and to not in LAYERS:
         raise InvalidInput("to", f"{to!r} is not a layer", f"It is one of: {', '.join(LAYERS)}.")
     wanted: Layer | None = next((layer for layer in LAYERS if layer == to), None)
-    now = workspace.now
-    async with workspace.store.changing():
-        memory = await resolved(workspace, memory_id)
+    now = session.now
+    async with session.store.changing():
+        memory = await resolved(session, memory_id)
         target = checked_move(memory.layer, wanted, direction)
         actor = "promote" if direction == "up" else "demote"
-        await workspace.store.move(memory, target, actor=actor, at=now)
-    workspace.upkeep.note_write()
+        await session.store.move(memory, target, actor=actor, at=now)
+    session.maintenance.note_write()
     return Moved(memory.id, memory.layer, target, memory.project)

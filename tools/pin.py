@@ -2,20 +2,20 @@
 
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Pinned
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
-async def pin(workspace: Workspace, memory_id: str, *, pinned: bool = True) -> Pinned:
+async def pin(session: Session, memory_id: str, *, pinned: bool = True) -> Pinned:
     """Pin a memory or take the pin away.
 
     Raises:
         MemoryNotFound: if there is no such memory.
     """
-    now = workspace.now
-    async with workspace.store.changing():
-        memory = await resolved(workspace, memory_id)
+    now = session.now
+    async with session.store.changing():
+        memory = await resolved(session, memory_id)
         if memory.pinned != pinned:
             action = "pinned" if pinned else "unpinned"
-            await workspace.store.change([memory], {"pinned": pinned}, action=action, actor="pin", at=now)
-            workspace.upkeep.note_write()
+            await session.store.change([memory], {"pinned": pinned}, action=action, actor="pin", at=now)
+            session.maintenance.note_write()
     return Pinned(memory.id, pinned, memory.project)

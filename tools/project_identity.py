@@ -12,7 +12,7 @@ from reverie.codebase.identity import ProjectIdentity, has_commit, root_commits
 from reverie.errors import StoreBusy, StoreDamaged
 from reverie.memory import LAYERS
 from reverie.storage.filters import one_of
-from reverie.storage.projects import Known, Projects, Seen, read_projects, write_projects
+from reverie.storage.projects import ProjectRecord, Projects, ProjectSighting, read_projects, write_projects
 from reverie.storage.store import MemoryStore
 
 PATIENCE_AT_START = 0.5
@@ -23,7 +23,7 @@ _FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class LookAlike:
     """Another project with memories that looks like the session's, and why."""
 
     name: str
@@ -31,7 +31,7 @@ class Alike:
     why: str
 
 
-def look_alike(one: Alike) -> str:
+def look_alike(one: LookAlike) -> str:
     """Tell of a project that looks like the session's, and how to join them."""
     count = "1 memory is" if one.memories == 1 else f"{one.memories} memories are"
     return (
@@ -41,12 +41,12 @@ def look_alike(one: Alike) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class RecognisedProject:
     """The name of the session's project, all that the store knows of projects, and what looks the same."""
 
     project: str
     projects: Projects
-    alike: tuple[Alike, ...] = ()
+    alike: tuple[LookAlike, ...] = ()
     is_noted: bool = True  # whether the store knows all that was seen
 
 
@@ -55,12 +55,12 @@ class _Decision:
     """Which project it is, what to write about it, and which others look like it."""
 
     project: str
-    changed: tuple[Known, ...]
+    changed: tuple[ProjectRecord, ...]
     removed: tuple[str, ...]
-    alike: tuple[Alike, ...]
+    alike: tuple[LookAlike, ...]
 
 
-async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float = 0.0) -> Recognised:
+async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float = 0.0) -> RecognisedProject:
     """Return the project that the store knows a folder as, and note what it did not know of it.
 
     A layer that cannot be read is told by whoever asks for it; until it is mended, nothing is noted.
@@ -69,9 +69,9 @@ async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float =
     try:
         return await _recognised(store, here, projects, patience)
     except StoreDamaged:
-        seen = Seen(here.project, here.remotes, await _root_commits(here), here.place, here.commit)
+        seen = ProjectSighting(here.project, here.remotes, await _root_commits(here), here.place, here.commit)
         fitting = await _fitting(projects, seen, here.root)
-        return Recognised(fitting[0].name if fitting else seen.name, projects)
+        return RecognisedProject(fitting[0].name if fitting else seen.name, projects)
 
 
 async def _root_commits(here: ProjectIdentity) -> tuple[str, ...]:
@@ -80,29 +80,31 @@ async def _root_commits(here: ProjectIdentity) -> tuple[str, ...]:
     return await asyncio.to_thread(root_commits, here.root)
 
 
-async def _recognised(store: MemoryStore, here: ProjectIdentity, projects: Projects, patience: float) -> Recognised:
-    seen = Seen(here.project, here.remotes, (), here.place, here.commit)
+async def _recognised(
+    store: MemoryStore, here: ProjectIdentity, projects: Projects, patience: float
+) -> RecognisedProject:
+    seen = ProjectSighting(here.project, here.remotes, (), here.place, here.commit)
     if here.place is None:
-        return Recognised(projects.canonical(seen.name), projects)
+        return RecognisedProject(projects.canonical(seen.name), projects)
     known = next((one for one in projects.at(here.place) if _says_nothing_new(one, seen)), None)
     if known is not None:
         seen = replace(seen, root_commits=known.root_commits)
-        return Recognised(known.name, projects, await _alike(store, projects, seen, known))
+        return RecognisedProject(known.name, projects, await _alike(store, projects, seen, known))
     seen = replace(seen, root_commits=await _root_commits(here))
     decision = await _decide(store, projects, seen, here.root)
     if not decision.changed:
-        return Recognised(decision.project, projects, decision.alike)
+        return RecognisedProject(decision.project, projects, decision.alike)
     try:
         async with store.database.write_lock.held(patience=patience):
             projects = await read_projects(store.database)  # again, now that no other session notes anything
             decision = await _decide(store, projects, seen, here.root)
             await write_projects(store.database, decision.changed, decision.removed)
     except StoreBusy:
-        return Recognised(decision.project, projects, decision.alike, is_noted=False)
-    return Recognised(decision.project, await read_projects(store.database), decision.alike)
+        return RecognisedProject(decision.project, projects, decision.alike, is_noted=False)
+    return RecognisedProject(decision.project, await read_projects(store.database), decision.alike)
 
 
-def _says_nothing_new(known: Known, seen: Seen) -> bool:
+def _says_nothing_new(known: ProjectRecord, seen: ProjectSighting) -> bool:
     return (
         seen.name in known.names
         and set(seen.remotes) <= {*known.names, *known.remotes}
@@ -110,18 +112,18 @@ def _says_nothing_new(known: Known, seen: Seen) -> bool:
     )
 
 
-async def _decide(store: MemoryStore, projects: Projects, seen: Seen, root: Path | None) -> _Decision:
+async def _decide(store: MemoryStore, projects: Projects, seen: ProjectSighting, root: Path | None) -> _Decision:
     fitting = await _fitting(projects, seen, root)
     unnoted = [name for name in _earlier_names(seen, root) if not projects.is_known(name)]
     counts = await _counted(store, [*(name for one in fitting for name in one.names), *unnoted])
 
-    def has_memories(one: Known) -> bool:
+    def has_memories(one: ProjectRecord) -> bool:
         return any(counts[name] for name in one.names)
 
     if fitting:
         chosen = next((one for one in fitting if has_memories(one)), fitting[0])
     else:
-        chosen = Known(next((name for name in unnoted if counts[name]), seen.name))
+        chosen = ProjectRecord(next((name for name in unnoted if counts[name]), seen.name))
     absorbed = [one for one in fitting if one is not chosen and not has_memories(one)]
     known = seen.known_as(chosen.name)
     owner = projects.canonical(seen.name)
@@ -136,12 +138,12 @@ async def _decide(store: MemoryStore, projects: Projects, seen: Seen, root: Path
     for one in projects.known.values():
         if one.name not in (*gone, chosen.name) and seen.place in one.places:  # another repository lay there
             changed.append(replace(one, places=tuple(place for place in one.places if place != seen.place)))
-    apart = [Known(name) for name in unnoted if counts[name] and name != chosen.name]
+    apart = [ProjectRecord(name) for name in unnoted if counts[name] and name != chosen.name]
     alike = await _alike(store, projects, seen, chosen, [*apart, *(one for one in fitting if one.name not in gone)])
     return _Decision(chosen.name, tuple(changed), tuple(gone), alike)
 
 
-async def _fitting(projects: Projects, seen: Seen, root: Path | None) -> list[Known]:
+async def _fitting(projects: Projects, seen: ProjectSighting, root: Path | None) -> list[ProjectRecord]:
     """Return the projects that this may be, the surest first."""
     found = [one for one in projects.at(seen.place) if await _lies_here(one, seen, root)]
     found += [one for one in [projects.named(seen)] if one is not None]
@@ -151,7 +153,7 @@ async def _fitting(projects: Projects, seen: Seen, root: Path | None) -> list[Kn
     return list({one.name: one for one in found}.values())
 
 
-async def _lies_here(one: Known, seen: Seen, root: Path | None) -> bool:
+async def _lies_here(one: ProjectRecord, seen: ProjectSighting, root: Path | None) -> bool:
     """Whether the repository in a folder is the one seen there before: it has a commit of then, if there were any."""
     if seen.name in one.names:
         return True
@@ -164,7 +166,7 @@ async def _lies_here(one: Known, seen: Seen, root: Path | None) -> bool:
     return any([await asyncio.to_thread(has_commit, root, commit) for commit in then[:_FEW]])
 
 
-def _earlier_names(seen: Seen, root: Path | None) -> list[str]:
+def _earlier_names(seen: ProjectSighting, root: Path | None) -> list[str]:
     """Return what memories of this project may have been called before the store noted projects, or before git."""
     by_root = [_root_name(commit) for commit in seen.root_commits]
     by_path = [path_name(root)] if root is not None and str(root) == seen.place else []
@@ -175,13 +177,17 @@ def _root_name(commit: str) -> str:
     return f"git:{commit[:12]}"
 
 
-def _lies_elsewhere(one: Known, seen: Seen) -> bool:
+def _lies_elsewhere(one: ProjectRecord, seen: ProjectSighting) -> bool:
     return any(place != seen.place and os.path.isdir(place) for place in one.places)
 
 
 async def _alike(
-    store: MemoryStore, projects: Projects, seen: Seen, own: Known, others: Iterable[Known] = ()
-) -> tuple[Alike, ...]:
+    store: MemoryStore,
+    projects: Projects,
+    seen: ProjectSighting,
+    own: ProjectRecord,
+    others: Iterable[ProjectRecord] = (),
+) -> tuple[LookAlike, ...]:
     """Return the projects with memories that share a root commit, or a name with a folder that is gone."""
     why = {one.name: "seen in the same repository" for one in others}
     by_root = [projects.canonical(_root_name(commit)) for commit in seen.root_commits]
@@ -198,7 +204,7 @@ async def _alike(
     counts = Counter[str]()
     for name, number in (await _counted(store, names)).items():
         counts[names[name]] += number
-    return tuple(Alike(name, counts[name], reason) for name, reason in why.items() if counts[name])
+    return tuple(LookAlike(name, counts[name], reason) for name, reason in why.items() if counts[name])
 
 
 async def _counted(store: MemoryStore, names: Iterable[str]) -> Counter[str]:

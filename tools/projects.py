@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reverie.codebase.folder_identity import NO_PROJECT
-from reverie.dream.undo import undo_night
+from reverie.dream.undo import undo_dream
 from reverie.errors import InvalidInput
 from reverie.memory import GLOBAL_PROJECT, LAYERS, Memory
-from reverie.storage.projects import Known, read_projects, take_back_projects, write_projects
+from reverie.storage.projects import ProjectRecord, read_projects, take_back_projects, write_projects
 from reverie.tools.arguments import checked_ids, checked_label
 from reverie.tools.resolve import resolved
 from reverie.tools.screening import cleaned
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 _AT_ONCE = 1_000
 _NOT_A_REPOSITORY = (GLOBAL_PROJECT, NO_PROJECT)
@@ -49,91 +49,93 @@ class Regrouped:
     dry_run: bool
 
 
-async def list_projects(workspace: Workspace) -> list[Listed]:
+async def list_projects(session: Session) -> list[Listed]:
     """Return every project that has memories, and the session's own, the largest first."""
     counts: dict[str, Counter[str]] = {}
-    projects = await read_projects(workspace.store.database)
+    projects = await read_projects(session.store.database)
     for layer in LAYERS:
-        rows = await workspace.store.database.table(layer).rows(["project", "status"])
+        rows = await session.store.database.table(layer).rows(["project", "status"])
         for name, status in zip(rows.column("project").to_pylist(), rows.column("status").to_pylist(), strict=True):
             counts.setdefault(projects.canonical(name), Counter())[status] += 1
-    here = workspace.here.project
+    here = session.here.project
     listed = []
     for name in counts.keys() | {here}:
         known = {
-            part: value for part, value in asdict(projects.known.get(name, Known(name))).items() if part != "name"
+            part: value
+            for part, value in asdict(projects.known.get(name, ProjectRecord(name))).items()
+            if part != "name"
         }
         listed.append(Listed(name, dict(counts.get(name, {})), name == here, **known))
     return sorted(listed, key=lambda one: (-sum(one.memories.values()), one.name))
 
 
-async def rename(workspace: Workspace, old: str, new: str, *, dry_run: bool = False) -> Regrouped:
+async def rename(session: Session, old: str, new: str, *, dry_run: bool = False) -> Regrouped:
     """Give a project another name.
 
     Raises:
         InvalidInput: if there is no such project, or the new name is another project's.
     """
-    old, new = workspace.project_for(old), _checked_name("new name", new)
-    owner = workspace.recognised.projects.canonical(new)
-    if owner != old and await workspace.store.count(workspace.of_project(new)):
+    old, new = session.project_for(old), _checked_name("new name", new)
+    owner = session.recognised.projects.canonical(new)
+    if owner != old and await session.store.count(session.of_project(new)):
         raise InvalidInput(
             "new name", f"{new} has memories of its own", f"`reverie projects merge {old} {new}` joins."
         )
     if old == new:
         raise InvalidInput("new name", f"it is called {new} already", "`reverie projects` lists the names.")
-    return await _regroup(workspace, old, new, action="renamed", dry_run=dry_run)
+    return await _regroup(session, old, new, action="renamed", dry_run=dry_run)
 
 
-async def merge(workspace: Workspace, source: str, target: str = "", *, dry_run: bool = False) -> Regrouped:
+async def merge(session: Session, source: str, target: str = "", *, dry_run: bool = False) -> Regrouped:
     """Join a project to another, or to the session's.
 
     Raises:
         InvalidInput: if there is no such project, or both are one already.
     """
-    source, target = workspace.project_for(source), workspace.project_for(_checked_name("target", target, empty=True))
+    source, target = session.project_for(source), session.project_for(_checked_name("target", target, empty=True))
     if source == target:
         raise InvalidInput("projects", f"{source} and {target} are one project", "`reverie projects` lists them.")
-    return await _regroup(workspace, source, target, action="merged", dry_run=dry_run)
+    return await _regroup(session, source, target, action="merged", dry_run=dry_run)
 
 
-async def move_memories(workspace: Workspace, ids: list[str], target: str, *, dry_run: bool = False) -> Regrouped:
+async def move_memories(session: Session, ids: list[str], target: str, *, dry_run: bool = False) -> Regrouped:
     """Take single memories to another project, such as out of `global`.
 
     Raises:
         MemoryNotFound: if an id is unknown; then nothing is moved.
     """
-    target = workspace.project_for(_checked_name("to", target))
-    store, batch = workspace.store, workspace.store.new_id()
+    target = session.project_for(_checked_name("to", target))
+    store, batch = session.store, session.store.new_id()
     async with store.changing():
-        found = [await resolved(workspace, memory_id) for memory_id in checked_ids(ids)]
+        found = [await resolved(session, memory_id) for memory_id in checked_ids(ids)]
         going = [memory for memory in found if memory.project != target]
         sources = tuple(sorted({memory.project for memory in going}))
         if going and not dry_run:
-            await _write(workspace, going, target, batch)
+            await _write(session, going, target, batch)
     return Regrouped(sources, target, len(going), "" if dry_run or not going else batch, dry_run)
 
 
-async def undo_change(workspace: Workspace, change_id: str) -> int:
+async def undo_change(session: Session, change_id: str) -> int:
     """Take back a rename, merge or move; return how many memories that changed.
 
     Raises:
         InvalidInput: if there is no such change.
     """
-    store = workspace.store
+    store = session.store
     async with store.changing():
         events = await store.journal.of_batch(change_id)
         if not all(event.actor == "projects" for event in events):
             raise InvalidInput("id", f"{change_id} is no change of projects", "restore takes back other changes.")
-        undone = (await undo_night(store, change_id, actor="projects", at=workspace.now)).restored if events else ()
+        undone = (await undo_dream(store, change_id, actor="projects", at=session.now)).restored if events else ()
         known = await take_back_projects(store.database, change_id)
     if not events and not known:
         raise InvalidInput("id", f"no change of projects has the id {change_id!r}", "Give the id that it told.")
-    await workspace.refresh()
-    workspace.upkeep.note_write()
+    await session.refresh()
+    session.maintenance.note_write()
     return len(undone)
 
 
-async def _regroup(workspace: Workspace, source: str, target: str, *, action: str, dry_run: bool) -> Regrouped:
+async def _regroup(session: Session, source: str, target: str, *, action: str, dry_run: bool) -> Regrouped:
     """Take everything of one project to another, which is known by all its names from now on."""
     if source == GLOBAL_PROJECT or target in _NOT_A_REPOSITORY:
         raise InvalidInput(
@@ -141,39 +143,41 @@ async def _regroup(workspace: Workspace, source: str, target: str, *, action: st
             f"`{GLOBAL_PROJECT}` and `{NO_PROJECT}` are no projects to be joined",
             "`reverie projects move` moves single memories.",
         )
-    store, batch = workspace.store, workspace.store.new_id()
+    store, batch = session.store, session.store.new_id()
     async with store.changing():
         projects = await read_projects(store.database)
         names = projects.names_of(source)
-        found = await store.find(workspace.of_project(source))
+        found = await store.find(session.of_project(source))
         if not found and source not in projects.known:
             raise InvalidInput("project", f"no project is called {source}", "`reverie projects` lists them.")
         if dry_run:
             return Regrouped((source,), target, len(found), "", dry_run=True)
-        known = projects.known.get(target, Known(target)).joined(projects.known.get(source, Known(source)))
+        known = projects.known.get(target, ProjectRecord(target)).joined(
+            projects.known.get(source, ProjectRecord(source))
+        )
         if source in _NOT_A_REPOSITORY:  # sessions without a project go on to keep theirs there
             known = replace(known, aliases=tuple(alias for alias in known.aliases if alias != source))
         await write_projects(
             store.database, [known], [name for name in names if name in projects.known], undo_as=batch
         )
-        await _write(workspace, [memory for memory in found if memory.project != target], target, batch)
-    await workspace.refresh()
+        await _write(session, [memory for memory in found if memory.project != target], target, batch)
+    await session.refresh()
     return Regrouped((source,), target, len(found), batch, dry_run=False)
 
 
-async def _write(workspace: Workspace, memories: Sequence[Memory], target: str, batch: str) -> None:
+async def _write(session: Session, memories: Sequence[Memory], target: str, batch: str) -> None:
     """Write the project of memories, their passages and their events; call it inside `changing()`."""
     for start in range(0, len(memories), _AT_ONCE):
-        await workspace.store.change(
+        await session.store.change(
             memories[start : start + _AT_ONCE],
             {"project": target},
             action="regrouped",
             actor="projects",
-            at=workspace.now,
+            at=session.now,
             reason=f"to {target}",
             batch=batch,
         )
-    workspace.upkeep.note_write()
+    session.maintenance.note_write()
 
 
 def _checked_name(argument: str, name: str, *, empty: bool = False) -> str:

@@ -14,7 +14,7 @@ from reverie.tools.arguments import checked_label
 from reverie.tools.resolve import resolved_each
 from reverie.tools.results import Skipped
 from reverie.tools.screening import screened_evidence
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 RELEASED = "released"
 """The journal's word for a decision that a held memory may be recalled; it holds through forgetting and restoring."""
@@ -44,36 +44,36 @@ class Decided:
     skipped: list[Skipped]
 
 
-async def hold(workspace: Workspace, draft: Memory, reason: str, now: datetime) -> Memory:
+async def hold(session: Session, draft: Memory, reason: str, now: datetime) -> Memory:
     """Write a memory in quarantine; the same text that is held already is not written twice."""
     same = (
         equals("content_hash", draft.content_hash)
         & equals("status", "quarantined")
-        & workspace.of_project(draft.project)
+        & session.of_project(draft.project)
     )
-    held = await workspace.store.find(same)
+    held = await session.store.find(same)
     if held:
         return held[0]
     draft = screened_evidence(draft)
     memory = replace(draft, status="quarantined", status_reason=reason, pinned=False)
-    [embedding] = await workspace.embed([memory.content])
+    [embedding] = await session.embed([memory.content])
     item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
-    await workspace.store.add([item], actor="remember", at=now, reason=reason)
-    workspace.upkeep.note_write()
+    await session.store.add([item], actor="remember", at=now, reason=reason)
+    session.maintenance.note_write()
     return memory
 
 
-async def held_memories(workspace: Workspace, *, project: str = "", limit: int = 100) -> list[Held]:
+async def held_memories(session: Session, *, project: str = "", limit: int = 100) -> list[Held]:
     """Return what waits in quarantine and is seen from a project, oldest first."""
     where = equals("status", "quarantined")
-    if not workspace.all_projects:
-        where &= one_of("project", workspace.visible_from(workspace.project_for(checked_label("project", project))))
-    memories = await workspace.store.find(where)
+    if not session.all_projects:
+        where &= one_of("project", session.visible_from(session.project_for(checked_label("project", project))))
+    memories = await session.store.find(where)
     return [_told(memory) for memory in memories[:limit]]
 
 
 async def decide(
-    workspace: Workspace,
+    session: Session,
     *,
     release: Sequence[str] = (),
     discard: Sequence[str] = (),
@@ -87,10 +87,10 @@ async def decide(
         MemoryNotFound: if an id is unknown.
         InvalidInput: if none is held, or one is to be both released and forgotten.
     """
-    now = workspace.now
-    async with workspace.store.changing():
-        freed = await resolved_each(workspace, release, "--release") if release else []
-        dropped = await resolved_each(workspace, discard, "--forget") if discard else []
+    now = session.now
+    async with session.store.changing():
+        freed = await resolved_each(session, release, "--release") if release else []
+        dropped = await resolved_each(session, discard, "--forget") if discard else []
         both = {memory.id for memory in freed} & {memory.id for memory in dropped}
         if both:
             raise InvalidInput(
@@ -100,14 +100,14 @@ async def decide(
             raise InvalidInput("ids", "none of these is held in quarantine", "List what is held first.")
         released = [memory for memory in freed if memory.status == "quarantined"]
         values: dict[str, object] = {"status": "active", "status_reason": None}
-        await workspace.store.change(
+        await session.store.change(
             released, values, action=RELEASED, actor=actor, at=now, reason="released after review"
         )
         forgotten = [memory for memory in dropped if memory.status == "quarantined"]
         why = "forgotten after review"
         values = {"status": "expired", "expired_at": now, "status_reason": why}
-        await workspace.store.change(forgotten, values, action="forgotten", actor=actor, at=now, reason=why)
-    workspace.upkeep.note_write()
+        await session.store.change(forgotten, values, action="forgotten", actor=actor, at=now, reason=why)
+    session.maintenance.note_write()
     return Decided(
         [memory.id for memory in released],
         [memory.id for memory in forgotten],

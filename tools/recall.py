@@ -6,26 +6,35 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, get_args
 
-from reverie.codebase.evidence import Checked
-from reverie.embeddings.base import Reading
+from reverie.codebase.evidence import EvidenceState
+from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import harmless_line
 from reverie.lifecycle.rules import as_read
 from reverie.memory import KINDS, LAYERS, Kind, Layer, Status
-from reverie.recall.calibration import best_fit, calibrated, fits, fitted, is_beside_the_question
+from reverie.recall.calibration import best_fit, calibrated, fits, fitted, is_irrelevant
 from reverie.recall.freshness import demotion, freshness_of
-from reverie.recall.render import FEWEST_TOKENS, MOST_TOKENS, Page
-from reverie.recall.rerank import arranged
+from reverie.recall.render import FEWEST_TOKENS, MOST_TOKENS, AnswerPage
+from reverie.recall.rerank import reranked
 from reverie.recall.results import IndexState, Recalled, RecalledMemory, as_sent, lean
-from reverie.recall.score import Ranked, best_of, contenders, in_order, parts_of, piece_weights, ranked, with_pieces
-from reverie.storage.features import Candidate, Findings, Question
-from reverie.storage.rows import Glimpse
+from reverie.recall.score import (
+    ScoredMemory,
+    best_of,
+    contenders,
+    in_order,
+    parts_of,
+    piece_weights,
+    ranked,
+    with_pieces,
+)
+from reverie.storage.features import Candidate, Candidates, Query
+from reverie.storage.rows import CandidateRow
 from reverie.storage.scope import RECALLED, Scope
 from reverie.time import iso, parse_moment
 from reverie.tools.arguments import checked_choices, checked_label, checked_number, checked_query, checked_tags
 from reverie.tools.project_identity import look_alike
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 CANDIDATES = 60
 LOOKED_AT_CLOSELY = 50
@@ -64,7 +73,7 @@ class Request:
 class Found:
     """What fits a question, best first, before it is cut to the caller's limits."""
 
-    ranked: list[Ranked]
+    ranked: list[ScoredMemory]
     matches: int
     filtered: dict[str, int]
     index_state: IndexState
@@ -75,7 +84,7 @@ class Found:
         return max((one.score for one in self.ranked), default=0.0)
 
 
-async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]:
+async def recall(session: Session, request: Request) -> tuple[Recalled, str]:
     """Answer a question with memories, as rows and as a text that keeps to `max_tokens`.
 
     Raises:
@@ -85,14 +94,14 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     query = checked_query(request.query)
     limit = int(checked_number("limit", request.limit, 1, MOST_RESULTS))
     budget = int(checked_number("max_tokens", request.max_tokens, FEWEST_TOKENS, MOST_TOKENS))
-    now = workspace.now
-    scope = await workspace.store.looking_back(_scope(workspace, request, now))
+    now = session.now
+    scope = await session.store.as_of_scope(_scope(session, request, now))
     min_strength = checked_number("min_strength", request.min_strength, 0.0, 100.0)
-    found = await _find(workspace, query, scope, now, wanted=limit if min_strength == 0 else None)
+    found = await _find(session, query, scope, now, wanted=limit if min_strength == 0 else None)
     strong = [candidate for candidate in found.ranked if candidate.strength >= min_strength]
     kept = [candidate for candidate in strong if _is_wanted(candidate, request, found.index_state)]
-    checked, evidence = await _by_freshness(workspace, kept, limit)
-    chosen = arranged(checked, query, limit)
+    checked, evidence = await _by_freshness(session, kept, limit)
+    chosen = reranked(checked, query, limit)
     rows = calibrated(chosen.rows, best_fit(chosen.rows), found.most)
     weak, unfit = len(found.ranked) - len(strong), len(strong) - len(kept)
     left_out = found.filtered | {
@@ -103,7 +112,7 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
     }
 
     fit = fits(rows)
-    described = _described(scope, request) | _alike(workspace, request)
+    described = _described(scope, request) | _alike(session, request)
 
     def answer(shown: Sequence[RecalledMemory], text: str, *, brief: bool) -> Recalled:
         filtered = {} if brief else left_out | {"budget": len(rows) - len(shown)}
@@ -118,14 +127,14 @@ async def recall(workspace: Workspace, request: Request) -> tuple[Recalled, str]
         )
 
     brief = _size(answer([], "", brief=False)) > _MOST_FOR_THE_SEARCH * budget  # the rows need the room
-    page = Page(
+    page = AnswerPage(
         budget, fit, found.index_state, request.explain, lambda shown, text: _size(answer(shown, text, brief=brief))
     )
     shown, text = page.served(rows, evidence, now)
     shown_ids = {row.id for row in shown}
-    workspace.accesses.note((row.memory for row in chosen.rows if row.memory.id in shown_ids), now)
-    workspace.served.note([*((row.id, row.content) for row in shown), *((row.id, text) for row in shown[:1])])
-    text += _told_alike(workspace, budget - count_tokens(text), found_nothing=not shown)
+    session.accesses.note((row.memory for row in chosen.rows if row.memory.id in shown_ids), now)
+    session.served.note([*((row.id, row.content) for row in shown), *((row.id, text) for row in shown[:1])])
+    text += _told_alike(session, budget - count_tokens(text), found_nothing=not shown)
     return answer(shown, text, brief=brief), text
 
 
@@ -133,108 +142,110 @@ def _size(answer: Recalled) -> int:
     return count_tokens(as_sent(lean(answer)))
 
 
-def _is_wanted(candidate: Ranked, request: Request, index_state: IndexState) -> bool:
+def _is_wanted(candidate: ScoredMemory, request: Request, index_state: IndexState) -> bool:
     """Whether a row may be shown: it may answer the question, or the caller names what to look through.
 
     Found by words alone, a row shares a telling one.
     """
     narrowed = request.layers or request.kinds or request.tags or request.since or request.before
-    return bool(narrowed) or index_state != "ready" or not is_beside_the_question(candidate)
+    return bool(narrowed) or index_state != "ready" or not is_irrelevant(candidate)
 
 
-async def _find(workspace: Workspace, query: str, scope: Scope, now: datetime, *, wanted: int | None) -> Found:
+async def _find(session: Session, query: str, scope: Scope, now: datetime, *, wanted: int | None) -> Found:
     """Search by words and, once the model is loaded, by meaning, then look closely at the best.
 
     With `wanted`, only what can still be among the best so many is taken apart.
     """
-    reading = await _read(workspace, query)
-    question = Question(query) if reading is None else Question(query, reading.vector, reading.words)
-    findings = await workspace.store.search.find(question, scope, max(CANDIDATES, wanted or 0))
-    least = _least_cosine(workspace.settings.max_distance)
-    near = [c for c in findings.candidates if c.text > 0.0 or (c.cosine is not None and c.cosine >= least)]
+    reading = await _read(session, query)
+    question = Query(query) if reading is None else Query(query, reading.vector, reading.words)
+    found_candidates = await session.store.search.find(question, scope, max(CANDIDATES, wanted or 0))
+    least = _least_cosine(session.settings.max_distance)
+    near = [c for c in found_candidates.candidates if c.text > 0.0 or (c.cosine is not None and c.cosine >= least)]
     understood = 1.0 if reading is None else reading.understood
-    parts = parts_of(near, findings.most_text, understood)
+    parts = parts_of(near, found_candidates.most_text, understood)
     best = set(parts if wanted is None else best_of(parts, max(LOOKED_AT_CLOSELY, wanted)))
     close = [candidate for candidate in near if candidate.id in best]
-    glimpses = await workspace.store.glimpses(close, scope)
-    agreements = {} if reading is None else _agreements(reading, findings, close, glimpses.pieces())
+    candidate_rows = await session.store.candidate_rows(close, scope)
+    agreements = {} if reading is None else _agreements(reading, found_candidates, close, candidate_rows.pieces())
     if reading is not None:
         parts = with_pieces(parts, agreements, best, understood)
     parts = {memory_id: parts[memory_id] for memory_id in best}
-    chosen = glimpses.of(best if wanted is None else contenders(parts, wanted))
-    as_asked = [replace(glimpse, memory=scope.as_asked(glimpse.memory)) for glimpse in chosen]
-    in_time = _in_time(workspace, as_asked, scope, scope.as_of or now)
+    chosen = candidate_rows.of(best if wanted is None else contenders(parts, wanted))
+    as_asked = [replace(candidate_row, memory=scope.as_asked(candidate_row.memory)) for candidate_row in chosen]
+    in_time = _in_time(session, as_asked, scope, scope.as_of or now)
     overdue = len(as_asked) - len(in_time)
-    passed_over = findings.passed_over
+    passed_over = found_candidates.passed_over
     found = fitted(
         ranked(in_time, parts, query, now),
         query,
-        embedder=workspace.embedder.stamp,
+        embedder=session.embedder.stamp,
         reading=reading,
         candidates={candidate.id: candidate for candidate in close},
         agreements=agreements,
-        rarity=findings.term_rarity,
+        rarity=found_candidates.term_rarity,
     )
     return Found(
         found,
         len(near) - overdue,
         {
             **passed_over,
-            "distance": len(findings.candidates) - len(near),
+            "distance": len(found_candidates.candidates) - len(near),
             "status": passed_over.get("status", 0) + overdue,
         },
-        "ready" if reading is not None else workspace.index_state if not workspace.embedder.ready else "lexical_only",
+        "ready" if reading is not None else session.index_state if not session.embedder.ready else "lexical_only",
     )
 
 
-def _in_time(workspace: Workspace, glimpses: Sequence[Glimpse], scope: Scope, moment: datetime) -> list[Glimpse]:
+def _in_time(
+    session: Session, candidate_rows: Sequence[CandidateRow], scope: Scope, moment: datetime
+) -> list[CandidateRow]:
     """Return what is in scope once deadlines and tiers are heeded, which a sweep may not have come by to do."""
-    read = [replace(one, memory=as_read(one.memory, moment, workspace.settings.tier)) for one in glimpses]
+    read = [replace(one, memory=as_read(one.memory, moment, session.settings.tier)) for one in candidate_rows]
     return [one for one in read if one.memory.status in scope.statuses]
 
 
 async def _by_freshness(
-    workspace: Workspace, candidates: list[Ranked], limit: int
-) -> tuple[list[Ranked], dict[str, Checked]]:
+    session: Session, candidates: list[ScoredMemory], limit: int
+) -> tuple[list[ScoredMemory], dict[str, EvidenceState]]:
     """Check the evidence of those that may be shown, and let what no longer holds sink among them."""
     near = candidates[: _CHECKED_PER_ROW * limit]
-    found = await freshness_of(workspace.evidence, (candidate.memory for candidate in near))
+    found = await freshness_of(session.evidence, (candidate.memory for candidate in near))
     factors = {candidate.memory.id: demotion(found[candidate.memory.id].freshness) for candidate in near}
     demoted = [replace(c, score=c.score * factors[c.memory.id], freshness=factors[c.memory.id]) for c in near]
     return in_order(demoted), found
 
 
-async def _read(workspace: Workspace, query: str) -> Reading | None:
+async def _read(session: Session, query: str) -> QueryEmbedding | None:
     """Turn the question into vectors; none if there is no model to ask, or it takes too long to load."""
-    if not await workspace.warmed(within=SECONDS_FOR_THE_MODEL):
+    if not await session.warmed(within=SECONDS_FOR_THE_MODEL):
         return None
     try:
-        return await asyncio.to_thread(workspace.embedder.read, query)
+        return await asyncio.to_thread(session.embedder.read, query)
     except EmbedderError as error:
-        workspace.embedder_fault = str(error)
+        session.embedder_fault = str(error)
         return None
 
 
 def _agreements(
-    reading: Reading, findings: Findings, close: Sequence[Candidate], texts: Mapping[str, bytes]
+    reading: QueryEmbedding, found_candidates: Candidates, close: Sequence[Candidate], texts: Mapping[str, bytes]
 ) -> dict[str, float]:
     """Compare candidates with the question piece by piece."""
     from reverie.embeddings.token_vectors import agreements
 
     if reading.pieces is None:
         return {}
-    weights = piece_weights(reading.words, reading.rarity, findings.rarity)
+    weights = piece_weights(reading.words, reading.rarity, found_candidates.rarity)
     return agreements(reading.pieces, weights, texts, {candidate.id: candidate.beside for candidate in close})
 
 
-def _scope(workspace: Workspace, request: Request, now: datetime) -> Scope:
+def _scope(session: Session, request: Request, now: datetime) -> Scope:
     layers = checked_choices("layers", request.layers, LAYERS)
     kinds = checked_choices("kinds", request.kinds, KINDS)
     include = checked_choices("include", request.include, _INCLUDABLE)
-    project = workspace.project_for(checked_label("project", request.project))
+    project = session.project_for(checked_label("project", request.project))
     tags = checked_tags(request.tags)
     return Scope(
-        projects=None if request.all_projects else workspace.visible_from(project),
+        projects=None if request.all_projects else session.visible_from(project),
         statuses=(*RECALLED, *(status for status in _INCLUDABLE if status in include)),
         layers=tuple(layer for layer in get_args(Layer) if layer in layers) or LAYERS,
         kinds=tuple(kind for kind in get_args(Kind) if kind in kinds) or None,
@@ -245,21 +256,21 @@ def _scope(workspace: Workspace, request: Request, now: datetime) -> Scope:
     )
 
 
-def _alike(workspace: Workspace, request: Request) -> dict[str, Any]:
+def _alike(session: Session, request: Request) -> dict[str, Any]:
     """Name the projects with memories that look like the session's; a call that names its project means that one."""
-    if request.project or request.all_projects or not workspace.recognised.alike:
+    if request.project or request.all_projects or not session.recognised.alike:
         return {}
-    return {"same_project_elsewhere": {one.name: one.memories for one in workspace.recognised.alike}}
+    return {"same_project_elsewhere": {one.name: one.memories for one in session.recognised.alike}}
 
 
-def _told_alike(workspace: Workspace, room: int, *, found_nothing: bool) -> str:
+def _told_alike(session: Session, room: int, *, found_nothing: bool) -> str:
     """Tell of look-alikes once in a session, and whenever nothing was found, if there is room."""
-    if not workspace.recognised.alike or (workspace.has_told_alike and not found_nothing):
+    if not session.recognised.alike or (session.has_told_alike and not found_nothing):
         return ""
-    told = "".join(f"\nNote: {harmless_line(look_alike(one))}." for one in workspace.recognised.alike[:3])
+    told = "".join(f"\nNote: {harmless_line(look_alike(one))}." for one in session.recognised.alike[:3])
     if count_tokens(told) > room:
         return ""
-    workspace.has_told_alike = True
+    session.has_told_alike = True
     return told
 
 

@@ -31,19 +31,19 @@ from reverie.tools.quarantine import hold
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Conflict, Remembered
 from reverie.tools.screening import Screening, screened, screened_evidence, suspects_in
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 if TYPE_CHECKING:
     from reverie.storage.rows import Vector
 
 
-def refuse_purged(workspace: Workspace, content: str) -> None:
+def refuse_purged(session: Session, content: str) -> None:
     """Let a text pass unless it was purged from this store.
 
     Raises:
         InvalidInput: if it was.
     """
-    if purged_among(workspace.store.database, [content]):
+    if purged_among(session.store.database, [content]):
         raise InvalidInput(
             "content",
             "this very text was purged and is kept out for good",
@@ -69,19 +69,19 @@ class Neighbours:
 
 
 async def neighbours_of(
-    workspace: Workspace, content: str, fingerprint: str, vector: "Vector", project: str
+    session: Session, content: str, fingerprint: str, vector: "Vector", project: str
 ) -> Neighbours:
     """Look around a new text among the active memories that its project sees."""
-    scope = Scope(projects=workspace.visible_from(project), statuses=("active",))
-    hits = await workspace.store.around(vector, scope, _LOOKED_AT)
+    scope = Scope(projects=session.visible_from(project), statuses=("active",))
+    hits = await session.store.around(vector, scope, _LOOKED_AT)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
-    found = await workspace.store.behind(near, scope)
-    late = {m.id for m in found.values() if overdue(m, workspace.now, workspace.settings.tier)}
+    found = await session.store.behind(near, scope)
+    late = {m.id for m in found.values() if overdue(m, session.now, session.settings.tier)}
     hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
-        identical=await _identical(workspace, memories, fingerprint, project),
+        identical=await _identical(session, memories, fingerprint, project),
         duplicate=_duplicate(memories, content),
         conflicts=[
             Conflict(memory.id, memory.content[:_SHOWN], conflict.told)
@@ -92,13 +92,13 @@ async def neighbours_of(
 
 
 async def _identical(
-    workspace: Workspace, memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str
+    session: Session, memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str
 ) -> Memory | None:
     """Return the memory that has exactly this text, whole and as it is now."""
-    names = workspace.names_of(project)
+    names = session.names_of(project)
     for memory, _ in memories:
         if memory.project in names and content_hash(memory.content) == fingerprint:
-            return (await workspace.store.get([memory.id])).get(memory.id)
+            return (await session.store.get([memory.id])).get(memory.id)
     return None
 
 
@@ -136,7 +136,7 @@ class Request:
     valence: float = 0.0
 
 
-async def remember(workspace: Workspace, request: Request) -> Remembered:
+async def remember(session: Session, request: Request) -> Remembered:
     """Write one memory, or confirm the one that already says exactly this.
 
     Raises:
@@ -146,11 +146,11 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
         StoreError: if it cannot be written.
     """
     request, screening = screened(request)
-    result, screening = await _remember(workspace, request, screening)
+    result, screening = await _remember(session, request, screening)
     if request.tier and request.forget_after:
         both = f"tier {request.tier} and forget_after are both kept: it is let go at whichever comes first"
         result = replace(result, warnings=[*result.warnings, both])
-    workspace.served.note_ids([result.id, *(conflict.id for conflict in result.conflicts)])
+    session.served.note_ids([result.id, *(conflict.id for conflict in result.conflicts)])
     return replace(
         result,
         redactions=list(screening.redactions),
@@ -158,78 +158,78 @@ async def remember(workspace: Workspace, request: Request) -> Remembered:
     )
 
 
-async def _remember(workspace: Workspace, request: Request, screening: Screening) -> tuple[Remembered, Screening]:
-    now = workspace.now
-    draft = _draft(workspace, request, now)
-    refuse_purged(workspace, draft.content)
-    files = _checked_files(workspace, request.files)
+async def _remember(session: Session, request: Request, screening: Screening) -> tuple[Remembered, Screening]:
+    now = session.now
+    draft = _draft(session, request, now)
+    refuse_purged(session, draft.content)
+    files = _checked_files(session, request.files)
     reason = screening.held_back(draft.source)
     if reason is not None:
-        held = await hold(workspace, _classified(workspace, request, draft, None), reason, now)
+        held = await hold(session, _classified(session, request, draft, None), reason, now)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
-    superseded = await resolved(workspace, request.supersedes) if request.supersedes else None
-    if superseded is None and (known := await echoed(workspace, draft)) is not None:
+    superseded = await resolved(session, request.supersedes) if request.supersedes else None
+    if superseded is None and (known := await echoed(session, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
-        return await _repeated(workspace, known, draft, [], told, now), screening
+        return await _repeated(session, known, draft, [], told, now), screening
     (embedding, orders), (draft, warnings) = await asyncio.gather(
-        _embedded(workspace, draft), anchored(workspace, draft, files)
+        _embedded(session, draft), anchored(session, draft, files)
     )
-    [vector] = await asyncio.to_thread(vectors_for, workspace.embedder, [draft.content], [embedding])
-    draft = _classified(workspace, request, draft, vector)
+    [vector] = await asyncio.to_thread(vectors_for, session.embedder, [draft.content], [embedding])
+    draft = _classified(session, request, draft, vector)
     if orders:
         screening = replace(screening, orders=orders)
-        held = await hold(workspace, draft, screening.held_back(draft.source) or "", now)
+        held = await hold(session, draft, screening.held_back(draft.source) or "", now)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
     if request.layer == "auto" and draft.layer == "working":
         warnings = [*warnings, PASSING_NOTE]
-    around = await neighbours_of(workspace, draft.content, draft.content_hash, embedding.vector, draft.project)
+    around = await neighbours_of(session, draft.content, draft.content_hash, embedding.vector, draft.project)
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
-        return await _repeated(workspace, around.identical, draft, around.conflicts, told, now), screening
+        return await _repeated(session, around.identical, draft, around.conflicts, told, now), screening
     memory = replace(draft, surprise=around.surprise)
     if superseded is not None:
         memory = replace(memory, derived_from=(superseded.id,), pinned=memory.pinned or superseded.pinned)
     item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
-    await workspace.store.add([item], actor="remember", at=now)
+    await session.store.add([item], actor="remember", at=now)
     confirmed = False
     if superseded is not None:
-        async with workspace.store.changing():
-            await supersede(workspace, superseded, by=memory, reason="superseded by remember", now=now)
+        async with session.store.changing():
+            await supersede(session, superseded, by=memory, reason="superseded by remember", now=now)
     elif around.duplicate is not None:
-        confirmed = await _confirm(workspace, around.duplicate, draft, now)
-    workspace.upkeep.note_write()
+        confirmed = await _confirm(session, around.duplicate, draft, now)
+    session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
 
 
-async def _embedded(workspace: Workspace, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:
+async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:
     """Embed a text, and judge by its meaning whether it gives orders; what a human said is not judged.
 
     Secrets were taken out before. A text that is a single statement is judged by the vector that is stored.
     """
-    judge = embedder_for_models(workspace.embedder) if draft.source != "human" else None
+    judge = embedder_for_models(session.embedder) if draft.source != "human" else None
     if judge is None:
-        [embedding] = await workspace.embed([draft.content])
+        [embedding] = await session.embed([draft.content])
         return embedding, ()
     suspects = await asyncio.to_thread(suspects_in, draft.content, draft.title)
-    own = judge is workspace.embedder
+    own = judge is session.embedder
     others = [text for text in suspects.statements if not (own and text == draft.content)]
     if own:
-        embedding, *judged = await workspace.embed([draft.content, *others])
+        embedding, *judged = await session.embed([draft.content, *others])
     else:
         [embedding], judged = await asyncio.gather(
-            workspace.embed([draft.content]), asyncio.to_thread(judge.embed, others)
+            session.embed([draft.content]), asyncio.to_thread(judge.embed, others)
         )
     by_text = dict(zip(others, judged, strict=True))
     return embedding, suspects.orders([by_text.get(text, embedding) for text in suspects.statements])
 
 
-async def supersede(workspace: Workspace, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:
+async def supersede(session: Session, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:
     """Let one memory stand in for another, whose history is kept. Call it inside `changing()`."""
     values = {"status": "superseded", "superseded_by": by.id, "expired_at": now, "status_reason": reason}
-    await workspace.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
+    await session.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
 
 
-def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
+def _draft(session: Session, request: Request, now: datetime) -> Memory:
     """Check the arguments and lay the memory out, before anything is embedded or written."""
     content = checked_content(request.content)
     source: Source = _one_of("source", request.source, SOURCES)
@@ -246,16 +246,16 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
             "forget_after", f"{iso(forget_after)} has passed", "Give a moment to come, or a span such as 30d."
         )
     return Memory(
-        id=workspace.store.new_id.memory(),
+        id=session.store.new_id.memory(),
         content=content,
         content_hash=content_hash(content),
         title=checked_label("title", request.title) or title_of(content),
         kind="fact" if request.kind == "auto" else _one_of("kind", request.kind, KINDS),
         layer="working" if request.layer == "auto" else _one_of("layer", request.layer, LAYERS),
         tags=checked_tags(request.tags),
-        project=workspace.project_for(checked_label("project", request.project)),
-        branch=workspace.here.branch,
-        session=workspace.store.session,
+        project=session.project_for(checked_label("project", request.project)),
+        branch=session.here.branch,
+        session=session.store.session,
         source=source,
         trust=trust_of(source),
         confidence=checked_number("confidence", request.confidence, 0.0, 1.0),
@@ -268,18 +268,18 @@ def _draft(workspace: Workspace, request: Request, now: datetime) -> Memory:
         tier=tier,
         forget_after=forget_after,
         pinned=request.pin,
-        embedder=workspace.embedder.stamp,
+        embedder=session.embedder.stamp,
     )
 
 
-def _classified(workspace: Workspace, request: Request, draft: Memory, vector: "Vector | None") -> Memory:
+def _classified(session: Session, request: Request, draft: Memory, vector: "Vector | None") -> Memory:
     """Return the draft with its kind and layer, guessed where the caller left them to us."""
     return classified(
         draft,
         vector,
         kind_given=request.kind != "auto",
         layer_given=request.layer != "auto",
-        default_tier=workspace.settings.tier,
+        default_tier=session.settings.tier,
     )
 
 
@@ -288,10 +288,10 @@ def _one_of(argument: str, value: str, allowed: tuple[Choice, ...]) -> Choice:
     return next(choice for choice in allowed if choice == value)
 
 
-def _checked_files(workspace: Workspace, files: list[str]) -> list[str]:
+def _checked_files(session: Session, files: list[str]) -> list[str]:
     for given in files:
         inside = PurePosixPath(checked_text("files", given).replace("\\", "/").partition("::")[0])
-        root = workspace.here.root
+        root = session.here.root
         if ".." in inside.parts or (inside.is_absolute() and (root is None or not inside.is_relative_to(root))):
             raise InvalidInput(
                 "files", f"{given!r} is not a path inside the project", "Give it relative to the root."
@@ -299,23 +299,23 @@ def _checked_files(workspace: Workspace, files: list[str]) -> list[str]:
     return [given for given in files if given.strip()]
 
 
-async def anchored(workspace: Workspace, draft: Memory, files: list[str]) -> tuple[Memory, list[str]]:
+async def anchored(session: Session, draft: Memory, files: list[str]) -> tuple[Memory, list[str]]:
     """Anchor a memory to the code it names, as it is at this moment; say which of the files are not there."""
     found, standing = await asyncio.to_thread(
         lambda: (
-            workspace.evidence.anchor(draft.content, files, draft.project),
-            workspace.evidence.standing(),
+            session.evidence.anchor(draft.content, files, draft.project),
+            session.evidence.standing(),
         )
     )
     # Where nothing can be looked up, a file named on purpose is at least noted.
-    noted = [_noted(given) for given in found.unresolved] if not _can_look(workspace, draft) else []
+    noted = [_noted(given) for given in found.unresolved] if not _can_look(session, draft) else []
     warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
-    branch = standing.branch if _can_look(workspace, draft) else draft.branch
+    branch = standing.branch if _can_look(session, draft) else draft.branch
     return screened_evidence(replace(draft, anchors=(*found.anchors, *noted), branch=branch)), warnings
 
 
-def _can_look(workspace: Workspace, draft: Memory) -> bool:
-    return workspace.here.root is not None and draft.project == workspace.here.project
+def _can_look(session: Session, draft: Memory) -> bool:
+    return session.here.root is not None and draft.project == session.here.project
 
 
 def _noted(given: str) -> Anchor:
@@ -324,10 +324,10 @@ def _noted(given: str) -> Anchor:
 
 
 async def _repeated(
-    workspace: Workspace, known: Memory, draft: Memory, conflicts: list[Conflict], told: str, now: datetime
+    session: Session, known: Memory, draft: Memory, conflicts: list[Conflict], told: str, now: datetime
 ) -> Remembered:
     """The text is there already: say so, keep what the call adds to it, store no second copy."""
-    confirmed = await _confirm(workspace, known, draft, now)
+    confirmed = await _confirm(session, known, draft, now)
     added: dict[str, object] = {}
     if not set(draft.tags) <= set(known.tags):
         added["tags"] = tuple(dict.fromkeys((*known.tags, *draft.tags)))
@@ -336,25 +336,25 @@ async def _repeated(
     if draft.anchors and draft.anchors != known.anchors:
         added["anchors"] = draft.anchors  # seen again, as it is now
     if added:
-        async with workspace.store.changing():
-            known = (await workspace.store.get([known.id])).get(known.id, known)
-            await workspace.store.change([known], added, action="repeated", actor="remember", at=now)
-        workspace.upkeep.note_write()
+        async with session.store.changing():
+            known = (await session.store.get([known.id])).get(known.id, known)
+            await session.store.change([known], added, action="repeated", actor="remember", at=now)
+        session.maintenance.note_write()
     around = Neighbours(known.surprise, known, known, conflicts)
     return _remembered(known, around, confirmed=confirmed, warnings=[told])
 
 
-async def _confirm(workspace: Workspace, known: Memory, draft: Memory, now: datetime) -> bool:
+async def _confirm(session: Session, known: Memory, draft: Memory, now: datetime) -> bool:
     """Count a confirmation if the text comes from a source that has not said it before."""
     voice = draft.source
     if _has_said(known, voice):  # the common case, which needs no lock
         return False
-    async with workspace.store.changing():
-        fresh = (await workspace.store.get([known.id])).get(known.id)
+    async with session.store.changing():
+        fresh = (await session.store.get([known.id])).get(known.id)
         if fresh is None or _has_said(fresh, voice):
             return False
         voices = (*fresh.confirmed_by, voice)
-        await workspace.store.change(
+        await session.store.change(
             [fresh],
             {"confirmed_by": voices, "confirmations": len(voices)},
             action="confirmed",

@@ -6,12 +6,12 @@ from typing import Protocol, TypeVar
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
 from reverie.ids import SHORTEST_PREFIX
 from reverie.memory import Memory
-from reverie.storage.dream_log import Night, Nights
+from reverie.storage.dream_log import DreamLog, DreamRecord
 from reverie.storage.filters import starts_with
 from reverie.storage.journal import Event
-from reverie.storage.review_queue import Asked, Questions
+from reverie.storage.review_queue import ReviewQuestion, ReviewQueue
 from reverie.tools.arguments import checked_ids
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
 class _Named(Protocol):
@@ -25,7 +25,7 @@ _IDS_AT_ONCE = 500
 _SEE_DREAMS = "`reverie dreams` lists them."
 
 
-async def resolved(workspace: Workspace, given: str) -> Memory:
+async def resolved(session: Session, given: str) -> Memory:
     """Return the memory in scope with this id, or the only one whose id begins so.
 
     Raises:
@@ -34,13 +34,13 @@ async def resolved(workspace: Workspace, given: str) -> Memory:
         InvalidInput: if a prefix is too short to be meant.
     """
     try:
-        memory = await workspace.store.resolve(given)
+        memory = await session.store.resolve(given)
         fitting = [memory]
-        if memory.id == given and not workspace.sees(memory):  # it may still be the prefix of one in scope
-            fitting = await workspace.store.find(starts_with("id", given)) if len(given) >= SHORTEST_PREFIX else []
+        if memory.id == given and not session.sees(memory):  # it may still be the prefix of one in scope
+            fitting = await session.store.find(starts_with("id", given)) if len(given) >= SHORTEST_PREFIX else []
     except AmbiguousId as error:
-        fitting = list((await workspace.store.get(list(error.candidates))).values())
-    here = [memory for memory in fitting if workspace.sees(memory)]
+        fitting = list((await session.store.get(list(error.candidates))).values())
+    here = [memory for memory in fitting if session.sees(memory)]
     if not here:
         raise MemoryNotFound(given)
     if len(here) > 1:
@@ -48,7 +48,7 @@ async def resolved(workspace: Workspace, given: str) -> Memory:
     return here[0]
 
 
-async def resolved_each(workspace: Workspace, ids: Sequence[str], argument: str = "ids") -> list[Memory]:
+async def resolved_each(session: Session, ids: Sequence[str], argument: str = "ids") -> list[Memory]:
     """Return the memories that a list of ids names, each once, though a prefix and the whole id may both name it.
 
     Raises:
@@ -56,11 +56,11 @@ async def resolved_each(workspace: Workspace, ids: Sequence[str], argument: str 
         AmbiguousId: if a prefix fits several.
         InvalidInput: if there are none, too many, or a prefix is too short to be meant.
     """
-    memories = [await resolved(workspace, given) for given in checked_ids(ids, argument)]
+    memories = [await resolved(session, given) for given in checked_ids(ids, argument)]
     return list({memory.id: memory for memory in memories}.values())
 
 
-async def resolved_to_read(workspace: Workspace, ids: Sequence[str]) -> list[Memory]:
+async def resolved_to_read(session: Session, ids: Sequence[str]) -> list[Memory]:
     """Return the memories that a list of ids names to somebody who only reads: a whole id is found in any project.
 
     Raises:
@@ -69,33 +69,33 @@ async def resolved_to_read(workspace: Workspace, ids: Sequence[str]) -> list[Mem
         InvalidInput: if there are none, too many, or a prefix is too short to be meant.
     """
     given = checked_ids(ids)
-    whole = await workspace.store.get(list(dict.fromkeys(given)))
-    memories = [whole[one] if one in whole else await resolved(workspace, one) for one in given]
+    whole = await session.store.get(list(dict.fromkeys(given)))
+    memories = [whole[one] if one in whole else await resolved(session, one) for one in given]
     return list({memory.id: memory for memory in memories}.values())
 
 
-async def resolved_question(workspace: Workspace, given: str) -> Asked:
+async def resolved_question(session: Session, given: str) -> ReviewQuestion:
     """Return the question in scope with this id, whatever its status.
 
     Raises:
         InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
     """
-    found = await Questions(workspace.store.database.table("questions")).named(given) if given.strip() else []
-    seen = [asked for asked in found if await sees_question(workspace, asked)]
+    found = await ReviewQueue(session.store.database.table("questions")).named(given) if given.strip() else []
+    seen = [asked for asked in found if await sees_question(session, asked)]
     return _only("question_id", "question", given, seen, "Use review to see the open ones.")
 
 
-async def resolved_dream(workspace: Workspace, given: str, argument: str = "dream_id") -> Night:
+async def resolved_dream(session: Session, given: str, argument: str = "dream_id") -> DreamRecord:
     """Return the dream with this id. Dreams are the store's: whoever tells one leaves out what it did elsewhere.
 
     Raises:
         InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
     """
-    nights = await Nights(workspace.store.database.table("dreams")).named(given) if given.strip() else []
-    return _only(argument, "dream", given, nights, _SEE_DREAMS)
+    dream_log = await DreamLog(session.store.database.table("dreams")).named(given) if given.strip() else []
+    return _only(argument, "dream", given, dream_log, _SEE_DREAMS)
 
 
-async def resolved_batch(workspace: Workspace, given: str) -> str:
+async def resolved_batch(session: Session, given: str) -> str:
     """Return the id of a dream, an answer in review or a drift check that may be undone from here.
 
     Undoing is whole or not at all, so everything that it changed must be in scope, or this session did it.
@@ -105,15 +105,15 @@ async def resolved_batch(workspace: Workspace, given: str) -> str:
     """
     found: dict[str, _Batch] = {}
     if given.strip():
-        nights = await Nights(workspace.store.database.table("dreams")).named(given)
-        questions = await Questions(workspace.store.database.table("questions")).named(given)
-        events = await workspace.store.journal.beginning("batch", given)
-        answers = [asked.id for asked in questions if await sees_question(workspace, asked)]
+        dream_log = await DreamLog(session.store.database.table("dreams")).named(given)
+        questions = await ReviewQueue(session.store.database.table("questions")).named(given)
+        events = await session.store.journal.beginning("batch", given)
+        answers = [asked.id for asked in questions if await sees_question(session, asked)]
         hidden = {asked.id for asked in questions} - set(answers)
         batches = [event.batch for event in events if event.batch and event.batch not in hidden]
-        found = {name: _Batch(name) for name in (*(night.id for night in nights), *answers, *batches)}
-    shares = {name: await _changes_in_scope(workspace, name) for name in found}
-    own = workspace.served.has_shown
+        found = {name: _Batch(name) for name in (*(record.id for record in dream_log), *answers, *batches)}
+    shares = {name: await _changes_in_scope(session, name) for name in found}
+    own = session.served.has_shown
     seen = [batch for name, batch in found.items() if shares[name] != _NONE or own(name)]
     batch = _only("dream_id", "dream", given, seen, _SEE_DREAMS)
     if shares[batch.id] != _ALL and not own(batch.id):
@@ -125,31 +125,31 @@ async def resolved_batch(workspace: Workspace, given: str) -> str:
     return batch.id
 
 
-async def resolved_event(workspace: Workspace, given: str) -> Event:
+async def resolved_event(session: Session, given: str) -> Event:
     """Return the event with this id, if the memory it is about is in scope or gone.
 
     Raises:
         InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
     """
-    events = await workspace.store.journal.beginning("id", given) if given.strip() else []
-    memories = await _memories_of(workspace, events)
-    seen = [event for event in events if sees_event(workspace, event, memories) is not False]
+    events = await session.store.journal.beginning("id", given) if given.strip() else []
+    memories = await _memories_of(session, events)
+    seen = [event for event in events if sees_event(session, event, memories) is not False]
     return _only("event_id", "event", given, seen, "Use inspect to see a memory's events.")
 
 
-async def sees_question(workspace: Workspace, asked: Asked) -> bool:
+async def sees_question(session: Session, asked: ReviewQuestion) -> bool:
     """Say whether a question is about nothing but memories in scope."""
-    memories = await workspace.store.get(list(asked.memory_ids))
-    return all(map(workspace.sees, memories.values()))
+    memories = await session.store.get(list(asked.memory_ids))
+    return all(map(session.sees, memories.values()))
 
 
-def sees_event(workspace: Workspace, event: Event, memories: Mapping[str, Memory]) -> bool | None:
+def sees_event(session: Session, event: Event, memories: Mapping[str, Memory]) -> bool | None:
     """Say whether an event is about a memory in scope; None if nothing tells whose it was."""
     memory = memories.get(event.memory_id)
     if memory is not None:
-        return workspace.sees(memory)
+        return session.sees(memory)
     project = event.after.get("project") or event.before.get("project")
-    return None if project is None else workspace.sees_project(str(project))
+    return None if project is None else session.sees_project(str(project))
 
 
 _NONE, _SOME, _ALL = "none", "some", "all"
@@ -160,23 +160,23 @@ class _Batch:
         self.id = batch
 
 
-async def _changes_in_scope(workspace: Workspace, batch: str) -> str:
+async def _changes_in_scope(session: Session, batch: str) -> str:
     """Say how much of what a batch changed is in scope; a batch that changed nothing is."""
-    if workspace.all_projects:
+    if session.all_projects:
         return _ALL
-    events = await workspace.store.journal.of_batch(batch)
-    memories = await _memories_of(workspace, events)
-    seen = {sees_event(workspace, event, memories) for event in events} - {None}
+    events = await session.store.journal.of_batch(batch)
+    memories = await _memories_of(session, events)
+    seen = {sees_event(session, event, memories) for event in events} - {None}
     if seen <= {True}:
         return _ALL
     return _SOME if True in seen else _NONE
 
 
-async def _memories_of(workspace: Workspace, events: Iterable[Event]) -> dict[str, Memory]:
+async def _memories_of(session: Session, events: Iterable[Event]) -> dict[str, Memory]:
     ids = list(dict.fromkeys(event.memory_id for event in events if event.memory_id))
     found: dict[str, Memory] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        found |= await workspace.store.get(ids[start : start + _IDS_AT_ONCE])
+        found |= await session.store.get(ids[start : start + _IDS_AT_ONCE])
     return found
 
 

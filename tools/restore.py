@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from reverie.dream.undo import undo_night
+from reverie.dream.undo import undo_dream
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import overdue, reprieved
@@ -21,7 +21,7 @@ from reverie.storage.rows import Embedded
 from reverie.tools.quarantine import is_held
 from reverie.tools.resolve import resolved_batch, resolved_each, resolved_event
 from reverie.tools.results import Restored, Skipped
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 _LET_GO = ("expired", "superseded", "challenged")
 _CLEARED = ("status", "expired_at", "status_reason", "superseded_by")
@@ -30,7 +30,7 @@ _HELD = "held back for review: it was in quarantine when it was forgotten"
 
 
 async def restore(
-    workspace: Workspace, *, ids: list[str] | None = None, dream_id: str = "", event_id: str = ""
+    session: Session, *, ids: list[str] | None = None, dream_id: str = "", event_id: str = ""
 ) -> Restored:
     """Make memories active again, or take back an event or a whole dream.
 
@@ -40,31 +40,31 @@ async def restore(
     """
     if sum(map(bool, (ids, dream_id, event_id))) != 1:
         raise InvalidInput("ids", "say what to restore", "Give either ids, a dream_id or an event_id.")
-    now = workspace.now
-    async with workspace.store.changing():
+    now = session.now
+    async with session.store.changing():
         if ids:
-            return await _restore_memories(workspace, ids, now)
+            return await _restore_memories(session, ids, now)
         if dream_id:
-            return await _undo_dream(workspace, dream_id, now)
-        return await _undo(workspace, [await resolved_event(workspace, event_id)], now)
+            return await _undo_dream(session, dream_id, now)
+        return await _undo(session, [await resolved_event(session, event_id)], now)
 
 
-async def _restore_memories(workspace: Workspace, ids: list[str], now: datetime) -> Restored:
-    memories = await resolved_each(workspace, ids)
-    tier = workspace.settings.tier
+async def _restore_memories(session: Session, ids: list[str], now: datetime) -> Restored:
+    memories = await resolved_each(session, ids)
+    tier = session.settings.tier
     gone = [memory for memory in memories if memory.status in _LET_GO or overdue(memory, now, tier)]
     for memory in gone:
-        back = _reprieved(workspace, memory, now)
+        back = _reprieved(session, memory, now)
         values = {name: getattr(back, name) for name in _CLEARED} | _raised(memory, back)
-        if is_held(await workspace.store.journal.about(memory.id)):
+        if is_held(await session.store.journal.about(memory.id)):
             values |= {"status": "quarantined", "status_reason": _HELD}
-        await workspace.store.change([memory], values, action="restored", actor="restore", at=now)
-    await _count_as_recalled(workspace, gone, now)
-    workspace.upkeep.note_write()
+        await session.store.change([memory], values, action="restored", actor="restore", at=now)
+    await _count_as_recalled(session, gone, now)
+    session.maintenance.note_write()
     return Restored(
         [memory.id for memory in gone],
         [Skipped(memory.id, _as_it_is(memory)) for memory in memories if memory not in gone],
-        workspace.project_of(memories),
+        session.project_of(memories),
     )
 
 
@@ -74,9 +74,9 @@ def _as_it_is(memory: Memory) -> str:
     return "already active"
 
 
-def _reprieved(workspace: Workspace, memory: Memory, now: datetime) -> Memory:
-    settings = workspace.settings
-    return reprieved(memory, now, workspace.store.session, settings.retention, settings.tier)
+def _reprieved(session: Session, memory: Memory, now: datetime) -> Memory:
+    settings = session.settings
+    return reprieved(memory, now, session.store.session, settings.retention, settings.tier)
 
 
 def _raised(memory: Memory, back: Memory) -> dict[str, Any]:
@@ -84,60 +84,60 @@ def _raised(memory: Memory, back: Memory) -> dict[str, Any]:
     return {name: getattr(back, name) for name in _RAISED if getattr(back, name) != getattr(memory, name)}
 
 
-async def _count_as_recalled(workspace: Workspace, memories: Sequence[Memory], now: datetime) -> None:
-    await record(workspace.store, {memory.id: now for memory in memories})
+async def _count_as_recalled(session: Session, memories: Sequence[Memory], now: datetime) -> None:
+    await record(session.store, {memory.id: now for memory in memories})
 
 
-async def _undo_dream(workspace: Workspace, dream_id: str, now: datetime) -> Restored:
+async def _undo_dream(session: Session, dream_id: str, now: datetime) -> Restored:
     """Take back a night, or what one answer in review did, if the id is a question's."""
-    batch = await resolved_batch(workspace, dream_id)
-    undone = await undo_night(workspace.store, batch, actor="restore", at=now)
-    workspace.upkeep.note_write()
-    await take_back_projects(workspace.store.database, batch)
+    batch = await resolved_batch(session, dream_id)
+    undone = await undo_dream(session.store, batch, actor="restore", at=now)
+    session.maintenance.note_write()
+    await take_back_projects(session.store.database, batch)
     left = [Skipped(memory_id, reason) for memory_id, reason in undone.left]
-    return Restored(list(undone.restored), left, workspace.here.project)
+    return Restored(list(undone.restored), left, session.here.project)
 
 
-async def _undo(workspace: Workspace, events: list[Event], now: datetime) -> Restored:
+async def _undo(session: Session, events: list[Event], now: datetime) -> Restored:
     """Set every field an event changed back to what it was before, the last event first."""
     restored: list[str] = []
     skipped: list[Skipped] = []
     for event in reversed(events):
         try:
-            memory = await workspace.store.resolve(event.memory_id)
+            memory = await session.store.resolve(event.memory_id)
         except MemoryNotFound:
             skipped.append(Skipped(event.memory_id, "purged since"))
             continue
-        if await _take_back(workspace, memory, event, now):
+        if await _take_back(session, memory, event, now):
             restored.append(memory.id)
         else:
             skipped.append(Skipped(memory.id, f"{event.action!r} left nothing to take back"))
-    workspace.upkeep.note_write()
-    return Restored(list(dict.fromkeys(restored)), skipped, workspace.here.project)
+    session.maintenance.note_write()
+    return Restored(list(dict.fromkeys(restored)), skipped, session.here.project)
 
 
-async def _take_back(workspace: Workspace, memory: Memory, event: Event, now: datetime) -> bool:
+async def _take_back(session: Session, memory: Memory, event: Event, now: datetime) -> bool:
     if event.action == "remembered":
         values = {"status": "expired", "expired_at": now, "status_reason": f"undone: {event.id}"}
-        await workspace.store.change([memory], values, action="undone", actor="restore", at=now, reason=event.id)
+        await session.store.change([memory], values, action="undone", actor="restore", at=now, reason=event.id)
         return True
     before = dict(event.before)
     before.pop("updated_at", None)  # taking it back is a change of its own
     layer = before.pop("layer", None)
     if layer is not None and layer != memory.layer:
-        memory = await workspace.store.move(memory, layer, actor="restore", at=now, reason=event.id)
+        memory = await session.store.move(memory, layer, actor="restore", at=now, reason=event.id)
     if before:
         comes_back = memory.status not in LIVING and before.get("status") in LIVING
         if comes_back:
             found = replace(memory, **before)
-            before |= _raised(found, _reprieved(workspace, found, now))
+            before |= _raised(found, _reprieved(session, found, now))
         if before.get("content", memory.content) == memory.content:
-            await workspace.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
+            await session.store.change([memory], before, action="undone", actor="restore", at=now, reason=event.id)
         else:  # another text has other vectors
-            was = replace(memory, **before | {"embedder": workspace.embedder.stamp, "updated_at": now})
-            [made] = await workspace.embed([was.content])
+            was = replace(memory, **before | {"embedder": session.embedder.stamp, "updated_at": now})
+            [made] = await session.embed([was.content])
             item = Embedded(was, made.vector, made.passages, made.pieces)
-            await workspace.store.replace([item], actor="restore", at=now)
+            await session.store.replace([item], actor="restore", at=now)
         if comes_back:
-            await _count_as_recalled(workspace, [memory], now)
+            await _count_as_recalled(session, [memory], now)
     return bool(before) or layer is not None

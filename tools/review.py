@@ -7,35 +7,35 @@ from reverie.dream.review import Decision, apply_decision, checked_decision, why
 from reverie.errors import InvalidInput
 from reverie.memory import Anchor, Memory
 from reverie.record import checked_text
-from reverie.storage.review_queue import Asked, Questions
+from reverie.storage.review_queue import ReviewQuestion, ReviewQueue
 from reverie.time import iso
 from reverie.tools.arguments import LONGEST_CONTENT, checked_number
 from reverie.tools.remember import refuse_purged
 from reverie.tools.resolve import resolved_question
 from reverie.tools.results import Reviewed
 from reverie.tools.revise import reanchored
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 MOST_SHOWN = 50
 _PARTS = frozenset({"question_id", "verdict", "text"})
 _LONGEST_SHOWN = 1_000
 
 
-async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = (), limit: int = 10) -> Reviewed:
+async def review(session: Session, decisions: Sequence[Mapping[str, Any]] = (), limit: int = 10) -> Reviewed:
     """Apply answers, all of them checked before the first is applied, and return what is still open.
 
     Raises:
         InvalidInput: if an id, a verdict or a text is wrong; nothing is changed then.
     """
     limit = int(checked_number("limit", limit, 0, MOST_SHOWN))
-    questions = Questions(workspace.store.database.table("questions"))
-    checked = [await _checked(workspace, decision) for decision in decisions]
+    questions = ReviewQueue(session.store.database.table("questions"))
+    checked = [await _checked(session, decision) for decision in decisions]
     if len({decision.question.id for decision in checked}) < len(checked):
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
     resolved = []
     for decision in checked:
-        anchors = await _anchors(workspace, decision) if decision.verdict == "revise" else None
-        changed = await apply_decision(workspace.store, workspace.embedder, decision, workspace.now, anchors)
+        anchors = await _anchors(session, decision) if decision.verdict == "revise" else None
+        changed = await apply_decision(session.store, session.embedder, decision, session.now, anchors)
         resolved.append(
             {
                 "question_id": decision.question.id,
@@ -44,43 +44,43 @@ async def review(workspace: Workspace, decisions: Sequence[Mapping[str, Any]] = 
             }
         )
     if resolved:
-        workspace.upkeep.note_write()
-    still_open = await _open_here(workspace, questions, limit)
-    return Reviewed(questions=still_open, resolved=resolved, project=workspace.here.project)
+        session.maintenance.note_write()
+    still_open = await _open_here(session, questions, limit)
+    return Reviewed(questions=still_open, resolved=resolved, project=session.here.project)
 
 
-async def _open_here(workspace: Workspace, questions: Questions, limit: int) -> list[dict[str, Any]]:
+async def _open_here(session: Session, questions: ReviewQueue, limit: int) -> list[dict[str, Any]]:
     """Show the open questions that are about nothing but memories which this session may see."""
     shown: list[dict[str, Any]] = []
     for asked in await questions.open():
         if len(shown) == limit:
             break
-        memories = await workspace.store.get(list(asked.memory_ids))
-        if why_moot(asked, memories) is None and all(map(workspace.sees, memories.values())):
+        memories = await session.store.get(list(asked.memory_ids))
+        if why_moot(asked, memories) is None and all(map(session.sees, memories.values())):
             shown.append(_shown(asked, memories.values()))
     return shown
 
 
-async def _anchors(workspace: Workspace, decision: Decision) -> tuple[Anchor, ...] | None:
+async def _anchors(session: Session, decision: Decision) -> tuple[Anchor, ...] | None:
     """Return what a revised text is seen in now, or None if the memory is gone, which answering reports."""
-    old = (await workspace.store.get([decision.question.memory_ids[0]])).get(decision.question.memory_ids[0])
-    return None if old is None else (await reanchored(workspace, old, decision.text)).anchors
+    old = (await session.store.get([decision.question.memory_ids[0]])).get(decision.question.memory_ids[0])
+    return None if old is None else (await reanchored(session, old, decision.text)).anchors
 
 
-async def _checked(workspace: Workspace, decision: Mapping[str, Any]) -> Decision:
+async def _checked(session: Session, decision: Mapping[str, Any]) -> Decision:
     unknown = decision.keys() - _PARTS
     if unknown:
         raise InvalidInput("decisions", f"{sorted(unknown)[0]!r} is unknown", f"Give: {', '.join(sorted(_PARTS))}.")
     question_id, verdict, text = (decision.get(part, "") for part in ("question_id", "verdict", "text"))
     if not all(isinstance(part, str) for part in (question_id, verdict, text)) or len(text) > LONGEST_CONTENT:
         raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
-    checked = checked_decision(await resolved_question(workspace, question_id), verdict, text)
+    checked = checked_decision(await resolved_question(session, question_id), verdict, text)
     if checked.text:
-        refuse_purged(workspace, checked_text("text", checked.text))
+        refuse_purged(session, checked_text("text", checked.text))
     return checked
 
 
-def _shown(asked: Asked, memories: Iterable[Memory]) -> dict[str, Any]:
+def _shown(asked: ReviewQuestion, memories: Iterable[Memory]) -> dict[str, Any]:
     return {
         "id": asked.id,
         "kind": asked.kind,

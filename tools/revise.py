@@ -14,29 +14,29 @@ from reverie.tools.remember import anchored, refuse_purged, supersede
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Revised
 from reverie.tools.screening import Screening, addressing, cleaned
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
-async def reanchored(workspace: Workspace, old: Memory, content: str) -> Memory:
+async def reanchored(session: Session, old: Memory, content: str) -> Memory:
     """Return a memory with a corrected text, anchored to the code as it is now.
 
     Files and symbols of the old text that are still there go on to hold; what is gone was the reason to correct it,
     and scripts, targets and dependencies are claims of the text itself. Where nothing can be looked at, anchors stay.
     """
-    checked = (await freshness_of(workspace.evidence, [old]))[old.id]
+    checked = (await freshness_of(session.evidence, [old]))[old.id]
     standing = [
         anchor
         for anchor in checked.anchors
         if anchor.kind in ("file", "folder", "symbol") and anchor.freshness in ("verified", "changed")
     ]
     files = [f"{anchor.path}::{anchor.symbol}" if anchor.symbol else anchor.path for anchor in standing]
-    drafted, _ = await anchored(workspace, replace(old, content=content), files)
+    drafted, _ = await anchored(session, replace(old, content=content), files)
     unseen = [anchor for anchor in checked.anchors if anchor.freshness == "unverifiable"]
     kept = {(anchor.path, anchor.symbol, anchor.kind): anchor for anchor in (*unseen, *drafted.anchors)}
     return replace(drafted, anchors=tuple(kept.values()))
 
 
-async def revise(workspace: Workspace, memory_id: str, content: str, reason: str) -> Revised:
+async def revise(session: Session, memory_id: str, content: str, reason: str) -> Revised:
     """Write the corrected text as a new memory with the old one's vitals, and supersede the old.
 
     Raises:
@@ -47,27 +47,27 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
     content = checked_content(content)
     reason, in_reason = cleaned(checked_label("reason", reason) or "revised")
     # Whoever wrote the old text, the new one comes from whoever calls this: an assistant.
-    orders = await asyncio.to_thread(addressing, content, "", (), workspace.embedder)
+    orders = await asyncio.to_thread(addressing, content, "", (), session.embedder)
     screening = Screening((*found, *in_reason), orders)
     held_back = screening.held_back("ai")
-    refuse_purged(workspace, content)
-    now = workspace.now
-    old = await resolved(workspace, memory_id)
-    [embedding], drafted = await asyncio.gather(workspace.embed([content]), reanchored(workspace, old, content))
-    async with workspace.store.changing():
-        old = await resolved(workspace, memory_id)
+    refuse_purged(session, content)
+    now = session.now
+    old = await resolved(session, memory_id)
+    [embedding], drafted = await asyncio.gather(session.embed([content]), reanchored(session, old, content))
+    async with session.store.changing():
+        old = await resolved(session, memory_id)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
         if old.content == content:
             raise InvalidInput("content", "the text is the same as before", "Say what is different now.")
         new = replace(
             old,
-            id=workspace.store.new_id.memory(),
+            id=session.store.new_id.memory(),
             content=content,
             content_hash=content_hash(content),
             title=title_of(content),
             derived_from=(old.id,),
-            session=workspace.store.session,
+            session=session.store.session,
             branch=drafted.branch,
             anchors=drafted.anchors,
             created_at=now,
@@ -76,9 +76,9 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
             status="quarantined" if held_back else "active",
             status_reason=held_back,
             expired_at=None,
-            embedder=workspace.embedder.stamp,
+            embedder=session.embedder.stamp,
         )
-        await workspace.store.add(
+        await session.store.add(
             [Embedded(new, embedding.vector, embedding.passages, embedding.pieces)],
             actor="revise",
             at=now,
@@ -86,9 +86,9 @@ async def revise(workspace: Workspace, memory_id: str, content: str, reason: str
         )
         replaces = held_back is None or old.status == "quarantined"
         if replaces:  # what is held back must not silence what is known
-            await supersede(workspace, old, by=new, reason=reason, now=now)
-    workspace.upkeep.note_write()
-    workspace.served.note_ids([new.id])
+            await supersede(session, old, by=new, reason=reason, now=now)
+    session.maintenance.note_write()
+    session.served.note_ids([new.id])
     return Revised(
         new.id,
         old.id if replaces else None,

@@ -33,7 +33,7 @@ _MOST_EMBEDDED = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Suspects:
+class SuspectStatements:
     """The statements of a text that have to be embedded to judge it, with their cues, the likeliest first."""
 
     statements: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Suspects:
         return ()
 
 
-def suspects_in(content: str, title: str = "") -> Suspects:
+def suspects_in(content: str, title: str = "") -> SuspectStatements:
     """Return the statements of a text that its cues do not clear; a title that only repeats the text is left out."""
     model = _model()
     statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
@@ -59,10 +59,10 @@ def suspects_in(content: str, title: str = "") -> Suspects:
         scored = [(model.without_vector(cues_in(statement))["order"], statement) for statement in statements]
         worth = sorted((row for row in scored if row[0] >= _WORTH_A_LOOK), key=lambda row: -row[0])
         statements = [statement for _, statement in worth[:_MOST_EMBEDDED]]
-    return Suspects(tuple(statements), tuple(tuple(cues_in(statement)) for statement in statements))
+    return SuspectStatements(tuple(statements), tuple(tuple(cues_in(statement)) for statement in statements))
 
 
-def orders_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
+def injection_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
     """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by."""
     judge = embedder_for_models(embedder)
     if judge is None:
@@ -261,7 +261,7 @@ def addressing(content: str, title: str, tags: Iterable[str], embedder: Embedder
     if labels and not labels.isascii():
         labels = labels.encode("ascii", "ignore").decode()  # odd characters in a label are shown to nobody
     found += orders_in(labels)
-    return tuple(dict.fromkeys(found)) or orders_by_meaning(content, title, embedder)
+    return tuple(dict.fromkeys(found)) or injection_by_meaning(content, title, embedder)
 
 
 def _each(texts: Iterable[str]) -> tuple[list[str], tuple[str, ...]]:

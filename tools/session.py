@@ -22,16 +22,16 @@ from reverie.settings import HOME, Settings
 from reverie.storage.access_log import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
-from reverie.storage.maintenance import Upkeep
+from reverie.storage.maintenance import Maintenance
 from reverie.storage.projects import Projects, read_projects
 from reverie.storage.store import MemoryStore
 from reverie.time import Clock, clock_from
-from reverie.tools.echo import Served
-from reverie.tools.project_identity import PATIENCE_AT_START, Recognised, recognise
+from reverie.tools.echo import ServedTexts
+from reverie.tools.project_identity import PATIENCE_AT_START, RecognisedProject, recognise
 
 
 @dataclass(slots=True)
-class Workspace:
+class Session:
     """A session on one domain: the store, the embedder, the project, the clock."""
 
     settings: Settings
@@ -39,16 +39,16 @@ class Workspace:
     embedder: Embedder
     store: MemoryStore
     accesses: AccessRecorder
-    upkeep: Upkeep
+    maintenance: Maintenance
     here: ProjectIdentity
     seen: ProjectIdentity  # `here` before it was recognised: what the folder itself says
-    recognised: Recognised
+    recognised: RecognisedProject
     evidence: Evidence
     folder: Path
     has_told_alike: bool = False  # whether a recall has told of projects that look like this one
     meta_version: int = 0  # of the table that `recognised` was read from
     embedder_fault: str | None = None  # why the embedder could not be warmed
-    served: Served = field(default_factory=Served)  # what this session was shown
+    served: ServedTexts = field(default_factory=ServedTexts)  # what this session was shown
     all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
     _warming: "asyncio.Task[None] | None" = None
 
@@ -70,15 +70,15 @@ class Workspace:
         seen, folder = await asyncio.to_thread(identify_session, folder, os.environ)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
         store = await _opened(Path(settings.domain_uri), stamp, clock, settings.installation)
-        upkeep = Upkeep(store.database, store.journal)
-        accesses = AccessRecorder(store, upkeep.note_write)
+        maintenance = Maintenance(store.database, store.journal)
+        accesses = AccessRecorder(store, maintenance.note_write)
         evidence = Evidence(seen, folder)
-        first = Recognised(seen.project, Projects())
-        workspace = cls(settings, clock, embedder, store, accesses, upkeep, seen, seen, first, evidence, folder)
-        await workspace.refresh(PATIENCE_AT_START)
-        return workspace
+        first = RecognisedProject(seen.project, Projects())
+        session = cls(settings, clock, embedder, store, accesses, maintenance, seen, seen, first, evidence, folder)
+        await session.refresh(PATIENCE_AT_START)
+        return session
 
-    async def stand_in(self, folder: Path) -> None:
+    async def change_folder(self, folder: Path) -> None:
         """Work in another folder from now on: the one that the client named when it was asked."""
         self.seen, self.folder = await asyncio.to_thread(identify_session, folder, {})
         self.evidence = Evidence(self.seen, self.folder)
@@ -87,23 +87,23 @@ class Workspace:
 
     async def refresh(self, patience: float = 0.0) -> None:
         """Learn what other sessions noted about projects since; all it costs otherwise is a look at a folder."""
-        version = await self.store.database.unsettled("meta").version()
+        version = await self.store.database.raw_table("meta").version()
         if version == self.meta_version and self.recognised.is_noted:
             return
         if self.settings.project is None:
             self.recognised = await recognise(self.store, self.seen, patience)
         else:  # a name that was given is not looked behind
             projects = await read_projects(self.store.database)
-            self.recognised = Recognised(projects.canonical(self.settings.project), projects)
-        self.meta_version = await self.store.database.unsettled("meta").version()
+            self.recognised = RecognisedProject(projects.canonical(self.settings.project), projects)
+        self.meta_version = await self.store.database.raw_table("meta").version()
         self.here = replace(self.seen, project=self.recognised.project)
         self.evidence.names = self.names_of(self.here.project)
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""
         await self.accesses.stop()
-        await self.store.database.additions.stop()
-        await self.upkeep.stop()
+        await self.store.database.write_ahead_log.stop()
+        await self.maintenance.stop()
 
     async def warm(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""

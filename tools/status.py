@@ -16,15 +16,15 @@ from reverie.time import iso
 from reverie.tools.dreams import last_dream
 from reverie.tools.project_identity import look_alike
 from reverie.tools.results import Status
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.version import __version__
 
 
-async def status(workspace: Workspace) -> Status:
+async def status(session: Session) -> Status:
     """Count memories by layer and status, and say what needs attention; a damaged table is a note, not the end."""
-    own = workspace.names_of(workspace.here.project)
+    own = session.names_of(session.here.project)
     counts = await asyncio.gather(
-        *(_counts(workspace, layer, one_of("project", own)) for layer in LAYERS), return_exceptions=True
+        *(_counts(session, layer, one_of("project", own)) for layer in LAYERS), return_exceptions=True
     )
     damage = [str(found) for found in counts if isinstance(found, StoreError)]
     for found in counts:
@@ -32,64 +32,64 @@ async def status(workspace: Workspace) -> Status:
             raise found
     return Status(
         counts={layer: {} if isinstance(n, BaseException) else n for layer, n in zip(LAYERS, counts, strict=True)},
-        elsewhere=await _elsewhere(workspace, own),
-        home=workspace.settings.home,
-        domain=workspace.settings.domain,
-        project=workspace.here.project,
-        embedder=workspace.embedder.stamp,
-        index_state=workspace.index_state,
-        last_dream=await _last_dream(workspace),
-        disk_bytes=await asyncio.to_thread(_disk_bytes, Path(workspace.settings.domain_uri)),
+        elsewhere=await _elsewhere(session, own),
+        home=session.settings.home,
+        domain=session.settings.domain,
+        project=session.here.project,
+        embedder=session.embedder.stamp,
+        index_state=session.index_state,
+        last_dream=await _last_dream(session),
+        disk_bytes=await asyncio.to_thread(_disk_bytes, Path(session.settings.domain_uri)),
         version=__version__,
-        health=damage + _health(workspace),
+        health=damage + _health(session),
     )
 
 
-async def _last_dream(workspace: Workspace) -> str | None:
-    night = await last_dream(workspace)
-    return None if night is None else f"{night.id} at {iso(night.started_at)} ({night.status})"
+async def _last_dream(session: Session) -> str | None:
+    record = await last_dream(session)
+    return None if record is None else f"{record.id} at {iso(record.started_at)} ({record.status})"
 
 
-async def _elsewhere(workspace: Workspace, own: tuple[str, ...]) -> dict[str, int]:
+async def _elsewhere(session: Session, own: tuple[str, ...]) -> dict[str, int]:
     """Count what other projects keep; `global` is seen from here, the others are not."""
     shared = one_of("project", [GLOBAL_PROJECT]) & none_of("project", own)
     kept = {GLOBAL_PROJECT: shared, "other projects": none_of("project", (*own, GLOBAL_PROJECT))}
     found: dict[str, int] = {}
     for name, where in kept.items():
         numbers = await asyncio.gather(
-            *(workspace.store.count(where, [layer]) for layer in LAYERS), return_exceptions=True
+            *(session.store.count(where, [layer]) for layer in LAYERS), return_exceptions=True
         )
         found[name] = sum(number for number in numbers if isinstance(number, int))  # a damaged table is told above
     return {name: number for name, number in found.items() if number}
 
 
-async def _counts(workspace: Workspace, layer: Layer, own: Condition) -> dict[str, int]:
-    table = workspace.store.database.table(layer)
+async def _counts(session: Session, layer: Layer, own: Condition) -> dict[str, int]:
+    table = session.store.database.table(layer)
     if not await table.count():
         return {}
     numbers = await asyncio.gather(*(table.count(equals("status", name) & own) for name in STATUSES))
     counts = Counter(dict(zip(STATUSES, numbers, strict=True)))
-    for memory in await _overdue(workspace, layer, own):
+    for memory in await _overdue(session, layer, own):
         counts[memory.status] -= 1
         counts["expired"] += 1
     return {name: number for name, number in counts.items() if number}
 
 
-async def _overdue(workspace: Workspace, layer: Layer, own: Condition) -> list[Memory]:
+async def _overdue(session: Session, layer: Layer, own: Condition) -> list[Memory]:
     """Return the memories of a layer whose time is over though no sweep has come by."""
-    now, tier = workspace.now, workspace.settings.tier
+    now, tier = session.now, session.settings.tier
     limited = not_after("forget_after", now) | (is_set("tier") if tier is None else everything())
-    found = await workspace.store.find_few({layer: one_of("status", LIVING) & own & limited})
+    found = await session.store.find_few({layer: one_of("status", LIVING) & own & limited})
     return [memory for memory in found if overdue(memory, now, tier)]
 
 
-def _health(workspace: Workspace) -> list[str]:
+def _health(session: Session) -> list[str]:
     notes = [f"{name} is set, but there is no such setting{meant_by(name)}" for name in unknown_variables()]
-    if workspace.embedder_fault:
-        notes.append(f"recall works by words only: {workspace.embedder_fault}")
-    if workspace.here.note:
-        notes.append(workspace.here.note)
-    notes += [look_alike(one) for one in workspace.recognised.alike]
+    if session.embedder_fault:
+        notes.append(f"recall works by words only: {session.embedder_fault}")
+    if session.here.note:
+        notes.append(session.here.note)
+    notes += [look_alike(one) for one in session.recognised.alike]
     if tokens_are_estimated():
         notes.append("tokens are estimated: the bundled vocabulary cannot be read")
     return notes

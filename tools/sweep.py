@@ -18,10 +18,10 @@ from reverie.lifecycle.rules import (
 )
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage import filters
-from reverie.storage.dream_log import Nights
+from reverie.storage.dream_log import DreamLog
 from reverie.storage.filters import Condition
 from reverie.time import SECONDS_PER_DAY
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 _LIFESPAN_DAYS = LIFESPAN_SECONDS / SECONDS_PER_DAY
 
@@ -36,7 +36,7 @@ class Swept:
     seen: int
 
 
-async def sweep(workspace: Workspace) -> Swept:
+async def sweep(session: Session) -> Swept:
     """Let go, move and make core whatever is due at this moment.
 
     Any number of processes may sweep at once: each waits for the lock and looks again, so every due moment is
@@ -45,31 +45,29 @@ async def sweep(workspace: Workspace) -> Swept:
     Raises:
         StoreError: if the store cannot be read or written; a sweep cut short is finished by the next.
     """
-    now = workspace.now
-    await workspace.accesses.count()  # what was served a moment ago is not to be judged as untouched
-    if (await _planned(workspace, now)).is_empty:  # the common case needs no lock
+    now = session.now
+    await session.accesses.count()  # what was served a moment ago is not to be judged as untouched
+    if (await _planned(session, now)).is_empty:  # the common case needs no lock
         return Swept({}, {}, [], 0)
-    async with workspace.store.changing():
-        plan = await _planned(workspace, now)
-        await _apply(workspace, plan, now)
-    workspace.upkeep.note_write()
+    async with session.store.changing():
+        plan = await _planned(session, now)
+        await _apply(session, plan, now)
+    session.maintenance.note_write()
     return _told(plan)
 
 
-async def _planned(workspace: Workspace, now: datetime) -> SweepPlan:
-    any_tier = workspace.settings.tier is not None
-    memories = await workspace.store.find_few(
-        {layer: _worth_a_look(layer, now, any_tier=any_tier) for layer in LAYERS}
-    )
-    plan = plan_sweep(memories, now, workspace.settings.retention, workspace.settings.tier)
-    return await _heeding_refusals(workspace, await heeding_demotions(workspace, plan))
+async def _planned(session: Session, now: datetime) -> SweepPlan:
+    any_tier = session.settings.tier is not None
+    memories = await session.store.find_few({layer: _worth_a_look(layer, now, any_tier=any_tier) for layer in LAYERS})
+    plan = plan_sweep(memories, now, session.settings.retention, session.settings.tier)
+    return await _heeding_refusals(session, await heeding_demotions(session, plan))
 
 
-async def _heeding_refusals(workspace: Workspace, plan: SweepPlan) -> SweepPlan:
+async def _heeding_refusals(session: Session, plan: SweepPlan) -> SweepPlan:
     """Return the plan without what somebody took back by undoing a dream, while nothing has changed since."""
     if plan.is_empty:
         return plan
-    refused = refused_by(await Nights(workspace.store.database.table("dreams")).all())
+    refused = refused_by(await DreamLog(session.store.database.table("dreams")).all())
 
     def stands(memory: Memory, values: Mapping[str, str]) -> bool:
         return key_of_change(memory.id, values, memory.access_count) not in refused
@@ -81,18 +79,18 @@ async def _heeding_refusals(workspace: Workspace, plan: SweepPlan) -> SweepPlan:
     )
 
 
-async def heeding_demotions(workspace: Workspace, plan: SweepPlan) -> SweepPlan:
+async def heeding_demotions(session: Session, plan: SweepPlan) -> SweepPlan:
     """Return the plan without promotions that someone has just decided against by demoting the memory."""
     moves = [
         (memory, move)
         for memory, move in plan.moves
-        if move.to != "semantic" or not await _was_demoted(workspace, memory)
+        if move.to != "semantic" or not await _was_demoted(session, memory)
     ]
     return replace(plan, moves=tuple(moves))
 
 
-async def _was_demoted(workspace: Workspace, memory: Memory) -> bool:
-    moves = [event for event in await workspace.store.journal.about(memory.id) if event.action == "moved"]
+async def _was_demoted(session: Session, memory: Memory) -> bool:
+    moves = [event for event in await session.store.journal.about(memory.id) if event.action == "moved"]
     return bool(moves) and moves[-1].actor == "demote"
 
 
@@ -127,8 +125,8 @@ def _older(now: datetime, days: float) -> Condition:
     return filters.before("created_at", now - timedelta(days=days))
 
 
-async def _apply(workspace: Workspace, plan: SweepPlan, now: datetime) -> None:
-    store = workspace.store
+async def _apply(session: Session, plan: SweepPlan, now: datetime) -> None:
+    store = session.store
     by_rule: dict[tuple[str, str], list[Memory]] = {}
     for memory, verdict in plan.let_go:
         by_rule.setdefault((verdict.rule, verdict.reason), []).append(memory)

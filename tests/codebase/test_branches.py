@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from reverie.codebase.evidence import Checked, Evidence
+from reverie.codebase.evidence import Evidence, EvidenceState
 from reverie.codebase.identity import identify_project
 
 from ..conftest import Repository
 
-Learn = Callable[[str], Callable[[], Checked]]
+Learn = Callable[[str], Callable[[], EvidenceState]]
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def learn(repo: Repository) -> Learn:
     repo.write("README.md", "Now with retries.\n")
     repo.commit()
 
-    def start(text: str) -> Callable[[], Checked]:
+    def start(text: str) -> Callable[[], EvidenceState]:
         here = identify_project(repo.root)
         anchors = Evidence(here, repo.root).anchor(text, [], here.project).anchors
         assert anchors
 
-        def check() -> Checked:
+        def check() -> EvidenceState:
             later = identify_project(repo.root)
             return Evidence(later, repo.root).check(later.project, here.branch, anchors)
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from reverie.codebase.evidence import Checked, Evidence
+from reverie.codebase.evidence import Evidence, EvidenceState
 from reverie.codebase.identity import identify_project
 from reverie.memory import Anchor
 
 from ..conftest import Repository
 
-Watch = Callable[..., Callable[[], Checked]]
+Watch = Callable[..., Callable[[], EvidenceState]]
 
 RETRY = "def with_retries(call):\n    return call()\n\n\ndef unrelated():\n    return 1\n"
 
@@ -19,11 +19,11 @@ RETRY = "def with_retries(call):\n    return call()\n\n\ndef unrelated():\n    r
 def watch(repo: Repository) -> Watch:
     """Anchor a text now; return what asks for its freshness later, as another session would."""
 
-    def start(text: str, *files: str) -> Callable[[], Checked]:
+    def start(text: str, *files: str) -> Callable[[], EvidenceState]:
         here = identify_project(repo.root)
         anchors = Evidence(here, repo.root).anchor(text, files, here.project).anchors
 
-        def check() -> Checked:
+        def check() -> EvidenceState:
             later = identify_project(repo.root)
             return Evidence(later, repo.root).check(later.project, here.branch, anchors)
 
@@ -40,7 +40,7 @@ def retry(repo: Repository) -> Repository:
     return repo
 
 
-def _told(checked: Checked) -> tuple[str, str]:
+def _told(checked: EvidenceState) -> tuple[str, str]:
     return checked.freshness, checked.note
 
 

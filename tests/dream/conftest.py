@@ -10,7 +10,7 @@ import pytest
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import StepName
 from reverie.dream.snapshot import Snapshot, in_order
-from reverie.dream.steps import STEPS, Plan, plan_night
+from reverie.dream.steps import STEPS, Plan, plan_dream
 from reverie.ids import content_hash
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import Memory
@@ -18,7 +18,7 @@ from reverie.settings import Settings
 from reverie.tools import remember
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -71,24 +71,24 @@ def planned(
     **parts: Any,
 ) -> Plan:
     """Plan a night over these memories."""
-    return plan_night(a_snapshot(memories, **parts), settings, judge or Rules(), steps or tuple(STEPS))
+    return plan_dream(a_snapshot(memories, **parts), settings, judge or Rules(), steps or tuple(STEPS))
 
 
 @pytest.fixture
-def keep(workspace: Workspace) -> Callable[..., Awaitable[Remembered]]:
+def keep(session: Session) -> Callable[..., Awaitable[Remembered]]:
     """Remember a text."""
 
     async def call(content: str, **arguments: Any) -> Remembered:
-        return await remember.remember(workspace, remember.Request(content=content, **arguments))
+        return await remember.remember(session, remember.Request(content=content, **arguments))
 
     return call
 
 
 @pytest.fixture
-def night(workspace: Workspace) -> Callable[..., Awaitable[Consolidated]]:
+def night(session: Session) -> Callable[..., Awaitable[Consolidated]]:
     """Dream."""
 
     async def call(*steps: str, **arguments: Any) -> Consolidated:
-        return await consolidate(workspace, steps=steps, **arguments)
+        return await consolidate(session, steps=steps, **arguments)
 
     return call

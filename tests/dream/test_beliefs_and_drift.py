@@ -7,16 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.codebase.evidence import Checked
+from reverie.codebase.evidence import EvidenceState
 from reverie.dream.beliefs import CONFIDENCE_FLOOR, doubted, is_due
 from reverie.dream.judge import BeliefVerdict, Rules
-from reverie.dream.snapshot import Check
+from reverie.dream.snapshot import EvidenceCheck
 from reverie.memory import Anchor, Memory
 from reverie.settings import Settings
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import Request, remember
 from reverie.tools.review import review
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
 from tests.tiny_embedder import TinyEmbedder
 
@@ -45,30 +45,32 @@ class Sure(Rules):
 )
 @pytest.mark.rule("002-dream")
 def test_newer_evidence_challenges_lowers_confidence_and_asks(newer):
-    [deed] = planned([OLD, a_memory(2, newer)], "beliefs").deeds
-    [change] = deed.changes
+    [change_set] = planned([OLD, a_memory(2, newer)], "beliefs").change_sets
+    [change] = change_set.changes
     assert (change.memory_id, change.action) == (OLD.id, "challenged")
     assert change.values["status"] == "challenged"
     assert change.values["confidence"] == pytest.approx(0.6)
     assert "importance" not in change.values
-    [question] = deed.questions
+    [question] = change_set.questions
     assert question.memory_ids == (OLD.id, "m0002")
     assert any(newer in line for line in question.evidence)
 
 
 def test_the_newer_is_not_challenged_by_the_older():
-    assert {change.memory_id for deed in planned([OLD, NEW], "beliefs").deeds for change in deed.changes} == {OLD.id}
+    assert {
+        change.memory_id for change_set in planned([OLD, NEW], "beliefs").change_sets for change in change_set.changes
+    } == {OLD.id}
 
 
 def test_the_judge_is_shown_the_evidence_and_its_word_counts():
     upholding = Sure("holds")
-    [deed] = planned([OLD, NEW], "beliefs", judge=upholding).deeds
-    assert (deed.changes, deed.questions[0].settled) == ((), "holds")
+    [change_set] = planned([OLD, NEW], "beliefs", judge=upholding).change_sets
+    assert (change_set.changes, change_set.questions[0].settled) == ((), "holds")
     assert upholding.shown == [
         ("numbers differ: 8080 / 9090", f"m0002 says since {NEW.happened_at:%Y-%m-%d}: {NEW.content}")
     ]
-    [deed] = planned([OLD, NEW], "beliefs", judge=Sure("outdated")).deeds
-    assert deed.changes[0].values["status"] == "challenged"
+    [change_set] = planned([OLD, NEW], "beliefs", judge=Sure("outdated")).change_sets
+    assert change_set.changes[0].values["status"] == "challenged"
 
 
 def test_no_evidence_asks_nobody():
@@ -79,13 +81,13 @@ def test_no_evidence_asks_nobody():
 
 
 def test_a_stranger_may_raise_a_question_but_no_doubt():
-    [deed] = planned([OLD, replace(NEW, source="ingest", trust=0.5)], "beliefs").deeds
-    assert (deed.changes, len(deed.questions)) == ((), 1)
+    [change_set] = planned([OLD, replace(NEW, source="ingest", trust=0.5)], "beliefs").change_sets
+    assert (change_set.changes, len(change_set.questions)) == ((), 1)
 
 
 def test_a_question_that_was_answered_is_not_raised_again():
-    [deed] = planned([OLD, NEW], "beliefs").deeds
-    assert planned([OLD, NEW], "beliefs", asked={deed.questions[0].id: "holds"}).is_empty
+    [change_set] = planned([OLD, NEW], "beliefs").change_sets
+    assert planned([OLD, NEW], "beliefs", asked={change_set.questions[0].id: "holds"}).is_empty
 
 
 def test_a_pinned_belief_is_not_challenged():
@@ -105,9 +107,9 @@ def test_confidence_is_lowered_to_a_floor_and_never_raised(confidence, expected)
 
 def test_what_the_code_bears_out_is_confirmed_once_and_due_again_later():
     anchored = replace(OLD, anchors=(Anchor(path="a.py", freshness="verified"),))
-    check = Check(Checked("verified", anchored.anchors), "a.py is as it was")
-    [deed] = planned([anchored], "beliefs", checks={OLD.id: check}).deeds
-    assert deed.changes[0].values == {"confirmed_by": ("code_scan",), "confirmations": 1}
+    check = EvidenceCheck(EvidenceState("verified", anchored.anchors), "a.py is as it was")
+    [change_set] = planned([anchored], "beliefs", checks={OLD.id: check}).change_sets
+    assert change_set.changes[0].values == {"confirmed_by": ("code_scan",), "confirmations": 1}
     confirmed = replace(anchored, confirmed_by=("code_scan",), confirmations=1, updated_at=NOW)
     assert not is_due(confirmed, NOW + timedelta(days=27))
     assert is_due(confirmed, NOW + timedelta(days=28))
@@ -115,10 +117,10 @@ def test_what_the_code_bears_out_is_confirmed_once_and_due_again_later():
 
 
 def test_what_the_code_refutes_is_challenged_with_the_receipt():
-    check = Check(Checked("unanchored"), "config.toml says port 9999", refuted=True)
-    [deed] = planned([OLD], "beliefs", checks={OLD.id: check}).deeds
-    assert deed.changes[0].values["status_reason"] == "challenged: config.toml says port 9999"
-    assert deed.questions[0].evidence == ("config.toml says port 9999",)
+    check = EvidenceCheck(EvidenceState("unanchored"), "config.toml says port 9999", refuted=True)
+    [change_set] = planned([OLD], "beliefs", checks={OLD.id: check}).change_sets
+    assert change_set.changes[0].values["status_reason"] == "challenged: config.toml says port 9999"
+    assert change_set.questions[0].evidence == ("config.toml says port 9999",)
 
 
 # -- drift -----------------------------------------------------------------------------------------------------
@@ -127,13 +129,13 @@ SEEN = replace(OLD, anchors=(Anchor(path="src/billing.py", freshness="verified")
 GONE = Anchor(path="src/billing.py", freshness="missing")
 
 
-def looked(freshness, anchor, note="") -> Check:
-    return Check(Checked(freshness, (anchor,), note), note)
+def looked(freshness, anchor, note="") -> EvidenceCheck:
+    return EvidenceCheck(EvidenceState(freshness, (anchor,), note), note)
 
 
-def drifted(memory: Memory, check: Check, now=NOW, **parts):
+def drifted(memory: Memory, check: EvidenceCheck, now=NOW, **parts):
     plan = planned([memory], "drift", checks={memory.id: check}, now=now, **parts)
-    return plan, plan.morning.by_id.get(memory.id)
+    return plan, plan.outcome.by_id.get(memory.id)
 
 
 def test_a_moved_anchor_is_mended():
@@ -150,13 +152,13 @@ def test_a_missing_anchor_challenges_and_only_three_days_of_absence_let_go():
     for day in range(3):
         assert memory is not None
         plan, memory = drifted(memory, missing, NOW + timedelta(days=day), asked=asked)
-        asked |= {question.id: "open" for deed in plan.deeds for question in deed.questions}
+        asked |= {question.id: "open" for change_set in plan.change_sets for question in change_set.questions}
         if memory is not None:
             assert memory.status == "challenged"
             assert drifted(memory, missing, NOW + timedelta(days=day, minutes=5), asked=asked)[0].is_empty
     assert memory is None
     assert len(asked) == 1  # one question for the three days
-    assert plan.deeds[0].changes[0].values["status"] == "expired"
+    assert plan.change_sets[0].changes[0].values["status"] == "expired"
 
 
 def test_what_is_found_again_is_active_again():
@@ -197,20 +199,20 @@ def repository(tmp_path):
 async def at_work(home, clock, repository):
     """A session in that repository."""
     root = repository
-    workspace = await Workspace.open(Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=root)
-    yield workspace, root
-    await workspace.close()
+    session = await Session.open(Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=root)
+    yield session, root
+    await session.close()
 
 
 @pytest.mark.anyio
 async def test_a_dream_in_a_repository_follows_a_deleted_file_for_three_days(at_work, clock):
-    workspace, root = at_work
-    kept = await remember(workspace, Request(content="Charging is done in src/billing.py", layer="semantic"))
+    session, root = at_work
+    kept = await remember(session, Request(content="Charging is done in src/billing.py", layer="semantic"))
     (root / "src" / "billing.py").unlink()
     seen = []
     for _ in range(3):
-        await consolidate(workspace, steps=["drift"])
-        memory = await workspace.store.resolve(kept.id)
+        await consolidate(session, steps=["drift"])
+        memory = await session.store.resolve(kept.id)
         seen.append(memory.status)
         clock.advance(days=1)
     assert seen == ["challenged", "challenged", "expired"]
@@ -218,22 +220,22 @@ async def test_a_dream_in_a_repository_follows_a_deleted_file_for_three_days(at_
 
 @pytest.mark.anyio
 async def test_a_dream_refutes_what_the_manifest_contradicts_and_shows_the_receipt(at_work, clock):
-    workspace, root = at_work
-    kept = await remember(workspace, Request(content="We depend on numpy 2.2.1 in pyproject.toml", layer="semantic"))
+    session, root = at_work
+    kept = await remember(session, Request(content="We depend on numpy 2.2.1 in pyproject.toml", layer="semantic"))
     (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["numpy>=3.0"]\n')
     clock.advance(days=1)
-    told = await consolidate(workspace, steps=["beliefs"])
-    assert (await workspace.store.resolve(kept.id)).status == "challenged"
-    [question] = (await review(workspace)).questions
+    told = await consolidate(session, steps=["beliefs"])
+    assert (await session.store.resolve(kept.id)).status == "challenged"
+    [question] = (await review(session)).questions
     assert question["id"] == told.questions[0]
     assert any("pyproject.toml" in line for line in question["evidence"])
 
 
 @pytest.mark.anyio
 async def test_a_dream_confirms_an_old_belief_that_the_code_bears_out(at_work, clock):
-    workspace, _ = at_work
-    kept = await remember(workspace, Request(content="Charging is done in src/billing.py", layer="semantic"))
+    session, _ = at_work
+    kept = await remember(session, Request(content="Charging is done in src/billing.py", layer="semantic"))
     clock.advance(days=15)
-    await consolidate(workspace, steps=["beliefs"])
-    memory = await workspace.store.resolve(kept.id)
+    await consolidate(session, steps=["beliefs"])
+    memory = await session.store.resolve(kept.id)
     assert (memory.confirmations, memory.confirmed_by) == (1, ("code_scan",))

@@ -70,9 +70,9 @@ def test_a_chain_of_small_steps_is_no_cluster():
 
 def test_without_a_judge_nothing_happens_but_a_question_and_it_is_asked_once():
     plan = planned(family(), "cluster")
-    [deed] = plan.deeds
-    assert (deed.news, deed.changes) == ((), ())
-    [question] = deed.questions
+    [change_set] = plan.change_sets
+    assert (change_set.new_memories, change_set.changes) == ((), ())
+    [question] = change_set.questions
     assert question.memory_ids == tuple(sorted(memory.id for memory in family()))
     assert question.verdicts == ("merge", "separate")
     assert planned(family(), "cluster", asked={question.id: "open"}).is_empty
@@ -98,8 +98,8 @@ def test_restatements_are_merged_by_rule_and_the_one_inherits():
             )
         )
     ]
-    [deed] = planned(same, "cluster").deeds
-    [new] = deed.news
+    [change_set] = planned(same, "cluster").change_sets
+    [new] = change_set.new_memories
     merged = new.memory
     assert merged.content == same[-1].content
     assert merged.derived_from == tuple(memory.id for memory in clusters_of(a_snapshot(same))[0])
@@ -107,18 +107,18 @@ def test_restatements_are_merged_by_rule_and_the_one_inherits():
     assert merged.importance == pytest.approx(0.4)
     assert (merged.source, merged.trust) == ("dream", 0.7)
     assert merged.confirmed_by == ("ai",)
-    assert {change.values["superseded_by"] for change in deed.changes} == {merged.id}
-    assert {change.values["status"] for change in deed.changes} == {"superseded"}
+    assert {change.values["superseded_by"] for change in change_set.changes} == {merged.id}
+    assert {change.values["status"] for change in change_set.changes} == {"superseded"}
 
 
 def test_a_merged_text_keeps_every_fact_or_is_refused():
     told = a_memory(1, "The Exporter writes for tenant 10, see docs/t0.md")
     assert missing_facts("See docs/t0.md: for tenant 10 it is the Exporter that writes", [told]) == []
     assert missing_facts("The Exporter writes for tenant 11", [told]) == ["10", "docs/t0.md"]
-    [kept] = planned(family(), "cluster", judge=Writer()).deeds
-    assert kept.news
-    [refused] = planned(family(), "cluster", judge=Loser()).deeds
-    assert (refused.news, len(refused.questions)) == ((), 1)
+    [kept] = planned(family(), "cluster", judge=Writer()).change_sets
+    assert kept.new_memories
+    [refused] = planned(family(), "cluster", judge=Loser()).change_sets
+    assert (refused.new_memories, len(refused.questions)) == ((), 1)
 
 
 def test_no_more_questions_are_asked_than_somebody_will_answer():

@@ -10,26 +10,26 @@ from reverie.dream.cycle import recover
 from reverie.errors import InvalidInput, StoreBusy
 from reverie.record import to_record
 from reverie.storage.audit import audit
-from reverie.storage.review_queue import Questions
+from reverie.storage.review_queue import ReviewQueue
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-Night = Callable[..., Awaitable[Consolidated]]
+DreamRecord = Callable[..., Awaitable[Consolidated]]
 
 PORTS = "The Billing service listens on port {} in production"
 
 
-async def everything(workspace: Workspace) -> dict[str, dict[str, Any]]:
+async def everything(session: Session) -> dict[str, dict[str, Any]]:
     """Return every field of every memory, whatever its status."""
-    return {memory.id: to_record(memory) for memory in await workspace.store.find()}
+    return {memory.id: to_record(memory) for memory in await session.store.find()}
 
 
-async def fill(workspace: Workspace, keep: Keep, clock: Any) -> None:
+async def fill(session: Session, keep: Keep, clock: Any) -> None:
     """Remember enough for every step that works on memories to have something to do."""
     for number in range(6):
         await keep(f"The Billing service writes invoice batch to the archive bucket, note {number}", layer="semantic")
@@ -47,40 +47,40 @@ async def fill(workspace: Workspace, keep: Keep, clock: Any) -> None:
 
 
 async def test_a_night_does_something_and_the_same_night_again_nothing(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
-    await fill(workspace, keep, clock)
+    await fill(session, keep, clock)
     first = await night()
     assert {step.name for step in first.steps if step.applied} >= {"sweep", "forget", "dedupe", "digest", "beliefs"}
-    after = await everything(workspace)
+    after = await everything(session)
     second = await night()
     assert [(step.name, step.planned) for step in second.steps if step.planned] == []
     assert (second.changes, second.questions) == ([], [])
-    assert await everything(workspace) == after
+    assert await everything(session) == after
 
 
 async def test_undoing_a_night_brings_every_field_back(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
-    await fill(workspace, keep, clock)
-    before = await everything(workspace)
+    await fill(session, keep, clock)
+    before = await everything(session)
     told = await night()
-    assert await everything(workspace) != before
-    await restore(workspace, dream_id=told.dream_id)
-    assert await everything(workspace) == before
-    assert await Questions(workspace.store.database.table("questions")).open() == []
+    assert await everything(session) != before
+    await restore(session, dream_id=told.dream_id)
+    assert await everything(session) == before
+    assert await ReviewQueue(session.store.database.table("questions")).open() == []
     with pytest.raises(InvalidInput, match="undone already"):
-        await restore(workspace, dream_id=told.dream_id)
+        await restore(session, dream_id=told.dream_id)
 
 
 @pytest.mark.rule("003-dry-run")
 async def test_a_dry_run_tells_the_same_plan_and_changes_nothing(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
-    await fill(workspace, keep, clock)
-    before = await everything(workspace)
+    await fill(session, keep, clock)
+    before = await everything(session)
     preview = await night(dry_run=True)
-    assert await everything(workspace) == before
+    assert await everything(session) == before
     assert preview.dream_id == ""
     assert all(step.applied == 0 for step in preview.steps)
     done = await night()
@@ -89,33 +89,33 @@ async def test_a_dry_run_tells_the_same_plan_and_changes_nothing(
 
 
 async def test_undoing_spares_what_somebody_changed_since(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
-    await fill(workspace, keep, clock)
+    await fill(session, keep, clock)
     told = await night()
     [card] = [one["id"] for one in told.changes if one["action"] == "written" and "peer_card" in one["reason"]][:1]
-    await pin(workspace, card)
-    answer = await restore(workspace, dream_id=told.dream_id)
+    await pin(session, card)
+    answer = await restore(session, dream_id=told.dream_id)
     assert [one.id for one in answer.skipped] == [card]
-    assert (await workspace.store.resolve(card)).pinned
+    assert (await session.store.resolve(card)).pinned
 
 
-async def test_a_second_dream_at_once_is_told_to_wait(workspace: Workspace, keep: Keep, open_workspace: Any) -> None:
+async def test_a_second_dream_at_once_is_told_to_wait(session: Session, keep: Keep, open_session: Any) -> None:
     from reverie.dream.cycle import alone
     from reverie.tools.consolidate import consolidate
 
-    other = await open_workspace()
-    async with alone(workspace.store):
+    other = await open_session()
+    async with alone(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
             await consolidate(other)
         await keep("Remembering goes on meanwhile")
 
 
 async def test_a_night_cut_short_after_the_journal_is_taken_back_without_a_fault_for_the_audit(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any, monkeypatch: pytest.MonkeyPatch
+    session: Session, keep: Keep, night: DreamRecord, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(workspace, keep, clock)
-    before = await everything(workspace)
+    await fill(session, keep, clock)
+    before = await everything(session)
 
     async def killed(*_: Any) -> None:
         raise StoreBusy("killed before any row was written")
@@ -124,7 +124,7 @@ async def test_a_night_cut_short_after_the_journal_is_taken_back_without_a_fault
         patch.setattr(applying, "write_batch", killed)
         with pytest.raises(StoreBusy):
             await night()
-    assert (await audit(workspace.store)).faults  # rows that the journal tells of are not there
-    await recover(workspace.store, workspace.now)
-    assert await everything(workspace) == before
-    assert (await audit(workspace.store)).faults == []
+    assert (await audit(session.store)).faults  # rows that the journal tells of are not there
+    await recover(session.store, session.now)
+    assert await everything(session) == before
+    assert (await audit(session.store)).faults == []

@@ -11,7 +11,7 @@ TEXT = "The nightly backup of the billing database runs on the second replica an
 
 
 def changes(plan) -> dict[str, Change]:
-    return {change.memory_id: change for deed in plan.deeds for change in deed.changes}
+    return {change.memory_id: change for change_set in plan.change_sets for change in change_set.changes}
 
 
 @pytest.mark.rule("003-contradiction")

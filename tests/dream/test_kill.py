@@ -13,12 +13,12 @@ import pytest
 from reverie.record import to_record
 from reverie.settings import Settings
 from reverie.storage.audit import audit
-from reverie.storage.dream_log import Nights
+from reverie.storage.dream_log import DreamLog
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import Request, remember
 from reverie.tools.restore import restore
-from reverie.tools.session import Workspace
-from tests.conftest import START, HandClock
+from reverie.tools.session import Session
+from tests.conftest import START, ManualClock
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -69,24 +69,24 @@ asyncio.run(main())
 """
 
 
-async def opened(home: Path, clock: HandClock) -> Workspace:
-    return await Workspace.open(Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=home)
+async def opened(home: Path, clock: ManualClock) -> Session:
+    return await Session.open(Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=home)
 
 
-async def everything(workspace: Workspace) -> dict[str, dict[str, Any]]:
-    rows = await workspace.store.find()
-    counted = [await table.count() for table in workspace.store.database.layers.values()]
+async def everything(session: Session) -> dict[str, dict[str, Any]]:
+    rows = await session.store.find()
+    counted = [await table.count() for table in session.store.database.layers.values()]
     assert len(rows) == sum(counted), "a row is there twice"
     return {memory.id: to_record(memory) for memory in rows}
 
 
 @pytest.fixture
-async def filled(home: Path, clock: HandClock) -> Path:
+async def filled(home: Path, clock: ManualClock) -> Path:
     """A store in which most steps have something to do."""
-    workspace = await opened(home, clock)
+    session = await opened(home, clock)
 
     async def keep(content: str, **arguments: Any) -> None:
-        await remember(workspace, Request(content=content, **arguments))
+        await remember(session, Request(content=content, **arguments))
 
     for number, word in enumerate(("tea", "oslo", "lexer", "monday", "parser")):
         await keep(f"We know that Alice has thing number {number} {word}", layer="semantic")
@@ -99,11 +99,11 @@ async def filled(home: Path, clock: HandClock) -> Path:
     await keep("The Billing service listens on port 9090 in production", layer="semantic")
     for number in range(3):
         await keep(f"Decided to ship release {number} of the Importer", kind="decision", layer="episodic")
-    await workspace.close()
+    await session.close()
     return home
 
 
-def killed_at(home: Path, clock: HandClock, write: int, what: str) -> bool:
+def killed_at(home: Path, clock: ManualClock, write: int, what: str) -> bool:
     """Run the process; say whether it was killed, or had nothing more to write."""
     done = subprocess.run(
         [sys.executable, "-c", DREAMING, str(home), clock.moment.isoformat(), str(write), what],
@@ -115,18 +115,18 @@ def killed_at(home: Path, clock: HandClock, write: int, what: str) -> bool:
     return done.returncode != 0
 
 
-async def finished(home: Path, clock: HandClock, step: Callable[[Workspace], Awaitable[Any]]) -> dict[str, Any]:
-    workspace = await opened(home, clock)
+async def finished(home: Path, clock: ManualClock, step: Callable[[Session], Awaitable[Any]]) -> dict[str, Any]:
+    session = await opened(home, clock)
     try:
-        await step(workspace)
-        assert (await audit(workspace.store)).faults == []  # the journal tells of rows that were never written
-        return await everything(workspace)
+        await step(session)
+        assert (await audit(session.store)).faults == []  # the journal tells of rows that were never written
+        return await everything(session)
     finally:
-        await workspace.close()
+        await session.close()
 
 
 async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
-    filled: Path, clock: HandClock, tmp_path: Path
+    filled: Path, clock: ManualClock, tmp_path: Path
 ) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
@@ -145,18 +145,18 @@ async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
 
 
 async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_the_next_try(
-    filled: Path, clock: HandClock, tmp_path: Path
+    filled: Path, clock: ManualClock, tmp_path: Path
 ) -> None:
     before = await finished(filled, clock, everything)
     dreamt = tmp_path / "dreamt"
     shutil.copytree(filled, dreamt)
     await finished(dreamt, clock, consolidate)
 
-    async def undo_again(workspace: Workspace) -> None:
-        workspace.all_projects = True  # the dream is of several
-        [night] = await Nights(workspace.store.database.table("dreams")).all()
+    async def undo_again(session: Session) -> None:
+        session.all_projects = True  # the dream is of several
+        [night] = await DreamLog(session.store.database.table("dreams")).all()
         if night.status != "undone":
-            await restore(workspace, dream_id=night.id)
+            await restore(session, dream_id=night.id)
 
     kills = 0
     for write in range(1, MOST_WRITES):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.codebase.evidence import Checked
+from reverie.codebase.evidence import EvidenceState
 from reverie.dream.judge import BeliefVerdict, DayNote, Rules
-from reverie.dream.snapshot import Check
-from reverie.dream.steps import STEPS, plan_night
+from reverie.dream.snapshot import EvidenceCheck
+from reverie.dream.steps import STEPS, plan_dream
 from reverie.memory import Anchor, Memory
 from reverie.settings import RETENTION_MODES, Settings
 from tests.dream.conftest import NOW, a_memory, a_snapshot
@@ -44,7 +44,7 @@ class Eager(Rules):
 
 
 @st.composite
-def stores(draw: st.DrawFn) -> tuple[list[Memory], dict[str, Check]]:
+def stores(draw: st.DrawFn) -> tuple[list[Memory], dict[str, EvidenceCheck]]:
     memories = []
     checks = {}
     for number in range(draw(st.integers(0, 16))):
@@ -76,7 +76,9 @@ def stores(draw: st.DrawFn) -> tuple[list[Memory], dict[str, Check]]:
         if verdict:
             anchor = Anchor(path=f"src/{number}.py", freshness=verdict)
             memory = replace(memory, anchors=(replace(anchor, freshness="unverifiable"),))
-            checks[memory.id] = Check(Checked(verdict, (anchor,)), f"looked at {number}", refuted=draw(st.booleans()))
+            checks[memory.id] = EvidenceCheck(
+                EvidenceState(verdict, (anchor,)), f"looked at {number}", refuted=draw(st.booleans())
+            )
         memories.append(memory)
     return memories, checks
 
@@ -87,19 +89,19 @@ def stores(draw: st.DrawFn) -> tuple[list[Memory], dict[str, Check]]:
 def test_pins_hold_nothing_is_lost_and_a_second_night_finds_nothing(store, mode, judge):
     memories, checks = store
     wanted = Settings(home="/nowhere", retention=mode)
-    plan = plan_night(a_snapshot(memories, checks=checks), wanted, judge)
-    touched = {change.memory_id for deed in plan.deeds for change in deed.changes}
+    plan = plan_dream(a_snapshot(memories, checks=checks), wanted, judge)
+    touched = {change.memory_id for change_set in plan.change_sets for change in change_set.changes}
     assert not touched & {memory.id for memory in memories if memory.pinned}
-    lost = {memory.id for memory in memories} - plan.morning.by_id.keys()
+    lost = {memory.id for memory in memories} - plan.outcome.by_id.keys()
     retired = {
         change.memory_id
-        for deed in plan.deeds
-        for change in deed.changes
+        for change_set in plan.change_sets
+        for change in change_set.changes
         if change.values.get("status") in ("expired", "superseded")
     }
     assert lost <= retired
-    again = plan_night(plan.morning, wanted, judge)
-    assert again.deeds == ()
+    again = plan_dream(plan.outcome, wanted, judge)
+    assert again.change_sets == ()
     assert plan.steps[-1].name == tuple(STEPS)[-1]
 
 
@@ -108,17 +110,19 @@ def test_pins_hold_nothing_is_lost_and_a_second_night_finds_nothing(store, mode,
 def test_every_step_alone_leaves_pinned_memories_as_they_are(store, step):
     memories, checks = store
     pinned = [replace(memory, pinned=True) for memory in memories]
-    plan = plan_night(a_snapshot(pinned, checks=checks), Settings(home="/nowhere"), Eager(), (step,))
-    assert [change for deed in plan.deeds for change in deed.changes] == []
-    assert all(plan.morning.by_id[memory.id] == memory for memory in pinned)
+    plan = plan_dream(a_snapshot(pinned, checks=checks), Settings(home="/nowhere"), Eager(), (step,))
+    assert [change for change_set in plan.change_sets for change in change_set.changes] == []
+    assert all(plan.outcome.by_id[memory.id] == memory for memory in pinned)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(stores())
 def test_importance_as_set_and_text_are_never_changed(store):
     memories, checks = store
-    plan = plan_night(a_snapshot(memories, checks=checks), Settings(home="/nowhere"), Eager())
+    plan = plan_dream(a_snapshot(memories, checks=checks), Settings(home="/nowhere"), Eager())
     known = {memory.id for memory in memories}
-    changes = [change for deed in plan.deeds for change in deed.changes if change.memory_id in known]
+    changes = [
+        change for change_set in plan.change_sets for change in change_set.changes if change.memory_id in known
+    ]
     fields = {name for change in changes for name in change.values}
     assert not fields & {"importance", "content", "content_hash", "trust", "created_at", "happened_at", "project"}

@@ -12,25 +12,25 @@ from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.recall import Request, recall
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-Night = Callable[..., Awaitable[Consolidated]]
+DreamRecord = Callable[..., Awaitable[Consolidated]]
 
 
 @pytest.mark.rule("002-dream")
 async def test_old_accesses_and_events_are_folded_into_counts(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     kept = await keep("The lamp of the harbour burns oil", layer="semantic")
     down = await keep("The bell of the harbour rings twice", layer="semantic")
-    demoted_at = workspace.now
-    await move(workspace, down.id, "", "down")
-    await recall(workspace, Request(query="lamp harbour oil"))
-    await workspace.accesses.count()
-    before = to_record(await workspace.store.resolve(kept.id))
+    demoted_at = session.now
+    await move(session, down.id, "", "down")
+    await recall(session, Request(query="lamp harbour oil"))
+    await session.accesses.count()
+    before = to_record(await session.store.resolve(kept.id))
     clock.advance(days=91)
     await keep("A new day begins here", layer="semantic")
     told = await night("prune")
@@ -39,24 +39,24 @@ async def test_old_accesses_and_events_are_folded_into_counts(
         "2 accesses past 90 days, already in the counts",
         "1 events past 90 days that replaced nothing, folded into counts",
     ]
-    assert to_record(await workspace.store.resolve(kept.id)) == before
-    assert await workspace.store.database.table("accesses").count() == 0
-    [folded] = await workspace.store.journal.about("")
+    assert to_record(await session.store.resolve(kept.id)) == before
+    assert await session.store.database.table("accesses").count() == 0
+    [folded] = await session.store.journal.about("")
     assert json.loads(folded.reason or "")["counts"] == {"remembered": 1}
-    [demotion] = await workspace.store.journal.about(down.id)
+    [demotion] = await session.store.journal.about(down.id)
     assert (demotion.actor, demotion.at) == ("demote", demoted_at)
     assert (await night("prune")).steps[0].notes == []
 
 
-async def test_logs_of_ninety_days_are_kept(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+async def test_logs_of_ninety_days_are_kept(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
     kept = await keep("The lamp of the harbour burns oil")
-    await pin(workspace, kept.id)
+    await pin(session, kept.id)
     clock.advance(days=90)
     await night("prune")
-    events = workspace.store.database.table("events")
-    await workspace.store.journal.settle()
+    events = session.store.database.table("events")
+    await session.store.journal.settle()
     assert await events.count() == 2
     clock.moment += timedelta(seconds=1)
     await night("prune")
-    await workspace.store.journal.settle()
+    await session.store.journal.settle()
     assert sorted((await events.rows(["action"])).column("action").to_pylist()) == ["folded", "pinned"]

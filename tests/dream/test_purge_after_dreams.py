@@ -20,7 +20,7 @@ from reverie.tools.move import move
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.model_server import KEY, Api, says, serving
 
 pytestmark = pytest.mark.anyio
@@ -47,8 +47,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "*")
-        quick = reasoning.Patience(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
-        monkeypatch.setattr(reasoning, "Patience", lambda: quick)
+        quick = reasoning.Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
+        monkeypatch.setattr(reasoning, "Timeouts", lambda: quick)
         yield api
 
 
@@ -83,82 +83,82 @@ def unnamed_files(home: Path) -> dict[str, int]:
     return extra
 
 
-async def _a_life(workspace: Workspace, keep: Keep) -> tuple[str, str]:
+async def _a_life(session: Session, keep: Keep) -> tuple[str, str]:
     """Tell, revise and move a memory about, among others like it; return the ids of both its versions."""
     for tail in TAILS:
         await keep(f"{BASE} {tail}", layer="semantic")
     first = await keep("a zanzibarword nobody should keep", layer="episodic", title="zanzibartitle")
-    await move(workspace, first.id, "", "up")
-    second = await revise(workspace, first.id, f"{BASE} {MARKED}", "zanzibarreason")
+    await move(session, first.id, "", "up")
+    second = await revise(session, first.id, f"{BASE} {MARKED}", "zanzibarreason")
     for way in ("up", "down", "down", "up"):
-        await move(workspace, second.id, "", way)
+        await move(session, second.id, "", way)
     return first.id, second.id
 
 
 @pytest.mark.parametrize("undone", [False, True], ids=["kept", "undone"])
 async def test_no_byte_is_left_after_a_life_of_moves_revisions_and_dreams(
-    undone: bool, workspace: Workspace, keep: Keep, api: Api, home: Path, clock: Any
+    undone: bool, session: Session, keep: Keep, api: Api, home: Path, clock: Any
 ) -> None:
-    workspace.settings = replace(workspace.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
-    first, second = await _a_life(workspace, keep)
+    session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
+    first, second = await _a_life(session, keep)
     clock.advance(hours=1)
-    nights = [await consolidate(workspace, steps=steps) for steps in (["digest", "peer_cards"], ["cluster"])]
-    dreamt = [m for m in await workspace.store.find() if m.source == "dream" and "quagmirevault" in m.content]
+    nights = [await consolidate(session, steps=steps) for steps in (["digest", "peer_cards"], ["cluster"])]
+    dreamt = [m for m in await session.store.find() if m.source == "dream" and "quagmirevault" in m.content]
     assert {memory.kind for memory in dreamt} == {"digest", "peer_card", "fact"}
     if undone:
         clock.advance(hours=1)
         for night in reversed(nights):
-            await restore(workspace, dream_id=night.dream_id)
-        assert len(await workspace.store.find()) == 6
+            await restore(session, dream_id=night.dream_id)
+        assert len(await session.store.find()) == 6
     assert found_in(home, "quagmirevault")
     assert found_in(home, "zanzibar")
-    preview = await forget(workspace, Forget(ids=[first, second], purge=True, dry_run=True))
-    done = await forget(workspace, Forget(ids=[first, second], purge=True))
+    preview = await forget(session, Forget(ids=[first, second], purge=True, dry_run=True))
+    done = await forget(session, Forget(ids=[first, second], purge=True))
     assert preview.forgotten == done.forgotten
     assert set(done.forgotten) == {first, second} | (set() if undone else {memory.id for memory in dreamt})
     for word in ("quagmire", "zanzibar"):
         assert found_in(home, word) == []
     assert unnamed_files(home) == {}
-    left = [memory for memory in await workspace.store.find() if memory.source != "dream"]
+    left = [memory for memory in await session.store.find() if memory.source != "dream"]
     assert [memory.status for memory in left] == ["active"] * 4  # what a purged merge had replaced is back
-    assert (await audit(workspace.store)).faults == []
+    assert (await audit(session.store)).faults == []
 
 
-async def test_a_pinned_digest_stays_and_is_named(workspace: Workspace, keep: Keep, api: Api, clock: Any) -> None:
+async def test_a_pinned_digest_stays_and_is_named(session: Session, keep: Keep, api: Api, clock: Any) -> None:
     ids = [(await keep(text)).id for text in ("Lamps burn oil", "Bells ring twice", "Ropes are stored dry")]
     clock.advance(hours=1)
-    await consolidate(workspace, steps=["digest"])
-    [digest] = [memory for memory in await workspace.store.find() if memory.kind == "digest"]
-    async with workspace.store.changing():
-        await workspace.store.change([digest], {"pinned": True}, action="pinned", actor="t", at=workspace.now)
-    done = await forget(workspace, Forget(ids=ids[:1], purge=True))
+    await consolidate(session, steps=["digest"])
+    [digest] = [memory for memory in await session.store.find() if memory.kind == "digest"]
+    async with session.store.changing():
+        await session.store.change([digest], {"pinned": True}, action="pinned", actor="t", at=session.now)
+    done = await forget(session, Forget(ids=ids[:1], purge=True))
     assert done.forgotten == ids[:1]
     assert (digest.id, "pinned, and written by a dream from what goes") in [(i.id, i.reason) for i in done.skipped]
 
 
 async def test_a_reason_that_quotes_it_is_blanked_and_the_audit_knows(
-    workspace: Workspace, keep: Keep, home: Path
+    session: Session, keep: Keep, home: Path
 ) -> None:
     kept = await keep("The zanzibarword opens the quagmirevault behind the mill.")
     other = await keep("Ropes are stored dry")
     told = "it says: the zanzibarword opens the quagmirevault behind the mill, and that is that"
-    async with workspace.store.changing():
-        memory = await workspace.store.resolve(other.id)
+    async with session.store.changing():
+        memory = await session.store.resolve(other.id)
         values = {"status": "challenged", "status_reason": told}
-        await workspace.store.change([memory], values, action="challenged", actor="t", at=workspace.now, reason=told)
-    await forget(workspace, Forget(ids=[kept.id], purge=True))
+        await session.store.change([memory], values, action="challenged", actor="t", at=session.now, reason=told)
+    await forget(session, Forget(ids=[kept.id], purge=True))
     assert found_in(home, "zanzibar") == []
-    memory = await workspace.store.resolve(other.id)
+    memory = await session.store.resolve(other.id)
     assert (memory.status, memory.status_reason) == ("challenged", "it says: [purged], and that is that")
-    assert (await audit(workspace.store)).faults == []
+    assert (await audit(session.store)).faults == []
 
 
-async def test_what_a_killed_write_left_in_a_table_goes_as_well(workspace: Workspace, keep: Keep, home: Path) -> None:
+async def test_what_a_killed_write_left_in_a_table_goes_as_well(session: Session, keep: Keep, home: Path) -> None:
     kept = await keep("The zanzibarword opens the vault.")
-    await workspace.store.find()  # brings it to its table
+    await session.store.find()  # brings it to its table
     [data] = (home / "domains" / "default" / "tables-1" / "semantic.lance" / "data").glob("*.lance")
     data.with_name("00000000000000000000000000000000000000000000000000.lance").write_bytes(data.read_bytes())
-    await forget(workspace, Forget(ids=[kept.id], purge=True))
+    await forget(session, Forget(ids=[kept.id], purge=True))
     assert found_in(home, "zanzibar") == []
 
 

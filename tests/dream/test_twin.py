@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reverie.dream.cycle import Dreamer, dream
+from reverie.dream.cycle import DreamContext, dream
 from reverie.dream.judge import BeliefVerdict, Rules
 from reverie.errors import ModelError
 from reverie.lifecycle.curves import Trace, huber, l2
@@ -22,16 +22,16 @@ from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.pin import pin
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
 
 Keep = Callable[..., Awaitable[Remembered]]
-Night = Callable[..., Awaitable[Consolidated]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+DreamRecord = Callable[..., Awaitable[Consolidated]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def found(workspace: Workspace, query: str, **arguments: Any) -> list[str]:
-    answer, _ = await recall.recall(workspace, recall.Request(query=query, **arguments))
+async def found(session: Session, query: str, **arguments: Any) -> list[str]:
+    answer, _ = await recall.recall(session, recall.Request(query=query, **arguments))
     return [row.content for row in answer.results]
 
 
@@ -44,25 +44,25 @@ async def family(keep: Keep, count: int = 5, **arguments: Any) -> list[str]:
 
 @pytest.mark.anyio
 async def test_1_a_relative_path_that_is_missing_where_the_server_stands_costs_no_memory(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, keep: Keep, night: DreamRecord, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kept = await keep("The limits live in src/nowhere/limits.py", files=["src/nowhere/limits.py"], layer="semantic")
     for _ in range(2):
         clock.advance(days=1)
         await night()
-    assert (await workspace.store.resolve(kept.id)).status == "active"
+    assert (await session.store.resolve(kept.id)).status == "active"
 
 
 @pytest.mark.anyio
 async def test_2_no_dream_writes_a_vector_that_nothing_can_read(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     await keep("The kestrel nests above the harbour gate", layer="episodic")
     clock.advance(days=80)
     await night()
-    assert await found(workspace, "kestrel nests above the harbour") == ["The kestrel nests above the harbour gate"]
-    rows = await workspace.store.database.table("episodic").rows(["vector", "precision"])
+    assert await found(session, "kestrel nests above the harbour") == ["The kestrel nests above the harbour gate"]
+    rows = await session.store.database.table("episodic").rows(["vector", "precision"])
     assert {len(vector) for vector in rows.column("vector").to_pylist()} == {64}
     assert set(rows.column("precision").to_pylist()) == {32}
 
@@ -75,22 +75,20 @@ class Failing(Rules):
 
 
 @pytest.mark.anyio
-async def test_3_a_model_that_fails_during_a_merge_costs_no_member(workspace: Workspace, keep: Keep) -> None:
+async def test_3_a_model_that_fails_during_a_merge_costs_no_member(session: Session, keep: Keep) -> None:
     ids = await family(keep)
-    before = {memory.id: to_record(memory) for memory in await workspace.store.find()}
-    dreamer = Dreamer(
-        store=workspace.store, settings=workspace.settings, embedder=workspace.embedder, judge=Failing()
-    )
+    before = {memory.id: to_record(memory) for memory in await session.store.find()}
+    dreamer = DreamContext(store=session.store, settings=session.settings, embedder=session.embedder, judge=Failing())
     with pytest.raises(ModelError):
-        await dream(dreamer, workspace.now)
-    assert {memory.id: to_record(memory) for memory in await workspace.store.find()} == before
-    assert {(await workspace.store.resolve(one)).status for one in ids} == {"active"}
+        await dream(dreamer, session.now)
+    assert {memory.id: to_record(memory) for memory in await session.store.find()} == before
+    assert {(await session.store.resolve(one)).status for one in ids} == {"active"}
 
 
 @pytest.mark.anyio
 @pytest.mark.rule("002-promotion")
 async def test_4_importance_as_set_is_what_it_was_after_many_nights_and_promotion_is_still_reached(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     kept = await keep(
         "The reactor sings when it is warm", layer="episodic", importance=1.0, source="human", kind="event"
@@ -98,13 +96,13 @@ async def test_4_importance_as_set_is_what_it_was_after_many_nights_and_promotio
     for _ in range(4):
         clock.advance(days=1)
         await night()
-    assert (await workspace.store.resolve(kept.id)).importance == 1.0
+    assert (await session.store.resolve(kept.id)).importance == 1.0
     for _ in range(5):
         clock.advance(hours=1)
-        await found(workspace, "reactor sings warm")
-        await workspace.accesses.count()
+        await found(session, "reactor sings warm")
+        await session.accesses.count()
     await night()
-    memory = await workspace.store.resolve(kept.id)
+    memory = await session.store.resolve(kept.id)
     assert (memory.layer, memory.importance) == ("semantic", 1.0)
 
 
@@ -114,7 +112,7 @@ def test_5_huber_is_never_harsher_than_l2() -> None:
 
 
 @pytest.mark.anyio
-async def test_6_a_pin_holds_in_every_step(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+async def test_6_a_pin_holds_in_every_step(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
     pinned = [
         (await keep("It was to be gone", layer="episodic", forget_after="1d")).id,
         (await keep("It is worth nothing", layer="episodic", importance=0.05, source="ingest")).id,
@@ -124,38 +122,38 @@ async def test_6_a_pin_holds_in_every_step(workspace: Workspace, keep: Keep, nig
         *await family(keep),
     ]
     for one in pinned:
-        await pin(workspace, one)
-    before = {one: to_record(await workspace.store.resolve(one)) for one in pinned}
+        await pin(session, one)
+    before = {one: to_record(await session.store.resolve(one)) for one in pinned}
     clock.advance(days=400)
     await keep("Said twice by everybody here.", layer="semantic")
     await keep("The Billing service listens on port 2 in production", layer="semantic")
     await night()
-    assert {one: to_record(await workspace.store.resolve(one)) for one in pinned} == before
+    assert {one: to_record(await session.store.resolve(one)) for one in pinned} == before
 
 
 @pytest.mark.anyio
 async def test_7_what_was_forgotten_does_not_come_back_through_a_card_a_cache_or_a_digest(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     kept = [(await keep(f"We know that Alice has secret number {n}7 {word}", layer="semantic")).id
             for n, word in enumerate(("tea", "oslo", "lexer", "monday", "parser"))]  # fmt: skip
     await night("peer_cards")
-    assert any("Alice:" in text for text in await found(workspace, "Alice"))
-    await forget(workspace, Forget(ids=kept[:2]))
+    assert any("Alice:" in text for text in await found(session, "Alice"))
+    await forget(session, Forget(ids=kept[:2]))
     clock.advance(days=1)
     await night()
-    texts = await found(workspace, "Alice secret number", limit=50)
+    texts = await found(session, "Alice secret number", limit=50)
     assert texts
     assert not any("tea" in text or "oslo" in text for text in texts)
 
 
 @pytest.mark.anyio
-async def test_8_ten_nights_leave_one_card(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+async def test_8_ten_nights_leave_one_card(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
     for number in range(10):
         await keep(f"We know that Alice did thing {number} {'abcdefghij'[number] * 3}", layer="semantic")
         await night("peer_cards")
         clock.advance(days=1)
-    living = [m for m in await workspace.store.find() if m.kind == "peer_card" and m.status == "active"]
+    living = [m for m in await session.store.find() if m.kind == "peer_card" and m.status == "active"]
     assert [card.entities for card in living] == [("alice",)]
 
 
@@ -196,7 +194,7 @@ def test_10_nothing_is_read_from_the_working_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_11_a_dream_keeps_projects_apart(workspace: Workspace, keep: Keep, night: Night, clock: Any) -> None:
+async def test_11_a_dream_keeps_projects_apart(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
     text = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
     for project in ("alpha", "beta"):
         await keep(text, project=project, layer="semantic")
@@ -205,11 +203,11 @@ async def test_11_a_dream_keeps_projects_apart(workspace: Workspace, keep: Keep,
     clock.advance(hours=1)
     told = await night()
     assert [one for one in told.changes if one["action"] in ("duplicate", "merged")] == []
-    notes = [memory for memory in await workspace.store.find() if memory.kind in ("digest", "peer_card")]
+    notes = [memory for memory in await session.store.find() if memory.kind in ("digest", "peer_card")]
     assert {memory.project for memory in notes} == {"alpha", "beta"}
     assert not any("alpha" in note.content and "beta" in note.content for note in notes)
-    only = await consolidate(workspace, project="alpha", dry_run=True)
-    assert {(await workspace.store.resolve(one["id"])).project for one in only.changes} <= {"alpha"}
+    only = await consolidate(session, project="alpha", dry_run=True)
+    assert {(await session.store.resolve(one["id"])).project for one in only.changes} <= {"alpha"}
 
 
 def test_12_every_step_and_every_rule_of_the_lifecycle_has_a_test() -> None:

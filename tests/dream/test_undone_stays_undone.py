@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from reverie.storage.dream_log import Nights
+from reverie.storage.dream_log import DreamLog
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-Night = Callable[..., Awaitable[Consolidated]]
+DreamRecord = Callable[..., Awaitable[Consolidated]]
 
 TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
 
 
-async def status(workspace: Workspace, memory_id: str) -> str:
-    return (await workspace.store.resolve(memory_id)).status
+async def status(session: Session, memory_id: str) -> str:
+    return (await session.store.resolve(memory_id)).status
 
 
 def notes(dream: Consolidated) -> dict[str, list[str]]:
@@ -29,74 +29,74 @@ def notes(dream: Consolidated) -> dict[str, list[str]]:
 
 
 async def test_a_supersession_that_was_undone_is_not_repeated_and_counted_in_the_open(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     older, newer = await keep(TEXT, layer="semantic"), await keep(TEXT + "!", layer="semantic")
-    await restore(workspace, dream_id=(await night("dedupe")).dream_id)
+    await restore(session, dream_id=(await night("dedupe")).dream_id)
     clock.advance(days=1)
     again = await night("dedupe")
     assert notes(again) == {"dedupe": ["not done again, because it was undone: 1"]}
     assert [step.planned for step in again.steps] == [0]
-    assert {await status(workspace, one.id) for one in (older, newer)} == {"active"}
+    assert {await status(session, one.id) for one in (older, newer)} == {"active"}
 
 
 async def test_another_memory_that_says_the_same_is_another_ground(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     older, newer = await keep(TEXT, layer="semantic"), await keep(TEXT + "!", layer="semantic")
-    await restore(workspace, dream_id=(await night("dedupe")).dream_id)
+    await restore(session, dream_id=(await night("dedupe")).dream_id)
     clock.advance(days=1)
     newest = await keep(TEXT + ".", layer="semantic")
     assert notes(await night("dedupe")) == {"dedupe": ["said again: 1"]}
-    told = [await status(workspace, one.id) for one in (older, newer, newest)]
+    told = [await status(session, one.id) for one in (older, newer, newest)]
     assert told == ["superseded", "superseded", "active"]
 
 
 async def test_a_doubt_that_was_undone_is_not_raised_again_by_the_same_memory(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     belief = await keep("The exporter keeps backups for 30 days", layer="semantic")
     clock.advance(days=1)
     await keep("The exporter keeps backups for 90 days", layer="semantic")
     first = await night("beliefs")
-    assert await status(workspace, belief.id) == "challenged"
-    await restore(workspace, dream_id=first.dream_id)
+    assert await status(session, belief.id) == "challenged"
+    await restore(session, dream_id=first.dream_id)
     clock.advance(days=1)
     assert notes(await night("beliefs")) == {"beliefs": ["not done again, because it was undone: 1"]}
     await keep("The exporter keeps backups for 60 days", layer="semantic")
     clock.advance(days=1)
     await night("beliefs")
-    assert await status(workspace, belief.id) == "challenged"
+    assert await status(session, belief.id) == "challenged"
 
 
 async def test_what_was_let_go_and_undone_stays_for_the_sweep_too_until_it_is_recalled(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     kept = await keep("Lunch was soup", layer="episodic", importance=0.05)
     clock.advance(days=400)
     first = await night()
-    assert await status(workspace, kept.id) == "expired"
-    await restore(workspace, dream_id=first.dream_id)
+    assert await status(session, kept.id) == "expired"
+    await restore(session, dream_id=first.dream_id)
     clock.advance(days=1)
     await night()
-    await sweep(workspace)
-    assert await status(workspace, kept.id) == "active"
-    workspace.accesses.note([await workspace.store.resolve(kept.id)], workspace.now)
-    await workspace.accesses.count()
+    await sweep(session)
+    assert await status(session, kept.id) == "active"
+    session.accesses.note([await session.store.resolve(kept.id)], session.now)
+    await session.accesses.count()
     clock.advance(days=400)
-    await sweep(workspace)
-    assert await status(workspace, kept.id) == "expired"
+    await sweep(session)
+    assert await status(session, kept.id) == "expired"
 
 
 async def test_a_card_that_was_undone_is_written_when_there_is_more_to_say(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     subjects = ("oil", "rope", "sails", "anchors", "lamps")
     for what in subjects:
         await keep(f"In the harbour Marisol repairs the {what}", layer="semantic")
     first = await night("peer_cards")
     assert "card written: 1" in notes(first)["peer_cards"]
-    await restore(workspace, dream_id=first.dream_id)
+    await restore(session, dream_id=first.dream_id)
     clock.advance(days=1)
     assert notes(await night("peer_cards")) == {"peer_cards": ["not done again, because it was undone: 1"]}
     await keep("In the harbour Marisol repairs the windows", layer="semantic")
@@ -104,28 +104,28 @@ async def test_a_card_that_was_undone_is_written_when_there_is_more_to_say(
 
 
 async def test_an_undoing_that_was_cut_short_refuses_as_well(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     older = await keep(TEXT, layer="semantic")
     await keep(TEXT + "!", layer="semantic")
     undone = (await night("dedupe")).dream_id
-    await restore(workspace, dream_id=undone)
-    nights = Nights(workspace.store.database.table("dreams"))
+    await restore(session, dream_id=undone)
+    nights = DreamLog(session.store.database.table("dreams"))
     [record] = await nights.named(undone)
     await nights.write(replace(record, status="undoing"))  # as if killed before the last word of it
     clock.advance(days=1)
     await night("dedupe")
     assert [one.status for one in await nights.all()] == ["done", "undone"]
-    assert await status(workspace, older.id) == "active"
+    assert await status(session, older.id) == "active"
 
 
 async def test_a_single_memory_that_was_brought_back_stays_as_well(
-    workspace: Workspace, keep: Keep, night: Night, clock: Any
+    session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     older = await keep(TEXT, layer="semantic")
     await keep(TEXT + "!", layer="semantic")
     await night("dedupe")
-    await restore(workspace, ids=[older.id])
+    await restore(session, ids=[older.id])
     clock.advance(days=1)
     assert notes(await night("dedupe")) == {"dedupe": ["not done again, because it was undone: 1"]}
-    assert await status(workspace, older.id) == "active"
+    assert await status(session, older.id) == "active"

@@ -8,8 +8,8 @@ from tests.dream.conftest import a_memory, planned
 
 def asked_about(old: str, new: str, **changes) -> list[str]:
     plan = planned([a_memory(1, old, **changes), a_memory(2, new, **changes)], "beliefs")
-    assert [change for deed in plan.deeds for change in deed.changes] == []  # asked, not doubted
-    return [question.memory_ids[0] for deed in plan.deeds for question in deed.questions]
+    assert [change for change_set in plan.change_sets for change in change_set.changes] == []  # asked, not doubted
+    return [question.memory_ids[0] for change_set in plan.change_sets for question in change_set.questions]
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_an_amount_has_a_value_a_unit_and_what_it_is_about() -> None:
 def test_an_amount_that_can_only_be_an_update_is_doubted_and_asked_about() -> None:
     old = a_memory(1, "The reading challenge of the winter has a goal of 10 books by March")
     new = a_memory(2, "I have extended the goal of the winter reading challenge to 12 books by March")
-    [deed] = planned([old, new], "beliefs").deeds
-    assert [(change.memory_id, change.values["status"]) for change in deed.changes] == [("m0001", "challenged")]
-    assert [question.memory_ids for question in deed.questions] == [("m0001", "m0002")]
+    [change_set] = planned([old, new], "beliefs").change_sets
+    assert [(change.memory_id, change.values["status"]) for change in change_set.changes] == [("m0001", "challenged")]
+    assert [question.memory_ids for question in change_set.questions] == [("m0001", "m0002")]
 
 
 def test_the_latest_of_several_sure_updates_is_held_against_the_oldest() -> None:
@@ -78,7 +78,7 @@ def test_the_latest_of_several_sure_updates_is_held_against_the_oldest() -> None
         "I have extended the goal of the winter reading challenge to 15 books by March",
     )
     plan = planned([a_memory(number, text) for number, text in enumerate(texts, 1)], "beliefs")
-    held = {deed.changes[0].memory_id: deed.questions[0].memory_ids[1] for deed in plan.deeds}
+    held = {change_set.changes[0].memory_id: change_set.questions[0].memory_ids[1] for change_set in plan.change_sets}
     assert held == {"m0001": "m0003", "m0002": "m0003"}
 
 
@@ -100,8 +100,8 @@ def test_the_latest_of_several_sure_updates_is_held_against_the_oldest() -> None
     ],
 )
 def test_nothing_else_can_be_meant(old: str, new: str, sure: bool) -> None:
-    olds, news = amounts_in(old), amounts_in(new)
-    assert any(surely_restated(one, other, olds, news) for one in olds for other in news) is sure
+    olds, new_memories = amounts_in(old), amounts_in(new)
+    assert any(surely_restated(one, other, olds, new_memories) for one in olds for other in new_memories) is sure
 
 
 def test_code_in_a_text_states_nothing() -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from reverie.llm import client as reasoning
 from reverie.record import to_record
-from reverie.storage.dream_log import Nights
+from reverie.storage.dream_log import DreamLog
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.model_server import KEY, Api, dies, refuses, says, serving
 
 pytestmark = pytest.mark.anyio
@@ -31,16 +31,16 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "*")
         # The patience of a night, shortened: a test waits for no real pauses.
-        quick = reasoning.Patience(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
-        monkeypatch.setattr(reasoning, "Patience", lambda: quick)
+        quick = reasoning.Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
+        monkeypatch.setattr(reasoning, "Timeouts", lambda: quick)
         yield api
 
 
 @pytest.fixture
-async def asking(workspace: Workspace) -> Workspace:
+async def asking(session: Session) -> Session:
     """The session, with a model set."""
-    workspace.settings = replace(workspace.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
-    return workspace
+    session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
+    return session
 
 
 async def family(keep: Keep) -> list[str]:
@@ -54,12 +54,12 @@ def merging(request: dict[str, Any]) -> tuple[int, object]:
     return says({"same": True, "text": joined}, prompt_tokens=100, completion_tokens=50)(request)
 
 
-async def everything(workspace: Workspace) -> dict[str, Any]:
-    return {memory.id: to_record(memory) for memory in await workspace.store.find()}
+async def everything(session: Session) -> dict[str, Any]:
+    return {memory.id: to_record(memory) for memory in await session.store.find()}
 
 
 async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_report(
-    asking: Workspace, keep: Keep, api: Api
+    asking: Session, keep: Keep, api: Api
 ) -> None:
     ids = await family(keep)
     api.script = [merging]
@@ -69,7 +69,7 @@ async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_repor
     assert set(merged.derived_from) == set(ids)
     assert {(await asking.store.resolve(one)).superseded_by for one in ids} == {new}
     assert 0 < told.cost_cents < 20
-    [night] = await Nights(asking.store.database.table("dreams")).all()
+    [night] = await DreamLog(asking.store.database.table("dreams")).all()
     [call] = night.report["calls"]
     assert (call["purpose"], call["outcome"]) == ("merge", "answered")
 
@@ -96,7 +96,7 @@ def hanging(api: Api) -> Callable[[dict[str, Any]], tuple[int, object]]:
     ],
 )
 async def test_a_model_server_that_fails_changes_nothing_but_a_question(
-    asking: Workspace, keep: Keep, api: Api, step: Any
+    asking: Session, keep: Keep, api: Api, step: Any
 ) -> None:
     await family(keep)
     before = await everything(asking)
@@ -108,7 +108,7 @@ async def test_a_model_server_that_fails_changes_nothing_but_a_question(
     assert told.steps[-1].notes[-1] != "asked whether to merge: 1"  # the report says what went wrong
 
 
-async def test_a_server_that_hangs_is_waited_for_once(asking: Workspace, keep: Keep, api: Api) -> None:
+async def test_a_server_that_hangs_is_waited_for_once(asking: Session, keep: Keep, api: Api) -> None:
     await family(keep)
     for number in range(4):
         await keep(f"The Billing service listens on port {number}000 in production", layer="semantic")
@@ -117,7 +117,7 @@ async def test_a_server_that_hangs_is_waited_for_once(asking: Workspace, keep: K
     assert len(api.requests) == 2  # one question, asked twice
 
 
-async def test_nothing_is_sent_that_would_pass_the_budget(asking: Workspace, keep: Keep, api: Api) -> None:
+async def test_nothing_is_sent_that_would_pass_the_budget(asking: Session, keep: Keep, api: Api) -> None:
     await family(keep)
     api.script = [merging]
     told = await consolidate(asking, steps=["cluster"], budget_cents=0.001)
@@ -126,7 +126,7 @@ async def test_nothing_is_sent_that_would_pass_the_budget(asking: Workspace, kee
 
 
 async def test_a_belief_goes_to_the_model_with_its_evidence_and_a_verdict_is_final(
-    asking: Workspace, keep: Keep, api: Api, clock: Any
+    asking: Session, keep: Keep, api: Api, clock: Any
 ) -> None:
     old = await keep("The Billing service listens on port 8080 in production", layer="semantic")
     clock.advance(days=1)

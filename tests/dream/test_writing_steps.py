@@ -20,7 +20,7 @@ def of_today(number: int, content: str, **changes) -> Memory:
 
 
 def written(plan) -> list[Memory]:
-    return [new.memory for deed in plan.deeds for new in deed.news]
+    return [new.memory for change_set in plan.change_sets for new in change_set.new_memories]
 
 
 # -- digest ----------------------------------------------------------------------------------------------------
@@ -46,9 +46,9 @@ def test_durable_lines_of_the_day_become_semantic_unless_somebody_took_them_down
         of_today(3, "The build broke at noon", kind="event", layer="episodic"),
     ]
     plan = planned(day, "digest", demoted=frozenset({"m0002"}))
-    assert [(change.memory_id, change.values["layer"]) for deed in plan.deeds for change in deed.changes] == [
-        ("m0001", "semantic")
-    ]
+    assert [
+        (change.memory_id, change.values["layer"]) for change_set in plan.change_sets for change in change_set.changes
+    ] == [("m0001", "semantic")]
 
 
 def test_each_project_has_its_own_day():
@@ -107,14 +107,14 @@ def test_the_card_is_rewritten_in_place_of_the_last_when_its_ground_changes():
     assert planned([*about(5), card], "peer_cards").is_empty
     plan = planned([*about(6), card], "peer_cards", now=NOW + timedelta(days=1))
     [second] = written(plan)
-    [change] = [change for deed in plan.deeds for change in deed.changes]
+    [change] = [change for change_set in plan.change_sets for change in change_set.changes]
     assert (change.memory_id, change.values["superseded_by"]) == (card.id, second.id)
 
 
 def test_a_card_goes_when_too_little_is_left_for_it_to_rest_on():
     [card] = written(planned(about(5), "peer_cards"))
-    [deed] = planned([*about(3), card], "peer_cards").deeds
-    assert deed.changes[0].values["status_reason"] == "ground-gone"
+    [change_set] = planned([*about(3), card], "peer_cards").change_sets
+    assert change_set.changes[0].values["status_reason"] == "ground-gone"
 
 
 def test_a_pinned_card_is_left_alone_and_gets_no_second_beside_it():
@@ -158,23 +158,27 @@ def test_a_bridge_is_written_only_when_the_judge_confirms_it_and_never_twice():
     assert (bridge.kind, bridge.project, bridge.entities) == ("bridge", "p", ("exporter", "harbour"))
     plan = planned(two_worlds(), "synthesis", judge=Denying())
     assert written(plan) == []
-    [question] = [question for deed in plan.deeds for question in deed.questions]
+    [question] = [question for change_set in plan.change_sets for question in change_set.questions]
     assert question.settled == "no_bridge"
     assert planned(two_worlds(), "synthesis", judge=Confirming(), asked={question.id: "no_bridge"}).is_empty
 
 
 def test_rules_only_ask_about_a_bridge():
-    [deed] = planned(two_worlds(), "synthesis").deeds
-    assert (deed.news, deed.questions[0].settled, deed.questions[0].verdicts) == ((), None, ("bridge", "no_bridge"))
+    [change_set] = planned(two_worlds(), "synthesis").change_sets
+    assert (change_set.new_memories, change_set.questions[0].settled, change_set.questions[0].verdicts) == (
+        (),
+        None,
+        ("bridge", "no_bridge"),
+    )
 
 
 def test_subjects_of_two_projects_are_no_pair():
     apart = [replace(m, project="q") if m.project == "global" else m for m in two_worlds()]
-    assert synthesis(a_snapshot(apart), SETTINGS, Confirming()).deeds == ()
+    assert synthesis(a_snapshot(apart), SETTINGS, Confirming()).change_sets == ()
 
 
 def test_subjects_of_one_context_are_no_pair():
     same = [replace(memory, project="p") for memory in two_worlds()]
-    assert synthesis(a_snapshot(same), SETTINGS, Confirming()).deeds == ()
+    assert synthesis(a_snapshot(same), SETTINGS, Confirming()).change_sets == ()
     tagged = [replace(m, project="p", tags=("api",) if "Exporter" in m.content else ("ui",)) for m in two_worlds()]
-    assert len(synthesis(a_snapshot(tagged), SETTINGS, Confirming()).deeds) == 1
+    assert len(synthesis(a_snapshot(tagged), SETTINGS, Confirming()).change_sets) == 1

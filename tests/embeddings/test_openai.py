@@ -10,7 +10,7 @@ import pytest
 
 from reverie.embeddings import openai as hosted
 from reverie.embeddings.base import embedder_from
-from reverie.embeddings.openai import HostedEmbedder, Patience
+from reverie.embeddings.openai import OpenAIEmbedder, Timeouts
 from reverie.errors import EmbedderError
 from reverie.settings import Settings
 
@@ -90,8 +90,8 @@ def pauses():
 
 @pytest.fixture
 def embedder(api, pauses):
-    patience = Patience(answer=5.0, sleep=pauses.append, jitter=lambda: 0.5)
-    made = HostedEmbedder("some-model", patience)
+    timeouts = Timeouts(answer=5.0, sleep=pauses.append, jitter=lambda: 0.5)
+    made = OpenAIEmbedder("some-model", timeouts)
     yield made
     if made.ready:
         made._connected().close()
@@ -111,7 +111,7 @@ def test_a_model_we_do_not_know_is_asked_its_dimensions_once(api, embedder):
 
 
 def test_a_model_we_know_is_not_asked(api):
-    assert HostedEmbedder("text-embedding-3-large").dimensions == 3072
+    assert OpenAIEmbedder("text-embedding-3-large").dimensions == 3072
     assert api.requests == []
 
 
@@ -186,7 +186,7 @@ def test_a_silent_server_is_given_up(api):
         return api.vectors(texts)
 
     api.script = [hang]
-    embedder = HostedEmbedder("m", Patience(answer=0.05, pauses=(0.0,)))
+    embedder = OpenAIEmbedder("m", Timeouts(answer=0.05, pauses=(0.0,)))
     with pytest.raises(EmbedderError, match="did not answer in time"):
         embedder.embed(["a"])
     embedder._connected().close()
@@ -194,7 +194,7 @@ def test_a_silent_server_is_given_up(api):
 
 def test_no_pause_outlasts_the_patience(api, pauses):
     api.script = [refuse(500, "down")]
-    embedder = HostedEmbedder("m", Patience(total=1.0, pauses=(60.0,), sleep=pauses.append))
+    embedder = OpenAIEmbedder("m", Timeouts(total=1.0, pauses=(60.0,), sleep=pauses.append))
     with pytest.raises(EmbedderError, match="asked once"):
         embedder.embed(["a"])
     assert pauses == []
@@ -249,7 +249,7 @@ def test_a_closed_port_says_how_to_work_offline(api, embedder, monkeypatch, paus
 def test_a_missing_key_is_asked_for(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(EmbedderError, match=r"Set OPENAI_API_KEY.*local server"):
-        HostedEmbedder("m").warm()
+        OpenAIEmbedder("m").warm()
 
 
 def test_no_texts_ask_nothing(api, embedder):

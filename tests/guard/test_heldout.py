@@ -8,7 +8,7 @@ import pytest
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.guard.injection import orders_in
 from reverie.guard.secrets import redact
-from reverie.tools.screening import orders_by_meaning
+from reverie.tools.screening import injection_by_meaning
 
 
 def _list(name):
@@ -24,7 +24,7 @@ def embedder():
 
 
 def _share_held(texts, embedder):
-    return sum(bool(orders_in(text) or orders_by_meaning(text, "", embedder)) for text in texts) / len(texts)
+    return sum(bool(orders_in(text) or injection_by_meaning(text, "", embedder)) for text in texts) / len(texts)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_held_out_secrets_are_found_and_look_alikes_stay(name):
     ],
 )
 def test_a_planted_order_is_held_back_with_a_reason_that_can_be_read(text, embedder):
-    [reason] = orders_in(text) or orders_by_meaning(text, "", embedder)
+    [reason] = orders_in(text) or injection_by_meaning(text, "", embedder)
     assert len(reason) > 20
 
 
@@ -74,4 +74,4 @@ def test_a_planted_order_is_held_back_with_a_reason_that_can_be_read(text, embed
 )
 def test_what_developers_write_all_day_passes(text, embedder):
     assert not orders_in(text)
-    assert not orders_by_meaning(text, "", embedder)
+    assert not injection_by_meaning(text, "", embedder)

@@ -41,11 +41,11 @@ def test_a_recall_without_a_session_counts_no_session(a_memory, start):
 
 
 def test_a_recall_reported_late_is_put_in_its_place(a_memory, start):
-    noon, morning = start + timedelta(hours=3), start + timedelta(hours=1)
+    noon, outcome = start + timedelta(hours=3), start + timedelta(hours=1)
     once = after_access(a_memory(), noon, "s1")
-    twice = after_access(once, morning, "s2")
+    twice = after_access(once, outcome, "s2")
     assert twice.last_accessed_at == noon
-    assert twice.access_times == (morning, noon)
+    assert twice.access_times == (outcome, noon)
     assert twice.access_count == 2
     assert twice.stability == once.stability
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.lifecycle.rules import fate_of, reprieved
+from reverie.lifecycle.rules import expiry_of, reprieved
 from reverie.settings import RETENTION_MODES
 
 
@@ -14,7 +14,7 @@ def test_no_rule_takes_back_what_was_just_reprieved(a_memory, start, mode, days,
     gone = a_memory(importance=0.1, tier=tier, status="expired", forget_after=start + timedelta(hours=1))
     back = reprieved(gone, now, "s1", mode)
     assert back.status == "active"
-    assert fate_of(back, now, mode) is None
+    assert expiry_of(back, now, mode) is None
 
 
 def test_a_reprieve_is_a_recall_and_clears_what_led_to_the_end(a_memory, start):

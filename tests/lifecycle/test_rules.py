@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.lifecycle.layers import becomes_core
-from reverie.lifecycle.rules import fate_of, move_of, settled
+from reverie.lifecycle.rules import expiry_of, move_of, settled
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS
 from reverie.settings import RETENTION_MODES
 
@@ -32,7 +32,7 @@ days = st.floats(0, 3000)
 
 def swept(memory, now, mode):
     """What a sweep makes of a memory."""
-    verdict = fate_of(memory, now, mode)
+    verdict = expiry_of(memory, now, mode)
     if verdict is not None:
         return replace(memory, status="expired", status_reason=verdict.rule, expired_at=now)
     move = move_of(memory, now)
@@ -53,7 +53,7 @@ def test_a_second_sweep_at_the_same_moment_changes_nothing_more(a_memory, start,
 @given(changes, days, modes)
 def test_nothing_pinned_is_ever_let_go(a_memory, start, fields, age, mode):
     memory = a_memory(**fields, pinned=True, forget_after=start)
-    assert fate_of(memory, start + timedelta(days=age), mode) is None
+    assert expiry_of(memory, start + timedelta(days=age), mode) is None
 
 
 @pytest.mark.rule("000-decays-or-not")
@@ -62,7 +62,7 @@ def test_nothing_pinned_is_ever_let_go(a_memory, start, fields, age, mode):
 def test_nothing_semantic_or_procedural_is_let_go_without_a_deadline(a_memory, start, fields, age, mode):
     for layer in ("semantic", "procedural"):
         memory = a_memory(**(fields | {"layer": layer}))
-        assert fate_of(memory, start + timedelta(days=age), mode) is None
+        assert expiry_of(memory, start + timedelta(days=age), mode) is None
 
 
 @PROVED
@@ -70,8 +70,8 @@ def test_nothing_semantic_or_procedural_is_let_go_without_a_deadline(a_memory, s
 def test_a_rule_that_holds_goes_on_holding(a_memory, start, fields, one, other, mode):
     sooner, later = sorted((one, other))
     memory = settled(a_memory(**fields), start)
-    if fate_of(memory, start + timedelta(days=sooner), mode) is not None:
-        assert fate_of(memory, start + timedelta(days=later), mode) is not None
+    if expiry_of(memory, start + timedelta(days=sooner), mode) is not None:
+        assert expiry_of(memory, start + timedelta(days=later), mode) is not None
 
 
 def test_a_working_memory_found_late_goes_all_the_way_at_once(a_memory, start):
@@ -81,7 +81,7 @@ def test_a_working_memory_found_late_goes_all_the_way_at_once(a_memory, start):
 
 def test_a_working_memory_found_after_months_is_judged_as_the_event_it_became(a_memory, start):
     memory = a_memory(layer="working", importance=0.1, trust=0.5)
-    assert fate_of(memory, start + timedelta(days=100), "huber").rule == "archived"
+    assert expiry_of(memory, start + timedelta(days=100), "huber").rule == "archived"
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_a_working_memory_found_after_months_is_judged_as_the_event_it_became(a_
 )
 def test_the_rules_come_in_order(a_memory, start, fields, rule):
     memory = a_memory(**({"importance": 0.1, "forget_after": start} | fields))
-    assert fate_of(memory, start + timedelta(days=400), "huber").rule == rule
+    assert expiry_of(memory, start + timedelta(days=400), "huber").rule == rule

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
-from reverie.llm.client import UNKNOWN_PRICE, Budget, LanguageModel, Patience, Price, price_of
+from reverie.llm.client import UNKNOWN_PRICE, Budget, LanguageModel, Price, Timeouts, price_of
 from reverie.llm.prompts import fenced
 from tests.model_server import KEY, Api, dies, refuses, says, serving
 
@@ -24,8 +24,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
         yield api
 
 
-def model_with(cents: float = 20.0, **patience) -> LanguageModel:
-    waiting = Patience(**({"answer": 5.0, "sleep": lambda _: None, "jitter": lambda: 0.5} | patience))
+def model_with(cents: float = 20.0, **timeouts) -> LanguageModel:
+    waiting = Timeouts(**({"answer": 5.0, "sleep": lambda _: None, "jitter": lambda: 0.5} | timeouts))
     return LanguageModel("some-model", Budget(cents), Price(1.0, 10.0), len, waiting)
 
 

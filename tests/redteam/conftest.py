@@ -16,47 +16,47 @@ from reverie.tools import recall, remember
 from reverie.tools.export_jsonl import export
 from reverie.tools.import_jsonl import Imported, import_memories
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
 @pytest.fixture
-def keep(workspace: Workspace) -> Callable[..., Awaitable[Remembered]]:
+def keep(session: Session) -> Callable[..., Awaitable[Remembered]]:
     """Remember a text, as an assistant does."""
 
     async def call(content: str, **arguments: Any) -> Remembered:
-        return await remember.remember(workspace, remember.Request(content=content, **arguments))
+        return await remember.remember(session, remember.Request(content=content, **arguments))
 
     return call
 
 
 @pytest.fixture
-def ask(workspace: Workspace) -> Callable[..., Awaitable[tuple[Recalled, str]]]:
+def ask(session: Session) -> Callable[..., Awaitable[tuple[Recalled, str]]]:
     """Recall by a question; the rows and the text that the model reads."""
 
     async def call(query: str, **arguments: Any) -> tuple[Recalled, str]:
-        return await recall.recall(workspace, recall.Request(query=query, **arguments))
+        return await recall.recall(session, recall.Request(query=query, **arguments))
 
     return call
 
 
 @pytest.fixture
-def take_in(workspace: Workspace) -> Callable[..., Awaitable[Imported]]:
+def take_in(session: Session) -> Callable[..., Awaitable[Imported]]:
     """Import lines, as from a file that somebody sent."""
 
     async def call(*lines: dict[str, Any]) -> Imported:
         file = io.BytesIO("".join(json.dumps(line) + "\n" for line in lines).encode())
-        return await import_memories(workspace, file, lambda tally: None)
+        return await import_memories(session, file, lambda tally: None)
 
     return call
 
 
 @pytest.fixture
-def exported(workspace: Workspace, tmp_path: Path) -> Callable[[], Awaitable[str]]:
+def exported(session: Session, tmp_path: Path) -> Callable[[], Awaitable[str]]:
     """Export the whole store and return the text of the file."""
 
     async def call() -> str:
         file = tmp_path / "export.jsonl"
-        await export(workspace, str(file), progress=lambda done, total: None)
+        await export(session, str(file), progress=lambda done, total: None)
         return file.read_text("utf-8")
 
     return call

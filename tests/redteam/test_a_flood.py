@@ -2,8 +2,8 @@
 
 import pytest
 
-from reverie.errors import InvalidInput, TooMuch
-from reverie.server.rate_limit import Pace
+from reverie.errors import InvalidInput, RateLimited
+from reverie.server.rate_limit import RateLimit
 from reverie.tools.inspect import inspect
 
 pytestmark = pytest.mark.anyio
@@ -22,15 +22,15 @@ pytestmark = pytest.mark.anyio
         ({"content": "x", "files": ["f" * 5_000]}, "files"),
     ],
 )
-async def test_what_is_too_much_for_one_memory_is_refused(workspace, keep, arguments, says):
+async def test_what_is_too_much_for_one_memory_is_refused(session, keep, arguments, says):
     with pytest.raises(InvalidInput, match=says):
         await keep(**arguments)
-    assert await workspace.store.count() == 0
+    assert await session.store.count() == 0
 
 
-async def test_too_many_ids_are_refused(workspace):
+async def test_too_many_ids_are_refused(session):
     with pytest.raises(InvalidInput, match="101 ids"):
-        await inspect(workspace, [f"memory-{n}" for n in range(101)])
+        await inspect(session, [f"memory-{n}" for n in range(101)])
 
 
 class Hands:
@@ -44,26 +44,26 @@ class Hands:
 
 async def test_a_session_writes_only_so_often_a_minute():
     clock = Hands()
-    pace = Pace(writes_per_minute=3, clock=clock)
+    rate_limit = RateLimit(writes_per_minute=3, clock=clock)
     for _ in range(3):
-        async with pace.kept(writes=True):
+        async with rate_limit.kept(writes=True):
             pass
     clock.now = 20.0
-    with pytest.raises(TooMuch, match=r"3 times within a minute.*40 seconds"):
-        async with pace.kept(writes=True):
+    with pytest.raises(RateLimited, match=r"3 times within a minute.*40 seconds"):
+        async with rate_limit.kept(writes=True):
             pass
-    async with pace.kept(writes=False):
+    async with rate_limit.kept(writes=False):
         pass  # reading goes on
     clock.now = 60.0
-    async with pace.kept(writes=True):
+    async with rate_limit.kept(writes=True):
         pass
 
 
 async def test_only_so_many_calls_wait_at_once():
-    pace = Pace(most_waiting=1)
-    async with pace.kept(writes=False):
-        with pytest.raises(TooMuch, match="calls wait"):
-            async with pace.kept(writes=False):
+    rate_limit = RateLimit(most_waiting=1)
+    async with rate_limit.kept(writes=False):
+        with pytest.raises(RateLimited, match="calls wait"):
+            async with rate_limit.kept(writes=False):
                 pass
-    async with pace.kept(writes=False):
+    async with rate_limit.kept(writes=False):
         pass  # and afterwards it is free again

@@ -9,7 +9,7 @@ from reverie.settings import Settings
 from reverie.tools import recall
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.quarantine import held_memories
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ def root(tmp_path, tokens):
 @pytest.fixture
 async def indexed(root, home, clock):
     """A session in that repository, which was indexed as it stands."""
-    session = await Workspace.open(
+    session = await Session.open(
         Settings(home=str(home), project="hostile"), embedder=TinyEmbedder(), clock=clock, folder=root
     )
     await index_codebase(session, progress=lambda done, total: None)

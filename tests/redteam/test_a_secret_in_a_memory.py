@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 PASSWORD = "Zanzi" + "b4r!Quagmire"
 
 
-async def test_in_the_text(workspace, keep, on_disk, tokens):
+async def test_in_the_text(session, keep, on_disk, tokens):
     for name, token in tokens.items():
         kept = await keep(f"The {name} is {token}, used by the build.")
         assert kept.redactions, name
@@ -22,7 +22,7 @@ async def test_in_the_text(workspace, keep, on_disk, tokens):
         assert on_disk(token) == [], name
 
 
-async def test_in_the_title_the_tags_the_files_and_the_project(workspace, keep, on_disk, tokens):
+async def test_in_the_title_the_tags_the_files_and_the_project(session, keep, on_disk, tokens):
     token = tokens["github classic"]
     kept = await keep(
         "The deploy bot has a token.", title=f"bot {token}", tags=[token, "bot"], files=[f"conf/{token}.txt"]
@@ -33,15 +33,15 @@ async def test_in_the_title_the_tags_the_files_and_the_project(workspace, keep, 
     assert on_disk(PASSWORD) == []
 
 
-async def test_in_a_revision_and_its_reason(workspace, keep, on_disk, tokens):
+async def test_in_a_revision_and_its_reason(session, keep, on_disk, tokens):
     token = tokens["stripe live"]
     old = await keep("Payments go through Stripe.")
-    revised = await revise(workspace, old.id, f"Payments go through Stripe with {token}.", f"the key is {token}")
+    revised = await revise(session, old.id, f"Payments go through Stripe with {token}.", f"the key is {token}")
     assert revised.redactions == ["stripe-key", "stripe-key"]
     assert on_disk(token) == []
 
 
-async def test_in_an_import_in_any_field(workspace, take_in, on_disk, tokens):
+async def test_in_an_import_in_any_field(session, take_in, on_disk, tokens):
     token = tokens["slack bot"]
     tally = await take_in(
         {
@@ -59,15 +59,15 @@ async def test_in_an_import_in_any_field(workspace, take_in, on_disk, tokens):
     assert on_disk(PASSWORD) == []
 
 
-async def test_in_a_store_that_is_older_than_the_scan(workspace, exported, tokens, on_disk):
+async def test_in_a_store_that_is_older_than_the_scan(session, exported, tokens, on_disk):
     """A secret that lies in a table already still does not leave by an export."""
     from reverie.storage.rows import Embedded
     from reverie.tools.remember import Request, _draft
 
     token = tokens["npm"]
-    draft = _draft(workspace, Request(content=f"Publish with {token}"), workspace.now)
-    [embedding] = await workspace.embed([draft.content])
-    await workspace.store.add([Embedded(draft, embedding.vector, embedding.passages)], actor="test", at=workspace.now)
+    draft = _draft(session, Request(content=f"Publish with {token}"), session.now)
+    [embedding] = await session.embed([draft.content])
+    await session.store.add([Embedded(draft, embedding.vector, embedding.passages)], actor="test", at=session.now)
     assert on_disk(token)
     line = json.loads(await exported())
     assert token not in json.dumps(line)

@@ -28,16 +28,16 @@ def outside(tmp_path):
 
 
 @pytest.fixture
-async def here(repo: Repository, open_workspace, tmp_path, outside):
+async def here(repo: Repository, open_session, tmp_path, outside):
     """A session in a project with a link that leads out."""
     repo.write("src/lamp.py", "def load_lamp(): ...\n")
     repo.commit()
     (repo.root / "way_out").symlink_to(outside)
-    return await open_workspace(folder=repo.root)
+    return await open_session(folder=repo.root)
 
 
 @pytest.fixture
-def workspace(here):
+def session(here):
     """The hands of an attacker work on this session."""
     return here
 
@@ -138,14 +138,14 @@ async def test_a_symbol_is_only_looked_for(here, take_in):
     assert {freshness for freshness, _ in await _used(here, len(lines))} <= {"missing", "changed"}
 
 
-async def test_a_memory_of_a_folder_without_git_is_checked_where_the_session_stands_in_it(open_workspace, tmp_path):
+async def test_a_memory_of_a_folder_without_git_is_checked_where_the_session_stands_in_it(open_session, tmp_path):
     """The folder that an anchor names is compared with the session's own; it is not a place to go to."""
     plain = Repository(tmp_path / "plain")
     plain.write("src/lamp.py", "def load_lamp(): ...\n")
-    session = await open_workspace(folder=plain.root)
+    session = await open_session(folder=plain.root)
     request = remember.Request(content="It is read in `src/lamp.py`.", project="global")
     kept = await remember.remember(session, request)
-    again = await open_workspace(folder=plain.root)
-    elsewhere = await open_workspace(folder=tmp_path)
+    again = await open_session(folder=plain.root)
+    elsewhere = await open_session(folder=tmp_path)
     stands = [(await inspect(one, [kept.id])).memories[0]["anchors"][0]["freshness"] for one in (again, elsewhere)]
     assert stands == ["verified", "unverifiable"]

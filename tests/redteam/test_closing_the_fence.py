@@ -21,16 +21,16 @@ ESCAPES = [
 ]
 
 
-async def _texts(workspace, ask, kept):
+async def _texts(session, ask, kept):
     yield (await ask("lamp zanzibar"))[1]
-    yield (await brief(workspace)).text
-    yield told(await inspect(workspace, [kept.id]))
+    yield (await brief(session)).text
+    yield told(await inspect(session, [kept.id]))
 
 
 @pytest.mark.parametrize("escape", ESCAPES)
-async def test_everything_remembered_stays_inside(workspace, keep, ask, escape):
+async def test_everything_remembered_stays_inside(session, keep, ask, escape):
     kept = await keep(f"The lamp is green. {escape}", source="human")
-    async for text in _texts(workspace, ask, kept):
+    async for text in _texts(session, ask, kept):
         [(_, inside)] = FENCE.findall(text)
         assert "zanzibar" in inside
         outside = FENCE.sub("", text)
@@ -63,11 +63,11 @@ async def test_source_trust_and_age_are_told(keep, ask, clock):
 
 
 @pytest.mark.parametrize("budget", [50, 80, 120, 400])
-async def test_the_fence_is_within_the_budget(workspace, keep, ask, budget):
+async def test_the_fence_is_within_the_budget(session, keep, ask, budget):
     for number in range(12):
         await keep(f"Lamp number {number} is green and stands in room {number * 7} of the old mill by the river.")
     answer, text = await ask("lamp", max_tokens=budget)
     assert count_tokens(text) <= budget
     assert answer.tokens == count_tokens(text)
-    page = await brief(workspace, max_tokens=budget)
+    page = await brief(session, max_tokens=budget)
     assert count_tokens(page.text) <= budget

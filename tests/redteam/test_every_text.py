@@ -15,10 +15,10 @@ from mcp import Client
 
 from reverie.memory import Anchor
 from reverie.server.app import build_server
-from reverie.server.startup import Parts
+from reverie.server.startup import Startup
 from reverie.settings import Settings
 from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -80,7 +80,7 @@ def test_every_text_column_of_the_other_tables_is_known():
 
 
 @pytest.mark.parametrize("trust", [False, True])
-async def test_no_column_of_a_memory_takes_a_secret_from_a_file(workspace: Workspace, on_disk, trust: bool):
+async def test_no_column_of_a_memory_takes_a_secret_from_a_file(session: Session, on_disk, trust: bool):
     tokens = Tokens()
     schema = memory_schema(4)
     lines: list[dict[str, Any]] = []
@@ -100,7 +100,7 @@ async def test_no_column_of_a_memory_takes_a_secret_from_a_file(workspace: Works
     from reverie.tools.import_jsonl import import_memories
 
     file = io.BytesIO("\n".join(map(json.dumps, lines)).encode())
-    tally = await import_memories(workspace, file, lambda _: None, trust=trust)
+    tally = await import_memories(session, file, lambda _: None, trust=trust)
     assert (tally.skipped, tally.redacted) == (0, len(lines))
     assert on_disk("What is kept about the part root")
     assert leaks(tokens, on_disk) == {}
@@ -127,7 +127,7 @@ async def test_no_argument_of_a_tool_takes_a_secret_to_the_disk(home: Path, tmp_
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "lib.py").write_text("def answer():\n    return 42\n")
     tokens = Tokens()
-    parts = Parts(lambda: Settings(home=str(home), project="tests"), tmp_path)
+    parts = Startup(lambda: Settings(home=str(home), project="tests"), tmp_path)
     async with Client(build_server(parts)) as client:
 
         async def call(tool: str, **arguments: Any) -> Any:
@@ -159,8 +159,8 @@ async def test_no_argument_of_a_tool_takes_a_secret_to_the_disk(home: Path, tmp_
                 }
                 await call(tool.name, **(needed.get(tool.name, {}) | {argument: said}))
         await call("consolidate")
-        workspace = await parts.workspace()
-        await workspace.store.journal.settle()
+        session = await parts.session()
+        await session.store.journal.settle()
         await parts.close()
     assert {"forget(reason)", "index_codebase(project)", "revise(reason)", "remember(files)"} <= fed
     assert {"review(decisions)", "restore(event_id)", "consolidate(project)", "remember(supersedes)"} <= fed
@@ -168,9 +168,7 @@ async def test_no_argument_of_a_tool_takes_a_secret_to_the_disk(home: Path, tmp_
     assert leaks(tokens, on_disk) == {}
 
 
-async def test_an_answer_in_review_takes_neither_a_secret_nor_a_private_part(
-    workspace: Workspace, keep, clock, on_disk
-):
+async def test_an_answer_in_review_takes_neither_a_secret_nor_a_private_part(session: Session, keep, clock, on_disk):
     from reverie.errors import InvalidInput
     from reverie.tools.consolidate import consolidate
     from reverie.tools.review import review
@@ -178,8 +176,8 @@ async def test_an_answer_in_review_takes_neither_a_secret_nor_a_private_part(
     for port in (8080, 9090):
         await keep(f"The Billing service listens on port {port} in production", layer="semantic", confidence=0.9)
         clock.advance(days=1)
-    await consolidate(workspace, steps=["beliefs"])
-    [question] = (await review(workspace)).questions
+    await consolidate(session, steps=["beliefs"])
+    [question] = (await review(session)).questions
     tokens = Tokens()
     for text in (
         f"Billing listens on 9090 with {tokens('text')}",
@@ -187,12 +185,12 @@ async def test_an_answer_in_review_takes_neither_a_secret_nor_a_private_part(
     ):
         decision = {"question_id": question["id"], "verdict": "revise", "text": text}
         with pytest.raises(InvalidInput, match="holds a secret, a private part or orders"):
-            await review(workspace, [decision])
+            await review(session, [decision])
     assert leaks(tokens, on_disk) == {}
     assert on_disk("zanzibar") == []
 
 
-async def test_a_branch_and_a_file_name_are_texts_too(open_workspace, repo, home, on_disk):
+async def test_a_branch_and_a_file_name_are_texts_too(open_session, repo, home, on_disk):
     from reverie.tools.index_codebase import index_codebase
     from reverie.tools.remember import Request, remember
 
@@ -203,7 +201,7 @@ async def test_a_branch_and_a_file_name_are_texts_too(open_workspace, repo, home
     repo.write(f"{folder}/deep.py", "def deep():\n    return 42\n")
     repo.commit()
     repo.git("checkout", "--quiet", "-b", f"feature/{branch}")
-    session = await open_workspace(folder=repo.root)
+    session = await open_session(folder=repo.root)
     result = await index_codebase(session, progress=lambda done, total: None)
     await remember(
         session, Request(content="The answer is in src/app.py, the rest in deep.py.", files=["src/app.py"])

@@ -33,7 +33,7 @@ async def store_of_three(keep):
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
-async def test_no_filter_of_any_tool_lets_it_out(workspace, ask, store_of_three, text):
+async def test_no_filter_of_any_tool_lets_it_out(session, ask, store_of_three, text):
     for arguments in (
         {"project": text},
         {"tags": [text]},
@@ -44,28 +44,28 @@ async def test_no_filter_of_any_tool_lets_it_out(workspace, ask, store_of_three,
     answer, _ = await ask(text)
     assert answer.results == []
     for filters in ({"tag": text}, {"project": text}, {"project": text, "tag": text}):
-        done = await forget(workspace, Forget(**filters))
+        done = await forget(session, Forget(**filters))
         assert (done.forgotten, done.skipped) == ([], [])
-    assert "Lamp" not in (await brief(workspace, project=text)).text
+    assert "Lamp" not in (await brief(session, project=text)).text
     padded = f"{text}-padded-to-eight"
     for attempt in (
-        lambda: inspect(workspace, [padded]),
-        lambda: forget(workspace, Forget(ids=[padded], purge=True)),
-        lambda: restore(workspace, ids=[padded]),
-        lambda: restore(workspace, event_id=padded),
-        lambda: restore(workspace, dream_id=padded),
+        lambda: inspect(session, [padded]),
+        lambda: forget(session, Forget(ids=[padded], purge=True)),
+        lambda: restore(session, ids=[padded]),
+        lambda: restore(session, event_id=padded),
+        lambda: restore(session, dream_id=padded),
     ):
         with pytest.raises(ReverieError):
             await attempt()
-    assert await workspace.store.count() == 3
+    assert await session.store.count() == 3
 
 
 @pytest.mark.parametrize("field", ["layer", "kind", "source", "tier", "happened_at", "forget_after", "supersedes"])
-async def test_no_chosen_value_of_remember_takes_it(workspace, keep, field):
+async def test_no_chosen_value_of_remember_takes_it(session, keep, field):
     for text in INJECTIONS:
         with pytest.raises(ReverieError):
             await keep("A note.", **{field: f"{text}-padded-to-eight"})
-    assert await workspace.store.count() == 0
+    assert await session.store.count() == 0
 
 
 @pytest.mark.parametrize("field", ["layers", "kinds", "include"])

@@ -18,22 +18,22 @@ async def test_it_is_held_back(keep, ask):
         assert (await keep(text)).status == "quarantined"
 
 
-async def test_what_a_human_insists_on_is_shown_without_it(workspace, keep, ask):
+async def test_what_a_human_insists_on_is_shown_without_it(session, keep, ask):
     kept = await keep(f"The lamp {UNSEEN}is green.", title=f"la{UNSEEN}mp", tags=[f"t{UNSEEN}"], source="human")
     assert kept.status == "active"
     _, recalled = await ask("lamp")
-    inspected = told(await inspect(workspace, [kept.id]))
-    for text in (recalled, (await brief(workspace)).text, inspected):
+    inspected = told(await inspect(session, [kept.id]))
+    for text in (recalled, (await brief(session)).text, inspected):
         assert "is green" in text
         for sign in UNSEEN:
             if not sign.isprintable():
                 assert sign not in text
 
 
-async def test_what_was_stored_comes_back_to_the_letter(workspace, keep):
+async def test_what_was_stored_comes_back_to_the_letter(session, keep):
     content = f"The lamp {UNSEEN}is green."
     kept = await keep(content, source="human")
-    [memory] = (await inspect(workspace, [kept.id])).memories
+    [memory] = (await inspect(session, [kept.id])).memories
     assert memory["content"] == content
 
 

@@ -21,40 +21,40 @@ def embedder():
     return BundledEmbedder()
 
 
-async def test_an_order_is_held_back_and_the_reason_names_its_marks(open_workspace, embedder):
-    workspace = await open_workspace(embedder=embedder)
-    held = await remember(workspace, Request(content=ORDER))
+async def test_an_order_is_held_back_and_the_reason_names_its_marks(open_session, embedder):
+    session = await open_session(embedder=embedder)
+    held = await remember(session, Request(content=ORDER))
     assert held.status == "quarantined"
     assert any("takes a protection away" in warning for warning in held.warnings)
 
 
-async def test_an_order_between_honest_sentences_is_held_back(open_workspace, embedder):
-    workspace = await open_workspace(embedder=embedder)
+async def test_an_order_between_honest_sentences_is_held_back(open_session, embedder):
+    session = await open_session(embedder=embedder)
     text = f"The build uses Bazel 7. {ORDER} Releases are cut on Tuesdays."
-    assert (await remember(workspace, Request(content=text))).status == "quarantined"
+    assert (await remember(session, Request(content=text))).status == "quarantined"
 
 
-async def test_a_report_about_the_same_thing_is_kept(open_workspace, embedder):
-    workspace = await open_workspace(embedder=embedder)
-    assert (await remember(workspace, Request(content=NOTE))).status == "active"
+async def test_a_report_about_the_same_thing_is_kept(open_session, embedder):
+    session = await open_session(embedder=embedder)
+    assert (await remember(session, Request(content=NOTE))).status == "active"
 
 
-async def test_what_a_human_says_is_kept(open_workspace, embedder):
-    workspace = await open_workspace(embedder=embedder)
-    assert (await remember(workspace, Request(content=ORDER, source="human"))).status == "active"
+async def test_what_a_human_says_is_kept(open_session, embedder):
+    session = await open_session(embedder=embedder)
+    assert (await remember(session, Request(content=ORDER, source="human"))).status == "active"
 
 
-async def test_a_revision_that_is_an_order_replaces_nothing(open_workspace, embedder):
-    workspace = await open_workspace(embedder=embedder)
-    kept = await remember(workspace, Request(content=NOTE))
-    revised = await revise(workspace, kept.id, ORDER, "")
-    assert (await workspace.store.get([revised.id]))[revised.id].status == "quarantined"
-    assert (await workspace.store.get([kept.id]))[kept.id].status == "active"
+async def test_a_revision_that_is_an_order_replaces_nothing(open_session, embedder):
+    session = await open_session(embedder=embedder)
+    kept = await remember(session, Request(content=NOTE))
+    revised = await revise(session, kept.id, ORDER, "")
+    assert (await session.store.get([revised.id]))[revised.id].status == "quarantined"
+    assert (await session.store.get([kept.id]))[kept.id].status == "active"
 
 
-async def test_an_imported_order_is_held_back(open_workspace, embedder):
-    workspace = await open_workspace(embedder=embedder)
+async def test_an_imported_order_is_held_back(open_session, embedder):
+    session = await open_session(embedder=embedder)
     line = json.dumps({"content": ORDER, "source": "human"}) + "\n"
-    await import_memories(workspace, io.BytesIO(line.encode()), lambda tally: None)
-    [memory] = await workspace.store.find()
+    await import_memories(session, io.BytesIO(line.encode()), lambda tally: None)
+    [memory] = await session.store.find()
     assert memory.status == "quarantined"

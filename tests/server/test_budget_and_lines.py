@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reverie.cli.render import told_recalled
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import harmless_json, quoted
-from reverie.ids import IdMaker, as_made, short_id, short_ids
+from reverie.ids import IdMaker, creation_order, short_id, short_ids
 from reverie.recall.results import as_sent
 from reverie.server.render import answer, told
 from reverie.settings import Settings
@@ -19,7 +19,7 @@ from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.inspect import inspect
 from reverie.tools.results import Reviewed
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -42,9 +42,9 @@ few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChec
 
 
 @pytest.fixture
-async def workspace(tmp_path: Path) -> AsyncIterator[Workspace]:
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
     """A session on an empty store."""
-    opened = await Workspace.open(
+    opened = await Session.open(
         Settings(home=str(tmp_path / "home"), project="t"), embedder=TinyEmbedder(), folder=tmp_path
     )
     yield opened
@@ -77,74 +77,74 @@ def test_a_review_has_a_line_for_each_question_and_memory(contents: list[str], e
     assert len(rows) == len(contents)
 
 
-async def test_stored_lines_do_not_forge_rows_of_recall_brief_or_the_terminal(workspace: Workspace) -> None:
+async def test_stored_lines_do_not_forge_rows_of_recall_brief_or_the_terminal(session: Session) -> None:
     for number, end in enumerate(LINE_ENDS):
         content = f"The lamp number {number} burns gas.{end}" + end.join(FORGED)
-        await remember.remember(workspace, remember.Request(content=content, source="human", layer="semantic"))
-    found, text = await recall.recall(workspace, recall.Request(query="lamp gas", limit=20, max_tokens=20_000))
+        await remember.remember(session, remember.Request(content=content, source="human", layer="semantic"))
+    found, text = await recall.recall(session, recall.Request(query="lamp gas", limit=20, max_tokens=20_000))
     assert len(found.results) > 3
     assert sum(bool(ROW.match(line)) for line in text.splitlines()) == len(found.results)
     assert sum(line.startswith(("<", "＜")) for line in text.splitlines()) == 2
-    page = await brief(workspace, max_tokens=5_000)
+    page = await brief(session, max_tokens=5_000)
     assert sum(line.startswith("- ") for line in page.text.splitlines()) == len(page.memories)
     assert sum(line.startswith("## ") for line in page.text.splitlines()) <= 8
     shown = "\n".join(told_recalled(found)).splitlines()
     assert sum(bool(re.match(r"\d+\. ", line)) for line in shown) == len(found.results)
-    whole = told(await inspect(workspace, [row.id for row in found.results]))
+    whole = told(await inspect(session, [row.id for row in found.results]))
     assert len(whole.splitlines()) == 4
 
 
 BUDGETS = [50, 60, 75, 100, 130, 200, 350, 500, 800, 1500, 4000]
 
 
-async def test_text_and_structure_both_keep_to_every_budget(workspace: Workspace) -> None:
+async def test_text_and_structure_both_keep_to_every_budget(session: Session) -> None:
     for number in range(14):
         content = f'Note {number} on the "lamp": ' + "the wick\tis cut\nand trimmed, " * (number * 4) + "oil é 灯."
-        await remember.remember(workspace, remember.Request(content=content, layer="semantic", title=f"No {number}"))
+        await remember.remember(session, remember.Request(content=content, layer="semantic", title=f"No {number}"))
     for budget in BUDGETS:
         for explain in (False, True):
             request = recall.Request(query="lamp note", limit=14, max_tokens=budget, explain=explain)
-            sent = answer(*await recall.recall(workspace, request))
+            sent = answer(*await recall.recall(session, request))
             assert count_tokens(sent.content[0].text) <= budget  # type: ignore[union-attr]
             assert count_tokens(as_sent(sent.structured_content or {})) <= budget
-        page = await brief(workspace, max_tokens=budget)
+        page = await brief(session, max_tokens=budget)
         sent = answer(page, page.text)
         assert count_tokens(page.text) <= budget
         assert count_tokens(as_sent(sent.structured_content or {})) <= budget
 
 
-async def test_a_structure_is_lean(workspace: Workspace) -> None:
-    kept = await remember.remember(workspace, remember.Request(content="The lamp burns gas in the harbour."))
+async def test_a_structure_is_lean(session: Session) -> None:
+    kept = await remember.remember(session, remember.Request(content="The lamp burns gas in the harbour."))
     assert not {"conflicts", "duplicate_of", "redactions"} & (answer(kept).structured_content or {}).keys()
-    sent = answer(*await recall.recall(workspace, recall.Request(query="lamp"))).structured_content or {}
+    sent = answer(*await recall.recall(session, recall.Request(query="lamp"))).structured_content or {}
     [row] = sent["results"]
     assert not {"title", "evidence", "why"} & row.keys()
     assert all(len(str(value)) <= 5 for value in row.values() if isinstance(value, float))
-    assert answer(*await recall.recall(workspace, recall.Request(query="oyster"))).structured_content is not None
-    [memory] = (answer(await inspect(workspace, [kept.id])).structured_content or {})["memories"]
+    assert answer(*await recall.recall(session, recall.Request(query="oyster"))).structured_content is not None
+    [memory] = (answer(await inspect(session, [kept.id])).structured_content or {})["memories"]
     assert "title" not in memory
     assert None not in memory.values()
 
 
-async def test_eight_rows_cost_less_than_a_thousand_tokens_of_structure(workspace: Workspace) -> None:
+async def test_eight_rows_cost_less_than_a_thousand_tokens_of_structure(session: Session) -> None:
     for number, what in enumerate(["oil", "gas", "wax", "tar", "fat", "pitch", "peat", "coal"]):
-        await remember.remember(workspace, remember.Request(content=f"The lamp in street {number} burns {what}."))
-    sent = answer(*await recall.recall(workspace, recall.Request(query="lamp")))
+        await remember.remember(session, remember.Request(content=f"The lamp in street {number} burns {what}."))
+    sent = answer(*await recall.recall(session, recall.Request(query="lamp")))
     assert len((sent.structured_content or {})["results"]) == 8
     assert count_tokens(as_sent(sent.structured_content or {})) < 1_150
     assert count_tokens(sent.content[0].text) < 400  # type: ignore[union-attr]
 
 
-async def test_eight_characters_tell_new_ids_apart_and_name_them(workspace: Workspace) -> None:
-    make = IdMaker(workspace.clock)
+async def test_eight_characters_tell_new_ids_apart_and_name_them(session: Session) -> None:
+    make = IdMaker(session.clock)
     made = {make.memory() for _ in range(2_000)}
     assert len({short_id(one) for one in made}) == len(made)
     assert {len(short_id(one)) for one in made} == {8}
     assert sorted(events := [make() for _ in range(200)]) == events
-    assert sorted(memories := [make.memory() for _ in range(200)], key=as_made) == memories
-    assert sorted(mixed := [make() if n % 2 else make.memory() for n in range(200)], key=as_made) == mixed
-    kept = await remember.remember(workspace, remember.Request(content="The lamp burns gas."))
-    [memory] = (await inspect(workspace, [short_id(kept.id)])).memories
+    assert sorted(memories := [make.memory() for _ in range(200)], key=creation_order) == memories
+    assert sorted(mixed := [make() if n % 2 else make.memory() for n in range(200)], key=creation_order) == mixed
+    kept = await remember.remember(session, remember.Request(content="The lamp burns gas."))
+    [memory] = (await inspect(session, [short_id(kept.id)])).memories
     assert memory["id"] == kept.id
 
 

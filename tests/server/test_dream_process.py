@@ -16,11 +16,11 @@ from reverie.dream.cycle import alone
 from reverie.dream.steps import STEPS
 from reverie.errors import InvalidInput, StoreBusy, StoreError
 from reverie.server import dream_process as apart
-from reverie.server.dream_process import consolidate_apart, consolidated_from
+from reverie.server.dream_process import consolidate_in_process, consolidated_from
 from reverie.settings import Settings
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import Request, remember
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = [
     pytest.mark.anyio,
@@ -31,10 +31,10 @@ TEXT = "The nightly backup of the billing database runs on the second replica an
 
 
 @pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[Workspace]:
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
     """A session with the embedder of its settings, as a server has it, and a memory said twice."""
     home = tmp_path / "home"
-    session = await Workspace.open(Settings(home=str(home), project="tests"), folder=tmp_path)
+    session = await Session.open(Settings(home=str(home), project="tests"), folder=tmp_path)
     for mark in ("", "!"):
         await remember(session, Request(content=TEXT + mark, layer="semantic"))
     yield session
@@ -46,7 +46,7 @@ def children() -> list[int]:
     return [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
 
 
-async def superseded(session: Workspace) -> int:
+async def superseded(session: Session) -> int:
     return sum(memory.status == "superseded" for memory in await session.store.find())
 
 
@@ -57,7 +57,7 @@ async def test_another_process_dreams_the_same_dream_and_tells_each_step(session
     async def tell(done: int, total: int, message: str) -> None:
         heard.append((message, len(children())))
 
-    there = await consolidate_apart(session, fewest=0, tell=tell)
+    there = await consolidate_in_process(session, fewest=0, tell=tell)
     assert [(step.name, step.planned, step.notes) for step in there.steps] == [
         (step.name, step.planned, step.notes) for step in here.steps
     ]
@@ -73,7 +73,7 @@ async def test_a_small_store_is_not_worth_a_process(session):
     async def tell(done: int, total: int, message: str) -> None:
         beside.append(len(children()))
 
-    await consolidate_apart(session, tell=tell)
+    await consolidate_in_process(session, tell=tell)
     assert set(beside) == {0}
     assert await superseded(session) == 1
 
@@ -81,13 +81,13 @@ async def test_a_small_store_is_not_worth_a_process(session):
 async def test_what_goes_wrong_there_is_told_here(session):
     async with alone(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
-            await consolidate_apart(session, fewest=0)
+            await consolidate_in_process(session, fewest=0)
     assert await superseded(session) == 0
 
 
 async def test_a_wrong_argument_is_refused_before_anything_is_started(session):
     with pytest.raises(InvalidInput, match="nap"):
-        await consolidate_apart(session, steps=["nap"], fewest=0)
+        await consolidate_in_process(session, steps=["nap"], fewest=0)
     assert children() == []
 
 
@@ -97,7 +97,7 @@ async def test_a_process_that_is_killed_is_an_error_and_changes_nothing(session)
             os.kill(children()[0], signal.SIGKILL)
 
     with pytest.raises(StoreError, match="ended without an answer"):
-        await consolidate_apart(session, fewest=0, tell=tell)
+        await consolidate_in_process(session, fewest=0, tell=tell)
     assert await superseded(session) == 0
     await consolidate(session)
     assert await superseded(session) == 1
@@ -110,7 +110,7 @@ async def test_cancelled_it_changes_nothing_and_leaves_the_night_free(session):
         begun.set()
         await asyncio.sleep(60)  # as a client that takes its time
 
-    dreaming = asyncio.create_task(consolidate_apart(session, fewest=0, dry_run=True, tell=tell))
+    dreaming = asyncio.create_task(consolidate_in_process(session, fewest=0, dry_run=True, tell=tell))
     await begun.wait()
     dreaming.cancel()
     with pytest.raises(asyncio.CancelledError):

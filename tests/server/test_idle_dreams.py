@@ -16,20 +16,20 @@ from reverie.server.startup import SECONDS_IDLE, dream_while_serving
 from reverie.tools.consolidate import consolidate, dream_if_due
 from reverie.tools.dreams import dreams
 from reverie.tools.remember import Request, remember
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.rule("000-nightly")]
 
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
 
 
-async def looked(*sessions: Workspace, idle_for: float = SECONDS_IDLE) -> None:
+async def looked(*sessions: Session, idle_for: float = SECONDS_IDLE) -> None:
     """Let each session look three times whether a dream is due; one that was told not to look ends at once."""
     await asyncio.gather(*(_looked(session, idle_for) for session in sessions))
 
 
-async def _looked(session: Workspace, idle_for: float) -> None:
+async def _looked(session: Session, idle_for: float) -> None:
     looks = 0
     enough = asyncio.Event()
 
@@ -51,63 +51,63 @@ async def _looked(session: Workspace, idle_for: float) -> None:
     await asyncio.gather(watching, seen, return_exceptions=True)
 
 
-async def test_the_first_dream_is_due_a_day_after_the_store_was_begun(workspace: Workspace, clock: Any) -> None:
+async def test_the_first_dream_is_due_a_day_after_the_store_was_begun(session: Session, clock: Any) -> None:
     clock.advance(hours=23, minutes=59)
-    assert await dream_if_due(workspace) is None
+    assert await dream_if_due(session) is None
     clock.advance(minutes=1)
-    assert await dream_if_due(workspace) is not None
-    assert await dream_if_due(workspace) is None
+    assert await dream_if_due(session) is not None
+    assert await dream_if_due(session) is None
 
 
-async def test_the_next_is_due_a_day_after_the_last_whoever_asked_for_that(workspace: Workspace, clock: Any) -> None:
+async def test_the_next_is_due_a_day_after_the_last_whoever_asked_for_that(session: Session, clock: Any) -> None:
     clock.advance(hours=20)
-    await consolidate(workspace)
+    await consolidate(session)
     clock.advance(hours=20)
-    assert await dream_if_due(workspace) is None
+    assert await dream_if_due(session) is None
     clock.advance(hours=4)
-    assert await dream_if_due(workspace) is not None
+    assert await dream_if_due(session) is not None
 
 
-async def test_an_idle_session_dreams_when_a_day_has_passed(workspace: Workspace, clock: Any) -> None:
+async def test_an_idle_session_dreams_when_a_day_has_passed(session: Session, clock: Any) -> None:
     for mark in ("", "!"):
-        await remember(workspace, Request(content=TEXT + mark, layer="semantic"))
-    await looked(workspace)
-    assert await dreams(workspace) == []
+        await remember(session, Request(content=TEXT + mark, layer="semantic"))
+    await looked(session)
+    assert await dreams(session) == []
     clock.advance(days=1)
-    await looked(workspace)
-    assert [night.summary for night in await dreams(workspace)] == ["said again"]
+    await looked(session)
+    assert [night.summary for night in await dreams(session)] == ["said again"]
     clock.advance(days=1)
-    await looked(workspace)
-    assert [night.summary for night in await dreams(workspace)] == ["nothing to do", "said again"]
+    await looked(session)
+    assert [night.summary for night in await dreams(session)] == ["nothing to do", "said again"]
 
 
-async def test_a_session_that_is_asked_things_does_not(workspace: Workspace, clock: Any) -> None:
+async def test_a_session_that_is_asked_things_does_not(session: Session, clock: Any) -> None:
     clock.advance(days=3)
-    await looked(workspace, idle_for=SECONDS_IDLE - 1)
-    assert await dreams(workspace) == []
+    await looked(session, idle_for=SECONDS_IDLE - 1)
+    assert await dreams(session) == []
 
 
-async def test_nor_does_one_that_was_told_to_leave_it(open_workspace: OpenWorkspace, clock: Any) -> None:
-    manual = await open_workspace(dream="manual")
+async def test_nor_does_one_that_was_told_to_leave_it(open_session: OpenSession, clock: Any) -> None:
+    manual = await open_session(dream="manual")
     clock.advance(days=3)
     await looked(manual)
     assert await dreams(manual) == []
 
 
-async def test_two_sessions_dream_once(open_workspace: OpenWorkspace, clock: Any) -> None:
-    sessions = [await open_workspace() for _ in range(2)]
+async def test_two_sessions_dream_once(open_session: OpenSession, clock: Any) -> None:
+    sessions = [await open_session() for _ in range(2)]
     clock.advance(days=1)
     await looked(*sessions)
     assert len(await dreams(sessions[0])) == 1
 
 
-async def test_of_two_that_found_a_dream_due_the_later_leaves_it(open_workspace: OpenWorkspace, clock: Any) -> None:
-    first, second = await open_workspace(), await open_workspace()
+async def test_of_two_that_found_a_dream_due_the_later_leaves_it(open_session: OpenSession, clock: Any) -> None:
+    first, second = await open_session(), await open_session()
     clock.advance(days=1)
 
-    async def after_the_other(workspace: Workspace, **arguments: Any) -> Any:
+    async def after_the_other(session: Session, **arguments: Any) -> Any:
         await dream_if_due(first)
-        return await consolidate(workspace, **arguments)
+        return await consolidate(session, **arguments)
 
     with pytest.raises(StoreBusy, match="has dreamt on this store meanwhile"):
         await dream_if_due(second, after_the_other)

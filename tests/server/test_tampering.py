@@ -16,7 +16,7 @@ from reverie.cli import main as cli
 from reverie.settings import Settings
 from reverie.storage.audit import audit
 from reverie.storage.hash_chain import START, Link, link_after, text_digest
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 TOLD = ("The harbour master keeps the keys", "Boats are painted blue in spring", "Ropes are stored dry")
@@ -44,31 +44,31 @@ def reverie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def folder(reverie: Command, tmp_path: Path) -> Path:
     """The folder of a store with three memories, of which the first was forgotten."""
     ids = [json.loads(reverie("remember", "--json", text)[1])["id"] for text in TOLD]
-    _on(tmp_path, lambda workspace: _forgotten(workspace, ids[0]))
+    _on(tmp_path, lambda session: _forgotten(session, ids[0]))
     assert reverie("audit")[0] == 0
     return tmp_path / "home" / "domains" / "default"
 
 
-async def _forgotten(workspace: Workspace, memory_id: str) -> None:
+async def _forgotten(session: Session, memory_id: str) -> None:
     from reverie.tools.forget import Request, forget
 
-    await forget(workspace, Request(ids=[memory_id]))
+    await forget(session, Request(ids=[memory_id]))
 
 
-def _on(tmp_path: Path, work: Callable[[Workspace], Any]) -> Any:
+def _on(tmp_path: Path, work: Callable[[Session], Any]) -> Any:
     async def run() -> Any:
         settings = Settings(home=str(tmp_path / "home"), config=str(tmp_path / "config"), project="tests")
-        workspace = await Workspace.open(settings, folder=tmp_path)
+        session = await Session.open(settings, folder=tmp_path)
         try:
-            return await work(workspace)
+            return await work(session)
         finally:
-            await workspace.close()
+            await session.close()
 
     return asyncio.run(run())
 
 
 def _settle(tmp_path: Path) -> None:
-    _on(tmp_path, lambda workspace: workspace.store.journal.settle())
+    _on(tmp_path, lambda session: session.store.journal.settle())
 
 
 def _table(folder: Path, name: str) -> Any:
@@ -350,14 +350,14 @@ def test_auditing_while_processes_append_never_gives_a_false_alarm(processes: in
 
     async def watch() -> tuple[int, list[str]]:
         settings = Settings(home=home, config=config, project="tests")
-        workspace = await Workspace.open(settings, embedder=TinyEmbedder(), folder=tmp_path)
+        session = await Session.open(settings, embedder=TinyEmbedder(), folder=tmp_path)
         looks, faults = 0, list[str]()
         while any(worker.poll() is None for worker in workers):
-            faults += (await audit(workspace.store)).faults
+            faults += (await audit(session.store)).faults
             looks += 1
             await asyncio.sleep(0.05)
-        last = await audit(workspace.store)
-        await workspace.close()
+        last = await audit(session.store)
+        await session.close()
         assert last.memories == processes * 30
         return looks, [*faults, *last.faults, *last.unchecked]
 

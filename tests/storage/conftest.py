@@ -9,18 +9,18 @@ import pytest
 from reverie.ids import content_hash
 from reverie.memory import Memory
 from reverie.storage.rows import Embedded
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 
 @pytest.fixture
-def make(workspace: Workspace) -> Callable[..., Embedded]:
+def make(session: Session) -> Callable[..., Embedded]:
     """Build a memory with its vectors, not yet written."""
 
     def build(content: str, **fields: Any) -> Embedded:
-        now = workspace.now
+        now = session.now
         defaults: dict[str, Any] = {
-            "id": workspace.store.new_id.memory(),
+            "id": session.store.new_id.memory(),
             "content": content,
             "content_hash": content_hash(content),
             "title": content[:40],

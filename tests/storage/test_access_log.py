@@ -13,75 +13,75 @@ from reverie.storage.filters import Condition
 from reverie.storage.lance_table import Table
 from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Make = Callable[..., Embedded]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def _kept(workspace: Workspace, item: Embedded) -> Memory:
-    await workspace.store.add([item], actor="test", at=workspace.now)
+async def _kept(session: Session, item: Embedded) -> Memory:
+    await session.store.add([item], actor="test", at=session.now)
     return item.memory
 
 
-async def test_the_store_counts_as_the_lifecycle_says(workspace: Workspace, make: Make) -> None:
-    start = workspace.now
-    first = await _kept(workspace, make("one"))
-    second = await _kept(workspace, make("two", last_accessed_at=start - timedelta(days=9), stability=0.6))
+async def test_the_store_counts_as_the_lifecycle_says(session: Session, make: Make) -> None:
+    start = session.now
+    first = await _kept(session, make("one"))
+    second = await _kept(session, make("two", last_accessed_at=start - timedelta(days=9), stability=0.6))
     expected = {memory.id: memory for memory in (first, second)}
     for days in (0.01, 1, 1.5, 40):
         at = start + timedelta(days=days)
-        async with workspace.store.changing():
-            await record(workspace.store, {first.id: at, second.id: at})
-        expected = {i: after_access(memory, at, workspace.store.session) for i, memory in expected.items()}
-    assert await workspace.store.get([first.id, second.id]) == expected
+        async with session.store.changing():
+            await record(session.store, {first.id: at, second.id: at})
+        expected = {i: after_access(memory, at, session.store.session) for i, memory in expected.items()}
+    assert await session.store.get([first.id, second.id]) == expected
 
 
-async def test_only_the_latest_access_times_are_kept(workspace: Workspace, make: Make) -> None:
-    memory = await _kept(workspace, make("often"))
+async def test_only_the_latest_access_times_are_kept(session: Session, make: Make) -> None:
+    memory = await _kept(session, make("often"))
     expected = memory
     for minute in range(40):
-        at = workspace.now + timedelta(minutes=minute)
-        async with workspace.store.changing():
-            await record(workspace.store, {memory.id: at})
-        expected = after_access(expected, at, workspace.store.session)
-    found = await workspace.store.resolve(memory.id)
+        at = session.now + timedelta(minutes=minute)
+        async with session.store.changing():
+            await record(session.store, {memory.id: at})
+        expected = after_access(expected, at, session.store.session)
+    found = await session.store.resolve(memory.id)
     assert (found.access_count, len(found.access_times)) == (40, 32)
     assert found == expected
 
 
-async def test_a_memory_served_again_within_ten_minutes_counts_once(workspace: Workspace, make: Make) -> None:
-    memory = await _kept(workspace, make("served"))
-    recorder = AccessRecorder(workspace.store)
+async def test_a_memory_served_again_within_ten_minutes_counts_once(session: Session, make: Make) -> None:
+    memory = await _kept(session, make("served"))
+    recorder = AccessRecorder(session.store)
     for minute in (0, 3, 9.9, 10, 12, 21):
-        recorder.note([memory], workspace.now + timedelta(minutes=minute))
+        recorder.note([memory], session.now + timedelta(minutes=minute))
     await recorder.count()
-    assert (await workspace.store.resolve(memory.id)).access_count == 3  # at 0, 10 and 21 minutes
+    assert (await session.store.resolve(memory.id)).access_count == 3  # at 0, 10 and 21 minutes
 
 
-async def test_noting_an_access_writes_nothing_yet(workspace: Workspace, make: Make) -> None:
-    memory = await _kept(workspace, make("served"))
-    version = await workspace.store.database.table("semantic").version()
-    recorder = AccessRecorder(workspace.store)
-    recorder.note([memory], workspace.now)
-    assert await workspace.store.database.table("semantic").version() == version
+async def test_noting_an_access_writes_nothing_yet(session: Session, make: Make) -> None:
+    memory = await _kept(session, make("served"))
+    version = await session.store.database.table("semantic").version()
+    recorder = AccessRecorder(session.store)
+    recorder.note([memory], session.now)
+    assert await session.store.database.table("semantic").version() == version
     await recorder.count()
 
 
-async def test_a_memory_that_moved_meanwhile_is_still_counted(workspace: Workspace, make: Make) -> None:
-    memory = await _kept(workspace, make("served"))
-    recorder = AccessRecorder(workspace.store)
-    recorder.note([memory], workspace.now)
-    async with workspace.store.changing():
-        await workspace.store.move(memory, "procedural", actor="test", at=workspace.now)
+async def test_a_memory_that_moved_meanwhile_is_still_counted(session: Session, make: Make) -> None:
+    memory = await _kept(session, make("served"))
+    recorder = AccessRecorder(session.store)
+    recorder.note([memory], session.now)
+    async with session.store.changing():
+        await session.store.move(memory, "procedural", actor="test", at=session.now)
     await recorder.count()
-    assert (await workspace.store.resolve(memory.id)).access_count == 1
+    assert (await session.store.resolve(memory.id)).access_count == 1
 
 
-async def test_sessions_that_count_at_once_all_count(open_workspace: OpenWorkspace, make: Make) -> None:
-    sessions = [await open_workspace() for _ in range(6)]
+async def test_sessions_that_count_at_once_all_count(open_session: OpenSession, make: Make) -> None:
+    sessions = [await open_session() for _ in range(6)]
     memory = await _kept(sessions[0], make("popular"))
     recorders = [AccessRecorder(session.store) for session in sessions]
     for recorder in recorders:
@@ -93,26 +93,24 @@ async def test_sessions_that_count_at_once_all_count(open_workspace: OpenWorkspa
     assert await sessions[0].store.database.table("accesses").count() == 6
 
 
-async def test_memories_served_at_different_moments_are_counted_in_one_write(
-    workspace: Workspace, make: Make
-) -> None:
-    memories = [await _kept(workspace, make(f"thing {number}")) for number in range(3)]
-    recorder = AccessRecorder(workspace.store)
-    moments = [workspace.now + timedelta(seconds=number, microseconds=number) for number in range(3)]
+async def test_memories_served_at_different_moments_are_counted_in_one_write(session: Session, make: Make) -> None:
+    memories = [await _kept(session, make(f"thing {number}")) for number in range(3)]
+    recorder = AccessRecorder(session.store)
+    moments = [session.now + timedelta(seconds=number, microseconds=number) for number in range(3)]
     for memory, moment in zip(memories, moments, strict=True):
         recorder.note([memory], moment)
-    before = await workspace.store.database.table("semantic").version()
+    before = await session.store.database.table("semantic").version()
     await recorder.count()
-    assert await workspace.store.database.table("semantic").version() == before + 1
-    found = await workspace.store.get([memory.id for memory in memories])
-    session = workspace.store.session
+    assert await session.store.database.table("semantic").version() == before + 1
+    found = await session.store.get([memory.id for memory in memories])
+    session = session.store.session
     assert list(found.values()) == [after_access(m, at, session) for m, at in zip(memories, moments, strict=True)]
 
 
 async def test_what_a_session_noted_before_it_ended_is_counted_by_the_next(
-    open_workspace: OpenWorkspace, make: Make
+    open_session: OpenSession, make: Make
 ) -> None:
-    first, second = await open_workspace(), await open_workspace()
+    first, second = await open_session(), await open_session()
     memory = await _kept(first, make("served"))
     version = await first.store.database.table("semantic").version()
     first.accesses.note([memory], first.now)
@@ -124,11 +122,11 @@ async def test_what_a_session_noted_before_it_ended_is_counted_by_the_next(
 
 
 async def test_a_counting_that_was_cut_short_counts_nothing_twice_and_loses_nothing(
-    workspace: Workspace, make: Make, monkeypatch: pytest.MonkeyPatch
+    session: Session, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    early, late = await _kept(workspace, make("one")), await _kept(workspace, make("two", layer="episodic"))
-    workspace.accesses.note([early, late], workspace.now)
-    await workspace.accesses.keep()
+    early, late = await _kept(session, make("one")), await _kept(session, make("two", layer="episodic"))
+    session.accesses.note([early, late], session.now)
+    await session.accesses.keep()
     update_by = Table.update_by
 
     async def cut_short(self: Table, expressions: Mapping[str, str], where: Condition) -> int:
@@ -139,40 +137,40 @@ async def test_a_counting_that_was_cut_short_counts_nothing_twice_and_loses_noth
     with monkeypatch.context() as patch:
         patch.setattr(Table, "update_by", cut_short)
         with pytest.raises(StoreBusy):
-            await workspace.accesses.count()
+            await session.accesses.count()
     for _ in range(2):
-        await workspace.accesses.count()
-    found = await workspace.store.get([early.id, late.id])
+        await session.accesses.count()
+    found = await session.store.get([early.id, late.id])
     assert [memory.access_count for memory in found.values()] == [1, 1]
 
 
-async def test_a_memory_purged_before_it_is_counted_is_passed_over(workspace: Workspace, make: Make) -> None:
-    gone, kept = await _kept(workspace, make("gone")), await _kept(workspace, make("kept"))
-    workspace.accesses.note([gone, kept], workspace.now)
-    async with workspace.store.changing():
-        await purge(workspace.store, [gone], actor="test", at=workspace.now)
-    await workspace.accesses.count()
-    assert (await workspace.store.resolve(kept.id)).access_count == 1
-    assert await workspace.store.database.table("accesses").count() == 1
+async def test_a_memory_purged_before_it_is_counted_is_passed_over(session: Session, make: Make) -> None:
+    gone, kept = await _kept(session, make("gone")), await _kept(session, make("kept"))
+    session.accesses.note([gone, kept], session.now)
+    async with session.store.changing():
+        await purge(session.store, [gone], actor="test", at=session.now)
+    await session.accesses.count()
+    assert (await session.store.resolve(kept.id)).access_count == 1
+    assert await session.store.database.table("accesses").count() == 1
 
 
 async def test_what_cannot_be_written_waits_up_to_a_limit(
-    workspace: Workspace, make: Make, monkeypatch: pytest.MonkeyPatch
+    session: Session, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accesses, "MOST_NOTED", 2)
-    memories = [await _kept(workspace, make(f"thing {number}")) for number in range(3)]
-    recorder = AccessRecorder(workspace.store)
-    recorder.note(memories, workspace.now)
+    memories = [await _kept(session, make(f"thing {number}")) for number in range(3)]
+    recorder = AccessRecorder(session.store)
+    recorder.note(memories, session.now)
     await recorder.count()
-    found = await workspace.store.get([memory.id for memory in memories])
+    found = await session.store.get([memory.id for memory in memories])
     assert [memory.access_count for memory in found.values()] == [0, 1, 1]
 
 
-async def test_upkeep_comes_to_know_of_counting(workspace: Workspace, make: Make) -> None:
-    memory = await _kept(workspace, make("served"))
+async def test_upkeep_comes_to_know_of_counting(session: Session, make: Make) -> None:
+    memory = await _kept(session, make("served"))
     told: list[str] = []
-    recorder = AccessRecorder(workspace.store, lambda: told.append("wrote"))
-    recorder.note([memory], workspace.now)
+    recorder = AccessRecorder(session.store, lambda: told.append("wrote"))
+    recorder.note([memory], session.now)
     await recorder.count()
     await recorder.count()
     assert told == ["wrote"]

@@ -11,12 +11,12 @@ from reverie.errors import WrongEmbedder
 from reverie.settings import Settings
 from reverie.tools import forget, recall, remember
 from reverie.tools.doctor import Doctor
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 LAMP = "The lamp on the pier burns oil"
 
@@ -51,58 +51,58 @@ class WideEmbedder(TinyEmbedder):
         ]
 
 
-async def _keep(workspace: Workspace) -> str:
-    return (await remember.remember(workspace, remember.Request(content=LAMP))).id
+async def _keep(session: Session) -> str:
+    return (await remember.remember(session, remember.Request(content=LAMP))).id
 
 
-async def _works(workspace: Workspace) -> None:
-    kept = await _keep(workspace)
-    answer, _ = await recall.recall(workspace, recall.Request(query="which lamp"))
+async def _works(session: Session) -> None:
+    kept = await _keep(session)
+    answer, _ = await recall.recall(session, recall.Request(query="which lamp"))
     assert [row.id for row in answer.results] == [kept]
 
 
 @pytest.mark.parametrize("other", [OtherEmbedder(), WideEmbedder()])
-async def test_a_new_store_takes_the_embedder_that_is_set(open_workspace: OpenWorkspace, other: TinyEmbedder) -> None:
-    await open_workspace()
-    workspace = await open_workspace(embedder=other)
-    assert workspace.store.database.stamp.embedder == other.stamp
-    await _works(workspace)
+async def test_a_new_store_takes_the_embedder_that_is_set(open_session: OpenSession, other: TinyEmbedder) -> None:
+    await open_session()
+    session = await open_session(embedder=other)
+    assert session.store.database.stamp.embedder == other.stamp
+    await _works(session)
 
 
 @pytest.mark.parametrize("other", [OtherEmbedder(), WideEmbedder()])
 async def test_a_store_whose_memories_were_all_purged_is_empty_and_keeps_its_journal(
-    open_workspace: OpenWorkspace, other: TinyEmbedder
+    open_session: OpenSession, other: TinyEmbedder
 ) -> None:
-    first = await open_workspace()
+    first = await open_session()
     gone = await _keep(first)
     await forget.forget(first, forget.Request(ids=[gone], purge=True))
-    workspace = await open_workspace(embedder=other)
-    assert [event.action for event in await workspace.store.journal.about(gone)] == ["remembered", "purged"]
-    await remember.remember(workspace, remember.Request(content="The bell on the quay is cracked"))
+    session = await open_session(embedder=other)
+    assert [event.action for event in await session.store.journal.about(gone)] == ["remembered", "purged"]
+    await remember.remember(session, remember.Request(content="The bell on the quay is cracked"))
 
 
-async def test_a_memory_that_was_let_go_still_binds_the_store(open_workspace: OpenWorkspace) -> None:
-    first = await open_workspace()
+async def test_a_memory_that_was_let_go_still_binds_the_store(open_session: OpenSession) -> None:
+    first = await open_session()
     await forget.forget(first, forget.Request(ids=[await _keep(first)]))
     with pytest.raises(WrongEmbedder):
-        await open_workspace(embedder=WideEmbedder())
-    assert (await open_workspace()).store.database.stamp.embedder == "tiny:64"
+        await open_session(embedder=WideEmbedder())
+    assert (await open_session()).store.database.stamp.embedder == "tiny:64"
 
 
-async def test_sessions_that_take_an_empty_store_over_at_once_do_it_once(open_workspace: OpenWorkspace) -> None:
-    await open_workspace()
-    sessions = await asyncio.gather(*(open_workspace(embedder=WideEmbedder()) for _ in range(4)))
+async def test_sessions_that_take_an_empty_store_over_at_once_do_it_once(open_session: OpenSession) -> None:
+    await open_session()
+    sessions = await asyncio.gather(*(open_session(embedder=WideEmbedder()) for _ in range(4)))
     assert {session.store.database.generation for session in sessions} == {2}
     await _works(sessions[0])
 
 
 async def test_the_doctor_finds_nothing_wrong_with_an_empty_store_of_another_embedder(
-    open_workspace: OpenWorkspace, home: object
+    open_session: OpenSession, home: object
 ) -> None:
-    workspace = await open_workspace()
+    session = await open_session()
     settings = Settings(home=str(home))
     checks = await Doctor(settings, embedder=OtherEmbedder()).examine()
     assert "store's embedder" not in [check.name for check in checks]
-    await _keep(workspace)
+    await _keep(session)
     checks = await Doctor(settings, embedder=OtherEmbedder()).examine()
     assert "store's embedder" in [check.name for check in checks]

@@ -11,26 +11,26 @@ from reverie.storage.hash_chain import START, Link, link_after
 from reverie.storage.maintenance import fold_old_logs
 from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Make = Callable[..., Embedded]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def _three_memories(workspace: Workspace, make: Make) -> list[Embedded]:
+async def _three_memories(session: Session, make: Make) -> list[Embedded]:
     items = [make(f"thing {number}") for number in range(3)]
-    await workspace.store.add(items, actor="test", at=workspace.now)
-    async with workspace.store.changing():
-        await workspace.store.change(
-            [items[0].memory], {"pinned": True}, action="pinned", actor="test", at=workspace.now, reason="by hand"
+    await session.store.add(items, actor="test", at=session.now)
+    async with session.store.changing():
+        await session.store.change(
+            [items[0].memory], {"pinned": True}, action="pinned", actor="test", at=session.now, reason="by hand"
         )
     return items
 
 
-async def test_events_are_read_whether_they_wait_or_are_settled(open_workspace: OpenWorkspace, make: Make) -> None:
-    mine, other = await open_workspace(), await open_workspace()
+async def test_events_are_read_whether_they_wait_or_are_settled(open_session: OpenSession, make: Make) -> None:
+    mine, other = await open_session(), await open_session()
     [first, *_] = await _three_memories(mine, make)
     waiting = await other.store.journal.about(first.memory.id)
     assert [event.action for event in waiting] == ["remembered", "pinned"]
@@ -40,14 +40,14 @@ async def test_events_are_read_whether_they_wait_or_are_settled(open_workspace: 
     assert await mine.store.journal.settle() == 0
 
 
-async def test_a_settling_cut_short_doubles_no_event(workspace: Workspace, make: Make, home: Path) -> None:
-    await _three_memories(workspace, make)
+async def test_a_settling_cut_short_doubles_no_event(session: Session, make: Make, home: Path) -> None:
+    await _three_memories(session, make)
     folder = home / "domains" / "default" / "journal"
     copy = (folder / "waiting.jsonl").read_bytes()
-    await workspace.store.journal.settle()
+    await session.store.journal.settle()
     (folder / "settling-again.jsonl").write_bytes(copy)
-    assert await workspace.store.journal.settle() == 0
-    assert await workspace.store.database.table("events").count() == 4
+    assert await session.store.journal.settle() == 0
+    assert await session.store.database.table("events").count() == 4
 
 
 def test_a_link_covers_the_number_the_fields_and_the_link_before() -> None:
@@ -71,68 +71,66 @@ def test_a_link_covers_the_number_the_fields_and_the_link_before() -> None:
     assert link.hash not in {other.hash for other in others}
 
 
-async def test_an_untouched_journal_is_intact_before_and_after_settling(workspace: Workspace, make: Make) -> None:
-    await _three_memories(workspace, make)
-    waiting = await audit(workspace.store)
+async def test_an_untouched_journal_is_intact_before_and_after_settling(session: Session, make: Make) -> None:
+    await _three_memories(session, make)
+    waiting = await audit(session.store)
     assert (waiting.events, waiting.faults, waiting.head.number, waiting.memories) == (4, [], 4, 3)
     assert waiting.unchecked == []
-    await workspace.store.journal.settle()
-    assert await audit(workspace.store) == waiting
-    await _three_memories(workspace, make)  # the chain goes on over the settling
-    assert (await audit(workspace.store)).intact
+    await session.store.journal.settle()
+    assert await audit(session.store) == waiting
+    await _three_memories(session, make)  # the chain goes on over the settling
+    assert (await audit(session.store)).intact
 
 
 @pytest.mark.parametrize(
     ("column", "value"),
     [("after", '{"pinned": false}'), ("reason", "by nobody"), ("actor", "somebody"), ("memory_id", "another")],
 )
-async def test_a_changed_event_shows(workspace: Workspace, make: Make, column: str, value: str) -> None:
-    await _three_memories(workspace, make)
-    await workspace.store.journal.settle()
-    await workspace.store.database.table("events").update(equals("action", "pinned"), {column: value})
-    [fault, *_] = (await audit(workspace.store)).faults
+async def test_a_changed_event_shows(session: Session, make: Make, column: str, value: str) -> None:
+    await _three_memories(session, make)
+    await session.store.journal.settle()
+    await session.store.database.table("events").update(equals("action", "pinned"), {column: value})
+    [fault, *_] = (await audit(session.store)).faults
     assert "event 4" in fault
 
 
-async def test_blanked_texts_show_unless_there_was_a_purge(workspace: Workspace, make: Make) -> None:
-    items = await _three_memories(workspace, make)
-    await workspace.store.journal.settle()
-    await workspace.store.journal.blank([items[0].memory.id])
-    assert "texts changed" in (await audit(workspace.store)).faults[0]
-    async with workspace.store.changing():
-        await purge(workspace.store, [items[0].memory], actor="test", at=workspace.now)
-    found = await audit(workspace.store)
+async def test_blanked_texts_show_unless_there_was_a_purge(session: Session, make: Make) -> None:
+    items = await _three_memories(session, make)
+    await session.store.journal.settle()
+    await session.store.journal.blank([items[0].memory.id])
+    assert "texts changed" in (await audit(session.store)).faults[0]
+    async with session.store.changing():
+        await purge(session.store, [items[0].memory], actor="test", at=session.now)
+    found = await audit(session.store)
     assert (found.faults, found.purged) == ([], 3)
 
 
-async def test_a_removed_event_shows_in_the_middle_and_at_the_end(workspace: Workspace, make: Make) -> None:
-    await _three_memories(workspace, make)
-    await workspace.store.journal.settle()
-    table = workspace.store.database.table("events")
+async def test_a_removed_event_shows_in_the_middle_and_at_the_end(session: Session, make: Make) -> None:
+    await _three_memories(session, make)
+    await session.store.journal.settle()
+    table = session.store.database.table("events")
     await table.delete(equals("number", 4))
-    assert "events 4 to 4 are missing at the end" in (await audit(workspace.store)).faults[0]
+    assert "events 4 to 4 are missing at the end" in (await audit(session.store)).faults[0]
     await table.delete(equals("number", 2))
-    assert "events 2 to 2 are missing" in (await audit(workspace.store)).faults[0]
+    assert "events 2 to 2 are missing" in (await audit(session.store)).faults[0]
 
 
-async def test_a_changed_line_in_the_file_shows(workspace: Workspace, make: Make, home: Path) -> None:
-    await _three_memories(workspace, make)
+async def test_a_changed_line_in_the_file_shows(session: Session, make: Make, home: Path) -> None:
+    await _three_memories(session, make)
     file = home / "domains" / "default" / "journal" / "waiting.jsonl"
     file.write_bytes(file.read_bytes().replace(b"by hand", b"by foot"))
-    assert not (await audit(workspace.store)).intact
+    assert not (await audit(session.store)).intact
 
 
-async def test_old_events_that_replaced_nothing_are_folded_and_the_chain_holds(
-    workspace: Workspace, make: Make
-) -> None:
-    items = await _three_memories(workspace, make)
-    later = workspace.now + timedelta(days=100)
-    async with workspace.store.changing():
-        await workspace.store.change([items[1].memory], {"pinned": True}, action="pinned", actor="t", at=later)
+async def test_old_events_that_replaced_nothing_are_folded_and_the_chain_holds(session: Session, make: Make) -> None:
+    items = await _three_memories(session, make)
+    later = session.now + timedelta(days=100)
+    async with session.store.changing():
+        await session.store.change([items[1].memory], {"pinned": True}, action="pinned", actor="t", at=later)
     for _ in range(2):  # the second time there is nothing left to fold
-        async with workspace.store.changing():
-            await fold_old_logs(workspace.store, later - timedelta(days=90), later)
-    journal = workspace.store.journal
+        async with session.store.changing():
+            await fold_old_logs(session.store, later - timedelta(days=90), later)
+    journal = session.store.journal
     left = await journal.rows()
     assert [(row["number"], row["action"]) for row in left] == [
         (3, "remembered"),
@@ -141,8 +139,8 @@ async def test_old_events_that_replaced_nothing_are_folded_and_the_chain_holds(
         (6, "folded"),
     ]
     assert json.loads(left[-1]["reason"])["counts"] == {"remembered": 2}
-    found = await audit(workspace.store)
+    found = await audit(session.store)
     assert (found.faults, found.folded) == ([], 2)
     await journal.settle()
-    await workspace.store.database.table("events").delete(equals("number", 5))
-    assert not (await audit(workspace.store)).intact
+    await session.store.database.table("events").delete(equals("number", 5))
+    assert not (await audit(session.store)).intact

@@ -4,55 +4,55 @@ from pathlib import Path
 
 import pytest
 
-from reverie.storage.write_ahead_log import Spool, lines_of
+from reverie.storage.write_ahead_log import LogFile, lines_of
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def spool(tmp_path: Path) -> Spool:
+def log_file(tmp_path: Path) -> LogFile:
     return _spool(tmp_path)
 
 
-def _spool(folder: Path) -> Spool:
-    return Spool(folder / "spool", folder / "spool.lock", keep=lambda line: line[:1])
+def _spool(folder: Path) -> LogFile:
+    return LogFile(folder / "spool", folder / "spool.lock", keep=lambda line: line[:1])
 
 
-async def _write(spool: Spool, *lines: bytes) -> None:
-    await spool.append(lambda _last: list(lines))
+async def _write(log_file: LogFile, *lines: bytes) -> None:
+    await log_file.append(lambda _last: list(lines))
 
 
-async def test_lines_come_back_in_the_order_they_were_written(spool: Spool) -> None:
-    await _write(spool, b"1 one\n", b"2 two\n")
-    await _write(spool, b"3 three\n")
-    assert await spool.lines() == [b"1 one\n", b"2 two\n", b"3 three\n"]
-    assert await spool.lines(containing=b"t") == [b"2 two\n", b"3 three\n"]
-    assert spool.waiting_bytes() == 20
+async def test_lines_come_back_in_the_order_they_were_written(log_file: LogFile) -> None:
+    await _write(log_file, b"1 one\n", b"2 two\n")
+    await _write(log_file, b"3 three\n")
+    assert await log_file.lines() == [b"1 one\n", b"2 two\n", b"3 three\n"]
+    assert await log_file.lines(containing=b"t") == [b"2 two\n", b"3 three\n"]
+    assert log_file.waiting_bytes() == 20
 
 
 async def test_each_line_is_made_from_the_last_one_whoever_wrote_it(tmp_path: Path) -> None:
     mine, other = _spool(tmp_path), _spool(tmp_path)
-    for spool in (mine, other, other, mine):
-        await spool.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
+    for log_file in (mine, other, other, mine):
+        await log_file.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
     assert await mine.lines() == [b"1\n", b"2\n", b"3\n", b"4\n"]
 
 
-async def test_after_a_file_is_set_aside_the_next_line_follows_what_was_kept(spool: Spool) -> None:
-    await _write(spool, b"7 seven\n")
-    earlier, now = await spool.set_aside()
+async def test_after_a_file_is_set_aside_the_next_line_follows_what_was_kept(log_file: LogFile) -> None:
+    await _write(log_file, b"7 seven\n")
+    earlier, now = await log_file.set_aside()
     assert (earlier, [lines_of(path) for path in now]) == ([], [[b"7 seven\n"]])
-    assert await spool.last() == b"7"
-    await _write(spool, b"8 eight\n")
-    assert await spool.lines() == [b"7 seven\n", b"8 eight\n"]  # until the first is settled, readers see both
+    assert await log_file.last() == b"7"
+    await _write(log_file, b"8 eight\n")
+    assert await log_file.lines() == [b"7 seven\n", b"8 eight\n"]  # until the first is settled, readers see both
 
 
-async def test_what_was_never_settled_is_named_again(spool: Spool) -> None:
-    await _write(spool, b"1\n")
-    _, first = await spool.set_aside()
-    assert await spool.set_aside() == (first, [])
+async def test_what_was_never_settled_is_named_again(log_file: LogFile) -> None:
+    await _write(log_file, b"1\n")
+    _, first = await log_file.set_aside()
+    assert await log_file.set_aside() == (first, [])
     first[0].unlink()
-    assert await spool.set_aside() == ([], [])
-    assert spool.waiting_bytes() == 0
+    assert await log_file.set_aside() == ([], [])
+    assert log_file.waiting_bytes() == 0
 
 
 async def test_a_torso_left_by_a_crash_is_written_over(tmp_path: Path) -> None:
@@ -65,27 +65,27 @@ async def test_a_torso_left_by_a_crash_is_written_over(tmp_path: Path) -> None:
     assert await again.lines() == [b"whole\n", b"next\n"]
 
 
-async def test_where_to_start_from_is_said_once(spool: Spool) -> None:
-    await spool.start_from(b"5")
-    await spool.start_from(b"9")
-    assert await spool.last() == b"5"
+async def test_where_to_start_from_is_said_once(log_file: LogFile) -> None:
+    await log_file.start_from(b"5")
+    await log_file.start_from(b"9")
+    assert await log_file.last() == b"5"
 
 
-async def test_files_are_for_their_owner_only(spool: Spool, tmp_path: Path) -> None:
-    await _write(spool, b"1\n")
-    await spool.set_aside()
-    await _write(spool, b"2\n")
+async def test_files_are_for_their_owner_only(log_file: LogFile, tmp_path: Path) -> None:
+    await _write(log_file, b"1\n")
+    await log_file.set_aside()
+    await _write(log_file, b"2\n")
     modes = {path.name[:4]: oct(path.stat().st_mode & 0o777) for path in (tmp_path / "spool").iterdir()}
     assert modes == {"wait": "0o600", "sett": "0o600", "last": "0o600"}
 
 
 def _count_up(folder: Path, times: int) -> None:
     async def count() -> None:
-        spool = Spool(folder / "spool", folder / "spool.lock", keep=lambda line: line)
+        log_file = LogFile(folder / "spool", folder / "spool.lock", keep=lambda line: line)
         for turn in range(times):
-            await spool.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
+            await log_file.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
             if turn % 20 == 19:
-                await spool.set_aside()
+                await log_file.set_aside()
 
     asyncio.run(count())
 

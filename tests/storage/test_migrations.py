@@ -9,11 +9,11 @@ from reverie.errors import StoreTooNew, WrongEmbedder
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.scope import Scope
 from reverie.tools import remember
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 STORES = Path(__file__).parent / "stores"
 
@@ -26,78 +26,78 @@ def old_store(home: Path) -> Path:
 
 
 async def test_an_old_store_is_brought_up_to_date_and_keeps_everything(
-    old_store: Path, open_workspace: OpenWorkspace
+    old_store: Path, open_session: OpenSession
 ) -> None:
-    workspace = await open_workspace()
-    assert (await workspace.store.database.read_meta())["schema"] == str(NEWEST)
-    memories = {memory.content: memory for memory in await workspace.store.find()}
+    session = await open_session()
+    assert (await session.store.database.read_meta())["schema"] == str(NEWEST)
+    memories = {memory.content: memory for memory in await session.store.find()}
     assert len(memories) == 5
     keys = memories["The harbour master keeps the keys, it's said."]
     assert (keys.pinned, keys.tags, keys.trust) == (True, ("keys",), 1.0)
     assert memories["Deployed the lighthouse on 2026-03-01."].layer == "semantic"
     assert memories["The lamp burns oil."].superseded_by == memories["The lamp burns gas."].id
-    assert [event.action for event in await workspace.store.journal.about(keys.id)] == ["remembered", "pinned"]
-    assert "memory_id" in await workspace.store.database.table("events").indexed_columns()
+    assert [event.action for event in await session.store.journal.about(keys.id)] == ["remembered", "pinned"]
+    assert "memory_id" in await session.store.database.table("events").indexed_columns()
 
 
 async def test_an_old_store_can_be_searched_and_written_after_the_migration(
-    old_store: Path, open_workspace: OpenWorkspace
+    old_store: Path, open_session: OpenSession
 ) -> None:
-    workspace = await open_workspace()
-    [hit, *_] = await workspace.store.matching("harbour keys", Scope(), 5)
-    assert (await workspace.store.resolve(hit.id)).pinned
-    kept = await remember.remember(workspace, remember.Request(content="A new thing entirely"))
-    assert (await workspace.store.resolve(kept.id)).content == "A new thing entirely"
+    session = await open_session()
+    [hit, *_] = await session.store.matching("harbour keys", Scope(), 5)
+    assert (await session.store.resolve(hit.id)).pinned
+    kept = await remember.remember(session, remember.Request(content="A new thing entirely"))
+    assert (await session.store.resolve(kept.id)).content == "A new thing entirely"
 
 
 async def test_sessions_that_open_an_old_store_at_once_migrate_it_once(
-    old_store: Path, open_workspace: OpenWorkspace
+    old_store: Path, open_session: OpenSession
 ) -> None:
-    sessions = await asyncio.gather(*(open_workspace() for _ in range(4)))
+    sessions = await asyncio.gather(*(open_session() for _ in range(4)))
     assert [await session.store.count() for session in sessions] == [5, 5, 5, 5]
 
 
-async def test_sessions_that_open_a_new_store_at_once_make_it_once(open_workspace: OpenWorkspace) -> None:
-    sessions = await asyncio.gather(*(open_workspace() for _ in range(4)))
+async def test_sessions_that_open_a_new_store_at_once_make_it_once(open_session: OpenSession) -> None:
+    sessions = await asyncio.gather(*(open_session() for _ in range(4)))
     for number, session in enumerate(sessions):
         await remember.remember(session, remember.Request(content=f"from session {number}"))
     assert [await session.store.count() for session in sessions] == [4, 4, 4, 4]
 
 
-async def test_a_creation_that_was_cut_short_is_finished(home: Path, open_workspace: OpenWorkspace) -> None:
-    await open_workspace()
+async def test_a_creation_that_was_cut_short_is_finished(home: Path, open_session: OpenSession) -> None:
+    await open_session()
     for table in ("meta", "questions", "procedural"):
         shutil.rmtree(home / "domains" / "default" / "tables-1" / f"{table}.lance")
-    again = await open_workspace()
+    again = await open_session()
     kept = await remember.remember(again, remember.Request(content="after all", layer="procedural"))
     assert (await again.store.resolve(kept.id)).layer == "procedural"
 
 
-async def test_a_creation_killed_within_a_table_is_finished(home: Path, open_workspace: OpenWorkspace) -> None:
-    await open_workspace()
+async def test_a_creation_killed_within_a_table_is_finished(home: Path, open_session: OpenSession) -> None:
+    await open_session()
     tables = home / "domains" / "default" / "tables-1"
     for table in ("meta", "codebase", "events"):
         shutil.rmtree(tables / f"{table}.lance")
     (tables / "codebase.lance" / "data").mkdir(parents=True)
     (tables / "events.lance" / "_versions").mkdir(parents=True)
-    again = await open_workspace()
+    again = await open_session()
     kept = await remember.remember(again, remember.Request(content="after all", layer="codebase"))
     assert (await again.store.resolve(kept.id)).layer == "codebase"
 
 
-async def test_a_store_from_the_future_is_refused_with_the_remedy(open_workspace: OpenWorkspace) -> None:
-    workspace = await open_workspace()
-    await workspace.store.database.write_meta({"schema": str(NEWEST + 1)})
+async def test_a_store_from_the_future_is_refused_with_the_remedy(open_session: OpenSession) -> None:
+    session = await open_session()
+    await session.store.database.write_meta({"schema": str(NEWEST + 1)})
     with pytest.raises(StoreTooNew, match="pip install -U reverie-mcp"):
-        await open_workspace()
+        await open_session()
 
 
-async def test_a_store_embedded_otherwise_is_refused_with_the_remedy(open_workspace: OpenWorkspace) -> None:
-    workspace = await open_workspace()
-    await remember.remember(workspace, remember.Request(content="the lamp burns oil"))
-    await workspace.store.database.write_meta({"embedder": "openai:text-embedding-3-small"})
+async def test_a_store_embedded_otherwise_is_refused_with_the_remedy(open_session: OpenSession) -> None:
+    session = await open_session()
+    await remember.remember(session, remember.Request(content="the lamp burns oil"))
+    await session.store.database.write_meta({"embedder": "openai:text-embedding-3-small"})
     with pytest.raises(WrongEmbedder, match="reverie reembed") as caught:
-        await open_workspace()
+        await open_session()
     assert (caught.value.stored, caught.value.configured) == ("openai:text-embedding-3-small", "tiny:64")
 
 

@@ -7,36 +7,36 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reverie.storage import memory_index as folio
+from reverie.storage import memory_index as row_cache
 from reverie.storage.access_log import record
-from reverie.storage.memory_index import Folio
+from reverie.storage.memory_index import RowCache
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Make = Callable[..., Embedded]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
 def rows(*texts: str) -> pa.Table:
     return pa.table({"id": [text[:3] for text in texts], "content": list(texts)})
 
 
-def told(held: Folio, *places: int) -> set[str]:
+def told(held: RowCache, *places: int) -> set[str]:
     return set(held.rows(np.array(places)).column("content").to_pylist())
 
 
 def test_the_latest_row_of_a_place_is_the_one_that_is_given() -> None:
-    held = Folio(["id", "content"])
+    held = RowCache(["id", "content"])
     held.write(np.array([0, 1, 2]), rows("one", "two", "three"))
     held.write(np.array([1]), rows("two again"))
     assert told(held, 0, 1, 2) == {"one", "two again", "three"}
 
 
 def test_many_small_parts_are_laid_together_without_a_row_lost() -> None:
-    held = Folio(["id", "content"])
+    held = RowCache(["id", "content"])
     for place in range(40):
         held.write(np.array([place]), rows(f"row {place}"))
     held.write(np.array([7]), rows("row 7 again"))
@@ -46,23 +46,23 @@ def test_many_small_parts_are_laid_together_without_a_row_lost() -> None:
 
 
 def test_what_is_too_much_is_not_held_and_no_older_row_is_given_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Folio(["id", "content"])
+    held = RowCache(["id", "content"])
     held.write(np.array([0, 1]), rows("one", "two"))
-    monkeypatch.setattr(folio, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(row_cache, "MOST_BYTES", 2_000)
     held.write(np.array([1]), rows("x" * 5_000))
     assert (held.holds(0), held.holds(1)) == (True, False)
 
 
-async def contents(workspace: Workspace, question: Embedded) -> dict[str, tuple[str, bool, int]]:
-    hits = await workspace.store.nearest(question.vector, Scope(), 20)
-    found = await workspace.store.behind(hits, Scope())
+async def contents(session: Session, question: Embedded) -> dict[str, tuple[str, bool, int]]:
+    hits = await session.store.nearest(question.vector, Scope(), 20)
+    found = await session.store.behind(hits, Scope())
     return {i: (memory.title, memory.pinned, memory.access_count) for i, memory in found.items()}
 
 
 async def test_two_changes_at_one_moment_are_both_seen_by_another_session(
-    open_workspace: OpenWorkspace, make: Make
+    open_session: OpenSession, make: Make
 ) -> None:
-    mine, other = await open_workspace(), await open_workspace()
+    mine, other = await open_session(), await open_session()
     item = make("the lamp one", title="first")
     await mine.store.add([item], actor="test", at=mine.now)
     assert await contents(mine, item) == {item.memory.id: ("first", False, 0)}
@@ -75,9 +75,9 @@ async def test_two_changes_at_one_moment_are_both_seen_by_another_session(
 
 
 async def test_counted_recalls_are_seen_by_the_session_that_counted_and_by_others(
-    open_workspace: OpenWorkspace, make: Make
+    open_session: OpenSession, make: Make
 ) -> None:
-    mine, other = await open_workspace(), await open_workspace()
+    mine, other = await open_session(), await open_session()
     items = [make("the lamp one"), make("the lamp two")]
     await mine.store.add(items, actor="test", at=mine.now)
     for session in (mine, other):
@@ -89,8 +89,8 @@ async def test_counted_recalls_are_seen_by_the_session_that_counted_and_by_other
         assert counts == {items[0].memory.id: 1, items[1].memory.id: 0}
 
 
-async def test_merging_the_pieces_of_a_table_changes_no_answer(open_workspace: OpenWorkspace, make: Make) -> None:
-    mine, other = await open_workspace(), await open_workspace()
+async def test_merging_the_pieces_of_a_table_changes_no_answer(open_session: OpenSession, make: Make) -> None:
+    mine, other = await open_session(), await open_session()
     for number in range(8):
         await mine.store.add([make(f"the lamp {number}", title=f"lamp {number}")], actor="test", at=mine.now)
         await mine.store.nearest(make("x").vector, Scope(), 1)  # each in a piece of its own
@@ -101,10 +101,10 @@ async def test_merging_the_pieces_of_a_table_changes_no_answer(open_workspace: O
 
 
 async def test_rows_that_are_not_held_are_read_from_the_tables(
-    open_workspace: OpenWorkspace, make: Make, monkeypatch: pytest.MonkeyPatch
+    open_session: OpenSession, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folio, "MOST_BYTES", 0)
-    workspace = await open_workspace()
+    monkeypatch.setattr(row_cache, "MOST_BYTES", 0)
+    session = await open_session()
     item = make("the lamp one", title="first")
-    await workspace.store.add([item], actor="test", at=workspace.now)
-    assert await contents(workspace, item) == {item.memory.id: ("first", False, 0)}
+    await session.store.add([item], actor="test", at=session.now)
+    assert await contents(session, item) == {item.memory.id: ("first", False, 0)}

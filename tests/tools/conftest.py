@@ -8,25 +8,25 @@ import pytest
 from reverie.recall.results import Recalled
 from reverie.tools import recall, remember
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 
 @pytest.fixture
-def keep(workspace: Workspace) -> Callable[..., Awaitable[Remembered]]:
+def keep(session: Session) -> Callable[..., Awaitable[Remembered]]:
     """Remember a text."""
 
     async def call(content: str, **arguments: Any) -> Remembered:
-        return await remember.remember(workspace, remember.Request(content=content, **arguments))
+        return await remember.remember(session, remember.Request(content=content, **arguments))
 
     return call
 
 
 @pytest.fixture
-def ask(workspace: Workspace) -> Callable[..., Awaitable[Recalled]]:
+def ask(session: Session) -> Callable[..., Awaitable[Recalled]]:
     """Recall by a question."""
 
     async def call(query: str, **arguments: Any) -> Recalled:
-        answer, _ = await recall.recall(workspace, recall.Request(query=query, **arguments))
+        answer, _ = await recall.recall(session, recall.Request(query=query, **arguments))
         return answer
 
     return call

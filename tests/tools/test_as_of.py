@@ -20,7 +20,7 @@ from reverie.tools.move import move
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
 pytestmark = pytest.mark.anyio
@@ -55,10 +55,10 @@ def _seen(answer: Recalled) -> dict[str, tuple[str, str]]:
     return {row.id: (row.layer, row.status) for row in answer.results}
 
 
-async def _mark(workspace: Workspace, memory_id: str, **values: Any) -> None:
-    async with workspace.store.changing():
-        memory = await workspace.store.resolve(memory_id)
-        await workspace.store.change([memory], values, action="dreamt", actor="dream", at=workspace.now, batch="d1")
+async def _mark(session: Session, memory_id: str, **values: Any) -> None:
+    async with session.store.changing():
+        memory = await session.store.resolve(memory_id)
+        await session.store.change([memory], values, action="dreamt", actor="dream", at=session.now, batch="d1")
 
 
 def _lose_the_journal(folder: Path) -> None:
@@ -78,52 +78,52 @@ async def test_a_memory_is_absent_before_it_was_made_and_there_from_that_moment(
 
 
 async def test_a_promoted_memory_is_told_in_the_layer_it_had_then(
-    workspace: Workspace, days: Days, keep: Keep, ask: Ask
+    session: Session, days: Days, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(LAMP, layer="episodic")
     await keep("the lamp stands in the harbour", layer="semantic")
     then = days.go_on()
-    await move(workspace, kept.id, "", "up")
+    await move(session, kept.id, "", "up")
     later = days.go_on()
-    await move(workspace, kept.id, "", "up")
+    await move(session, kept.id, "", "up")
     days.go_on()
     assert _seen(await ask("lamp burns", as_of=then))[kept.id] == ("episodic", "active")
     assert _seen(await ask("lamp burns", as_of=later))[kept.id] == ("semantic", "active")
     assert _seen(await ask("lamp burns"))[kept.id] == ("procedural", "active")
 
 
-async def test_the_layers_asked_for_are_those_of_then(workspace: Workspace, days: Days, keep: Keep, ask: Ask) -> None:
+async def test_the_layers_asked_for_are_those_of_then(session: Session, days: Days, keep: Keep, ask: Ask) -> None:
     kept = await keep(LAMP, layer="episodic")
     then = days.go_on()
-    await move(workspace, kept.id, "", "up")
+    await move(session, kept.id, "", "up")
     assert list(_seen(await ask("lamp", as_of=then, layers=["episodic"]))) == [kept.id]
     assert _seen(await ask("lamp", as_of=then, layers=["semantic"])) == {}
     assert _seen(await ask("lamp", layers=["episodic"])) == {}
 
 
 async def test_of_a_revised_memory_the_words_of_then_are_told(
-    workspace: Workspace, days: Days, keep: Keep, ask: Ask
+    session: Session, days: Days, keep: Keep, ask: Ask
 ) -> None:
     first = await keep(LAMP)
     oil = days.go_on()
-    second = await revise(workspace, first.id, "the lamp burns gas", "")
+    second = await revise(session, first.id, "the lamp burns gas", "")
     gas = days.go_on()
-    third = await revise(workspace, second.id, "the lamp is electric", "")
+    third = await revise(session, second.id, "the lamp is electric", "")
     days.go_on()
     for moment, kept in ((oil, first.id), (gas, second.id), ("", third.id)):
         assert _seen(await ask("lamp", as_of=moment)) == {kept: ("semantic", "active")}
 
 
 async def test_a_memory_forgotten_and_restored_was_not_there_in_between(
-    workspace: Workspace, days: Days, keep: Keep, ask: Ask
+    session: Session, days: Days, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(LAMP)
     before = days.go_on()
-    await forget(workspace, Forget(ids=[kept.id]))
+    await forget(session, Forget(ids=[kept.id]))
     gone = days.go_on()
-    await restore(workspace, ids=[kept.id])
+    await restore(session, ids=[kept.id])
     back = days.go_on()
-    await forget(workspace, Forget(ids=[kept.id]))
+    await forget(session, Forget(ids=[kept.id]))
     days.go_on()
     found = [bool(_seen(await ask("lamp", as_of=moment))) for moment in (before, gone, back, "")]
     assert found == [True, False, True, False]
@@ -132,52 +132,52 @@ async def test_a_memory_forgotten_and_restored_was_not_there_in_between(
 
 
 async def test_a_memory_challenged_since_was_not_in_doubt_then(
-    workspace: Workspace, days: Days, keep: Keep, ask: Ask
+    session: Session, days: Days, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(LAMP)
     then = days.go_on()
-    await _mark(workspace, kept.id, status="challenged", status_reason="the file is missing")
+    await _mark(session, kept.id, status="challenged", status_reason="the file is missing")
     doubted = days.go_on()
-    await restore(workspace, ids=[kept.id])
+    await restore(session, ids=[kept.id])
     days.go_on()
     told = [_seen(await ask("lamp", as_of=moment))[kept.id][1] for moment in (then, doubted, "")]
     assert told == ["active", "challenged", "active"]
 
 
 async def test_what_a_dream_merged_stands_apart_again_before_the_dream_and_after_it_is_undone(
-    workspace: Workspace, days: Days, keep: Keep, ask: Ask
+    session: Session, days: Days, keep: Keep, ask: Ask
 ) -> None:
     one, two = await keep(LAMP), await keep("oil is what the lamp burns")
     faint = await keep("the lamp was bought on a Tuesday", layer="episodic")
     before = days.go_on()
-    parent = await workspace.store.resolve(one.id)
-    now = workspace.now
+    parent = await session.store.resolve(one.id)
+    now = session.now
     derived = replace(
         parent, id="the-dream", source="dream", derived_from=(one.id, two.id), created_at=now, updated_at=now
     )
-    [embedding] = await workspace.embed([derived.content])
-    await workspace.store.add([Embedded(derived, embedding.vector)], actor="dream", at=now)
+    [embedding] = await session.embed([derived.content])
+    await session.store.add([Embedded(derived, embedding.vector)], actor="dream", at=now)
     for merged in (one.id, two.id):
-        await _mark(workspace, merged, status="superseded", superseded_by=derived.id, expired_at=now)
-    await _mark(workspace, faint.id, status="expired", expired_at=now, status_reason="faded")
+        await _mark(session, merged, status="superseded", superseded_by=derived.id, expired_at=now)
+    await _mark(session, faint.id, status="expired", expired_at=now, status_reason="faded")
     after = days.go_on()
     assert _seen(await ask("lamp", as_of=before)).keys() == {one.id, two.id, faint.id}
     assert set(_seen(await ask("lamp", as_of=before)).values()) == {("semantic", "active"), ("episodic", "active")}
     assert _seen(await ask("lamp", as_of=after)).keys() == {derived.id}
-    await restore(workspace, dream_id="d1")
+    await restore(session, dream_id="d1")
     days.go_on()
     assert _seen(await ask("lamp", as_of=after)).keys() == {derived.id}
     assert {one.id, two.id, faint.id} <= _seen(await ask("lamp")).keys()
 
 
 async def test_what_the_sweep_let_go_and_moved_is_as_it_was_before(
-    workspace: Workspace, clock: Any, days: Days, keep: Keep, ask: Ask
+    session: Session, clock: Any, days: Days, keep: Keep, ask: Ask
 ) -> None:
     going = await keep("the lamp is lent out", layer="episodic", forget_after="2d")
     moving = await keep("the lamp is on the table", layer="working")
     then = days.go_on()
     clock.advance(days=3)
-    await sweep(workspace)
+    await sweep(session)
     assert _seen(await ask("lamp")) == {moving.id: ("episodic", "active")}
     assert _seen(await ask("lamp", as_of=then)) == {
         going.id: ("episodic", "active"),
@@ -186,13 +186,13 @@ async def test_what_the_sweep_let_go_and_moved_is_as_it_was_before(
 
 
 async def test_asking_about_the_past_does_not_lift_a_quarantine(
-    workspace: Workspace, days: Days, keep: Keep, ask: Ask
+    session: Session, days: Days, keep: Keep, ask: Ask
 ) -> None:
     poisoned, released = await keep(LAMP), await keep("the lamp is never lit")
-    await _mark(workspace, released.id, status="quarantined")
+    await _mark(session, released.id, status="quarantined")
     then = days.go_on()
-    await _mark(workspace, poisoned.id, status="quarantined")
-    await restore(workspace, ids=[released.id])
+    await _mark(session, poisoned.id, status="quarantined")
+    await restore(session, ids=[released.id])
     days.go_on()
     assert _seen(await ask("lamp", as_of=then)) == {}
     assert _seen(await ask("lamp", as_of=then, include=["quarantined"])) == {
@@ -201,7 +201,7 @@ async def test_asking_about_the_past_does_not_lift_a_quarantine(
     }
 
 
-async def test_a_tag_added_since_was_not_there_then(workspace: Workspace, days: Days, keep: Keep, ask: Ask) -> None:
+async def test_a_tag_added_since_was_not_there_then(session: Session, days: Days, keep: Keep, ask: Ask) -> None:
     kept = await keep(LAMP)
     then = days.go_on()
     await keep(LAMP, tags=["light"])
@@ -210,21 +210,21 @@ async def test_a_tag_added_since_was_not_there_then(workspace: Workspace, days: 
     assert _seen(await ask("lamp", tags=["light"], as_of=then)) == {}
 
 
-async def test_a_purged_memory_does_not_come_back(workspace: Workspace, days: Days, keep: Keep, ask: Ask) -> None:
+async def test_a_purged_memory_does_not_come_back(session: Session, days: Days, keep: Keep, ask: Ask) -> None:
     kept = await keep(LAMP)
     then = days.go_on()
-    await forget(workspace, Forget(ids=[kept.id], purge=True))
+    await forget(session, Forget(ids=[kept.id], purge=True))
     assert _seen(await ask("lamp", as_of=then)) == {}
 
 
 async def test_a_journal_that_was_cut_still_lets_the_rows_speak(
-    workspace: Workspace, days: Days, keep: Keep, ask: Ask
+    session: Session, days: Days, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(LAMP)
     then = days.go_on()
-    await forget(workspace, Forget(ids=[kept.id]))
+    await forget(session, Forget(ids=[kept.id]))
     gone = days.go_on()
-    await workspace.store.database.table("events").delete(equals("memory_id", kept.id))
+    await session.store.database.table("events").delete(equals("memory_id", kept.id))
     assert list(_seen(await ask("lamp", as_of=then))) == [kept.id]
     assert _seen(await ask("lamp", as_of=gone)) == {}
 
@@ -240,9 +240,9 @@ async def test_since_and_before_are_about_when_it_happened(clock: Any, keep: Kee
     assert _seen(await ask("lamp", before="9d")).keys() == {early.id, exact.id}
 
 
-async def test_only_a_question_about_the_past_reads_the_journal(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_only_a_question_about_the_past_reads_the_journal(session: Session, keep: Keep, ask: Ask) -> None:
     await keep(LAMP)
-    _lose_the_journal(Path(workspace.settings.domain_uri))
+    _lose_the_journal(Path(session.settings.domain_uri))
     assert len((await ask("lamp")).results) == 1
     with pytest.raises(StoreError):
         await ask("lamp", as_of="2026-03-01")

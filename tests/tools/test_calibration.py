@@ -14,7 +14,7 @@ from reverie.recall.calibration import FITS_WELL, LEAST_FIT
 from reverie.recall.results import Recalled
 from reverie.settings import Settings
 from reverie.tools import recall, remember
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tools.parcel_lockers import ANSWERED, NOTES, OFF_TOPIC, ON_TOPIC
 
 pytestmark = pytest.mark.anyio
@@ -30,12 +30,12 @@ def anyio_backend() -> str:
 class Lockers:
     """A session that knows the notes."""
 
-    workspace: Workspace
+    session: Session
     ids: list[str]
 
     async def ask(self, query: str, **arguments: object) -> Recalled:
         """Recall by a question."""
-        answer, _ = await recall.recall(self.workspace, recall.Request(query=query, **arguments))  # type: ignore[arg-type]
+        answer, _ = await recall.recall(self.session, recall.Request(query=query, **arguments))  # type: ignore[arg-type]
         return answer
 
 
@@ -44,11 +44,11 @@ async def lockers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Loc
     """The notes in a store, read by the bundled model."""
     folder: Path = tmp_path_factory.mktemp("lockers")
     settings = Settings(home=str(folder / "home"), project="kestrel")
-    workspace = await Workspace.open(settings, embedder=BundledEmbedder(), folder=folder)
-    await workspace.warm()
-    kept = [await remember.remember(workspace, remember.Request(content=note, source="human")) for note in NOTES]
-    yield Lockers(workspace, [one.id for one in kept])
-    await workspace.close()
+    session = await Session.open(settings, embedder=BundledEmbedder(), folder=folder)
+    await session.warm()
+    kept = [await remember.remember(session, remember.Request(content=note, source="human")) for note in NOTES]
+    yield Lockers(session, [one.id for one in kept])
+    await session.close()
 
 
 async def test_questions_off_the_matter_are_told_that_nothing_fits(lockers: Lockers) -> None:
@@ -97,7 +97,7 @@ async def test_what_is_left_out_for_its_fit_is_counted(lockers: Lockers) -> None
 
 async def test_an_answer_without_a_good_fit_says_so_in_its_text(lockers: Lockers) -> None:
     request = recall.Request(query="which insurance covers lost parcels")
-    answer, text = await recall.recall(lockers.workspace, request)
+    answer, text = await recall.recall(lockers.session, request)
     assert answer.fits == "weak"
     assert text.startswith("Nothing fits well; the nearest")
 
@@ -111,7 +111,7 @@ async def test_a_caller_who_names_what_to_look_through_sees_all_of_it(lockers: L
 
 async def test_a_script_that_the_model_cannot_read_is_judged_by_its_words(lockers: Lockers) -> None:
     note = "缓存的过期时间是三十秒，由配置文件决定。"
-    kept = await remember.remember(lockers.workspace, remember.Request(content=note))
+    kept = await remember.remember(lockers.session, remember.Request(content=note))
     answer = await lockers.ask("缓存的过期时间")
     assert answer.fits == "well"
     assert answer.results[0].id == kept.id

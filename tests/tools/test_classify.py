@@ -16,14 +16,14 @@ from reverie.tools import remember
 from reverie.tools.classify import Guess, classify, vectors_for
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 HELD_OUT = Path(__file__).parent / "held_out"
 TRAINING = Path(__file__).parent.parent.parent / "training"
 
 Keep = Callable[..., Awaitable[Remembered]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
 @cache
@@ -128,9 +128,9 @@ def _script(name: str) -> ModuleType:
 @pytest.mark.anyio
 @pytest.mark.rule("000-passing")
 async def test_what_is_said_in_passing_fades_and_what_looks_like_it_stays(
-    open_workspace: OpenWorkspace, clock: Any
+    open_session: OpenSession, clock: Any
 ) -> None:
-    workspace = await open_workspace(embedder=BundledEmbedder())
+    session = await open_session(embedder=BundledEmbedder())
     passing = [
         "Currently on branch fix/timezone, based on an outdated develop.",
         "The staging server is down right now.",
@@ -141,15 +141,15 @@ async def test_what_is_said_in_passing_fades_and_what_looks_like_it_stays(
         "We currently use Postgres 15 on all environments.",
         "The staging database is reset every night at 1 am.",
     ]
-    kept = {text: await remember.remember(workspace, remember.Request(content=text)) for text in passing + lasting}
+    kept = {text: await remember.remember(session, remember.Request(content=text)) for text in passing + lasting}
     assert {kept[text].layer for text in passing} == {"working"}
     clock.advance(days=2)
-    await consolidate(workspace)
-    layers = {text: (await workspace.store.resolve(kept[text].id)).layer for text in passing}
+    await consolidate(session)
+    layers = {text: (await session.store.resolve(kept[text].id)).layer for text in passing}
     assert set(layers.values()) == {"episodic"}
     clock.advance(days=400)
-    await consolidate(workspace)
-    ends = {text: await workspace.store.resolve(kept[text].id) for text in passing + lasting}
+    await consolidate(session)
+    ends = {text: await session.store.resolve(kept[text].id) for text in passing + lasting}
     assert {(ends[text].status, ends[text].status_reason) for text in passing} == {("expired", "tier-expired")}
     assert {ends[text].status for text in lasting} == {"active"}
 
@@ -157,28 +157,28 @@ async def test_what_is_said_in_passing_fades_and_what_looks_like_it_stays(
 @pytest.mark.anyio
 @pytest.mark.rule("000-passing")
 async def test_what_starts_in_working_memory_has_a_lifespan_unless_the_caller_named_one(
-    workspace: Workspace, keep: Keep
+    session: Session, keep: Keep
 ) -> None:
     guessed = await keep("TODO: ask for the key of the sandbox")
     assert [warning for warning in guessed.warnings if "give a layer" in warning]
     kept = await keep("Blocked by the missing key of the sandbox", layer="working")
     for one in (guessed, kept):
-        assert (await workspace.store.resolve(one.id)).tier == "elephant"
+        assert (await session.store.resolve(one.id)).tier == "elephant"
     assert kept.warnings == []
     assert (await keep("Blocked by the firewall", layer="working", tier="goldfish")).layer == "working"
     other = await keep("Blocked by the proxy", layer="working", forget_after="3d")
-    assert (await workspace.store.resolve(other.id)).tier is None
+    assert (await session.store.resolve(other.id)).tier is None
 
 
 @pytest.mark.anyio
-async def test_a_domain_with_a_lifespan_for_everything_keeps_it(open_workspace: OpenWorkspace) -> None:
-    workspace = await open_workspace(tier="standard")
-    kept = await remember.remember(workspace, remember.Request(content="TODO: ask Ana about the port"))
-    assert (kept.layer, (await workspace.store.resolve(kept.id)).tier) == ("working", None)
+async def test_a_domain_with_a_lifespan_for_everything_keeps_it(open_session: OpenSession) -> None:
+    session = await open_session(tier="standard")
+    kept = await remember.remember(session, remember.Request(content="TODO: ask Ana about the port"))
+    assert (kept.layer, (await session.store.resolve(kept.id)).tier) == ("working", None)
 
 
 @pytest.mark.anyio
-async def test_kind_and_layer_that_the_caller_names_are_kept(workspace: Workspace, keep: Keep) -> None:
+async def test_kind_and_layer_that_the_caller_names_are_kept(session: Session, keep: Keep) -> None:
     kept = await keep("Right now staging is down", layer="semantic", kind="decision")
     assert (kept.kind, kept.layer) == ("decision", "semantic")
     assert (await keep("TODO: ask Ben", layer="procedural")).layer == "procedural"
@@ -187,10 +187,10 @@ async def test_kind_and_layer_that_the_caller_names_are_kept(workspace: Workspac
 
 @pytest.mark.anyio
 @pytest.mark.rule("000-passing")
-async def test_a_fact_is_not_promoted_for_being_a_fact(workspace: Workspace, keep: Keep, clock: Any) -> None:
+async def test_a_fact_is_not_promoted_for_being_a_fact(session: Session, keep: Keep, clock: Any) -> None:
     kept = [await keep(f"Fact {n} about the {n}th gadget", kind="fact", layer="episodic") for n in range(4)]
     chosen = await keep("We decided on tabs", kind="decision", layer="episodic")
     clock.advance(hours=2)
-    await consolidate(workspace)
-    assert {(await workspace.store.resolve(one.id)).layer for one in kept} == {"episodic"}
-    assert (await workspace.store.resolve(chosen.id)).layer == "semantic"
+    await consolidate(session)
+    assert {(await session.store.resolve(one.id)).layer for one in kept} == {"episodic"}
+    assert (await session.store.resolve(chosen.id)).layer == "semantic"

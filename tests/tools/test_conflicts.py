@@ -8,7 +8,7 @@ import pytest
 from reverie.tools.consolidate import consolidate
 from reverie.tools.results import Remembered
 from reverie.tools.review import review
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -28,37 +28,37 @@ Keep = Callable[..., Awaitable[Remembered]]
 )
 @pytest.mark.parametrize("layer", ["semantic", "procedural"])
 async def test_what_can_both_hold_is_neither_flagged_nor_challenged_nor_asked(
-    workspace: Workspace, keep: Keep, clock: Any, older: str, newer: str, layer: str
+    session: Session, keep: Keep, clock: Any, older: str, newer: str, layer: str
 ) -> None:
     first = await keep(older, layer=layer)
     clock.advance(days=1)
     assert (await keep(newer, layer=layer)).conflicts == []
-    await consolidate(workspace)
-    assert (await workspace.store.resolve(first.id)).status in ("active", "superseded")
-    assert (await review(workspace)).questions == []
+    await consolidate(session)
+    assert (await session.store.resolve(first.id)).status in ("active", "superseded")
+    assert (await review(session)).questions == []
 
 
-async def test_a_certain_conflict_is_told_and_challenged(workspace: Workspace, keep: Keep, clock: Any) -> None:
+async def test_a_certain_conflict_is_told_and_challenged(session: Session, keep: Keep, clock: Any) -> None:
     first = await keep("The lock of the nightly import expires after 5 min", layer="semantic")
     clock.advance(days=1)
     second = await keep("The lock of the nightly import expires after 10 min", layer="semantic")
     assert [(found.id, found.reason) for found in second.conflicts] == [(first.id, "numbers differ: 5 min / 10 min")]
-    await consolidate(workspace)
-    assert (await workspace.store.resolve(first.id)).status == "challenged"
+    await consolidate(session)
+    assert (await session.store.resolve(first.id)).status == "challenged"
 
 
-async def test_a_possible_conflict_says_may_and_is_asked(workspace: Workspace, keep: Keep, clock: Any) -> None:
+async def test_a_possible_conflict_says_may_and_is_asked(session: Session, keep: Keep, clock: Any) -> None:
     first = await keep("The notes of the nightly import are stored in Confluence", layer="semantic")
     clock.advance(days=1)
     second = await keep("The notes of the nightly import are stored in Notion", layer="semantic")
     assert [found.reason for found in second.conflicts] == ["may conflict: names differ: Confluence / Notion"]
-    await consolidate(workspace)
-    assert (await workspace.store.resolve(first.id)).status == "active"
-    [question] = (await review(workspace)).questions
+    await consolidate(session)
+    assert (await session.store.resolve(first.id)).status == "active"
+    [question] = (await review(session)).questions
     assert {memory["id"] for memory in question["memories"]} == {first.id, second.id}
 
 
-async def test_what_says_the_same_in_another_notation_confirms_it(workspace: Workspace, keep: Keep) -> None:
+async def test_what_says_the_same_in_another_notation_confirms_it(session: Session, keep: Keep) -> None:
     first = await keep("The lock of the nightly import expires after 5 min", source="human")
     second = await keep("The lock of the nightly import expires after 300 s", source="ai")
     assert (second.duplicate_of, second.confirmed) == (first.id, True)

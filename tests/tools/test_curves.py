@@ -6,7 +6,7 @@ from reverie.settings import RETENTION_MODES
 from reverie.storage.access_log import record
 from reverie.tools.curves import curves_of, typical_curves
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 Keep = Callable[..., Awaitable[Remembered]]
 
@@ -30,12 +30,10 @@ def test_the_tier_of_the_domain_shapes_lifespan() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_memory_is_marked_where_it_stands(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
-) -> None:
+async def test_a_memory_is_marked_where_it_stands(session: Session, keep: Keep, clock: Callable[[], object]) -> None:
     kept = await keep("the harbour froze", layer="episodic", source="ingest")
     clock.advance(days=10)  # type: ignore[attr-defined]
-    curves = curves_of(await workspace.store.resolve(kept.id), workspace.now, "l2", 20, 3)
+    curves = curves_of(await session.store.resolve(kept.id), session.now, "l2", 20, 3)
     assert curves.standing is not None
     # A half-life of ten days, for what was taken in by itself.
     assert (curves.standing.day, curves.standing.retention) == (10, pytest.approx(0.5))
@@ -44,13 +42,13 @@ async def test_a_memory_is_marked_where_it_stands(
 
 @pytest.mark.anyio
 async def test_the_days_count_from_the_last_recall_but_age_counts_on(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("the harbour froze", layer="episodic", source="human", tier="standard")
     clock.advance(days=3.5)  # type: ignore[attr-defined]
-    async with workspace.store.changing():
-        await record(workspace.store, {kept.id: workspace.now})
-    curves = curves_of(await workspace.store.resolve(kept.id), workspace.now, "huber", 30, 2)
+    async with session.store.changing():
+        await record(session.store, {kept.id: session.now})
+    curves = curves_of(await session.store.resolve(kept.id), session.now, "huber", 30, 2)
     assert curves.standing is not None
     assert curves.standing.day == 0
     # 3.5 of 7 days gone, and a fifth won back by the recall.
@@ -59,16 +57,16 @@ async def test_the_days_count_from_the_last_recall_but_age_counts_on(
 
 @pytest.mark.anyio
 async def test_the_range_reaches_beyond_where_an_old_memory_stands(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("the harbour froze", layer="episodic")
     clock.advance(days=1000)  # type: ignore[attr-defined]
-    curves = curves_of(await workspace.store.resolve(kept.id), workspace.now, "huber", 30, 5)
+    curves = curves_of(await session.store.resolve(kept.id), session.now, "huber", 30, 5)
     assert curves.days[-1] == pytest.approx(1100)
 
 
 @pytest.mark.anyio
-async def test_a_pinned_memory_stands_at_the_top_for_good(workspace: Workspace, keep: Keep) -> None:
+async def test_a_pinned_memory_stands_at_the_top_for_good(session: Session, keep: Keep) -> None:
     kept = await keep("the harbour froze", layer="episodic", pin=True)
-    curves = curves_of(await workspace.store.resolve(kept.id), workspace.now, "huber", 300, 5)
+    curves = curves_of(await session.store.resolve(kept.id), session.now, "huber", 300, 5)
     assert all(left == [1.0] * 5 for left in curves.left.values())

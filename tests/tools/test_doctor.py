@@ -18,7 +18,7 @@ from reverie.settings import Settings
 from reverie.storage.rows import Embedded, to_table
 from reverie.tools import remember
 from reverie.tools.doctor import Check, Doctor
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -50,16 +50,16 @@ def states(checks: dict[str, Check], state: str) -> list[str]:
     return [name for name, check in checks.items() if check.state == state]
 
 
-async def keep(workspace: Workspace, content: str) -> str:
-    kept = await remember.remember(workspace, remember.Request(content=content))
-    await workspace.store.database.additions.settle()
-    await workspace.store.journal.settle()
+async def keep(session: Session, content: str) -> str:
+    kept = await remember.remember(session, remember.Request(content=content))
+    await session.store.database.write_ahead_log.settle()
+    await session.store.journal.settle()
     return kept.id
 
 
-async def test_what_is_on_its_way_to_the_tables_is_counted(workspace: Workspace, home: Path) -> None:
-    await keep(workspace, "one")
-    await remember.remember(workspace, remember.Request(content="another that waits"))
+async def test_what_is_on_its_way_to_the_tables_is_counted(session: Session, home: Path) -> None:
+    await keep(session, "one")
+    await remember.remember(session, remember.Request(content="another that waits"))
     found = (await examined(home))["tables"].found
     assert "semantic 1" in found
     assert "1 more on their way" in found
@@ -69,9 +69,9 @@ def tables(home: Path) -> Path:
     return home / "domains" / "default" / "tables-1"
 
 
-async def test_a_store_in_order_passes_every_check(workspace: Workspace, home: Path) -> None:
-    await keep(workspace, "one")
-    await keep(workspace, LONG)
+async def test_a_store_in_order_passes_every_check(session: Session, home: Path) -> None:
+    await keep(session, "one")
+    await keep(session, LONG)
     checks = await examined(home)
     assert states(checks, "ok") == list(checks)
     expected = {"versions", "data folder", "permissions", "disk", "lock", "tables", "schema", "indexes", "embedder"}
@@ -87,16 +87,16 @@ async def test_where_there_is_no_store_it_says_so_and_makes_none(home: Path) -> 
 
 
 async def test_another_embedder_than_the_stores_is_told_with_the_command_that_converts(
-    workspace: Workspace, home: Path
+    session: Session, home: Path
 ) -> None:
-    await remember.remember(workspace, remember.Request(content="the lamp burns oil"))
+    await remember.remember(session, remember.Request(content="the lamp burns oil"))
     checks = await examined(home, embedder=OtherEmbedder())
     assert states(checks, "fail") == ["store's embedder"]
     assert "tiny:64" in checks["store's embedder"].found
     assert "reverie reembed" in checks["store's embedder"].advice
 
 
-async def test_an_embedder_that_does_not_work_is_told_in_its_own_words(workspace: Workspace, home: Path) -> None:
+async def test_an_embedder_that_does_not_work_is_told_in_its_own_words(session: Session, home: Path) -> None:
     checks = await examined(home, embedder=BrokenEmbedder())
     assert states(checks, "fail") == ["embedder"]
     assert "example.invalid" in checks["embedder"].found
@@ -104,10 +104,10 @@ async def test_an_embedder_that_does_not_work_is_told_in_its_own_words(workspace
 
 @pytest.mark.parametrize("damage", ["removed", "emptied", "scrambled", "manifest"])
 async def test_a_damaged_table_is_named_and_the_others_are_still_checked(
-    workspace: Workspace, home: Path, damage: str
+    session: Session, home: Path, damage: str
 ) -> None:
-    await keep(workspace, "one")
-    await keep(workspace, LONG)
+    await keep(session, "one")
+    await keep(session, LONG)
     table = tables(home) / "semantic.lance"
     if damage == "removed":
         shutil.rmtree(table)
@@ -125,15 +125,15 @@ async def test_a_damaged_table_is_named_and_the_others_are_still_checked(
     assert checks["schema"].state == "ok"
 
 
-async def test_a_pointer_that_cannot_be_read_is_a_finding(workspace: Workspace, home: Path) -> None:
+async def test_a_pointer_that_cannot_be_read_is_a_finding(session: Session, home: Path) -> None:
     pointer = home / "domains" / "default" / "current"
     pointer.write_text("seven")
     assert states(await examined(home), "fail") == ["tables"]
     pointer.unlink()
 
 
-async def test_a_store_of_a_newer_reverie_is_told(workspace: Workspace, home: Path) -> None:
-    await workspace.store.database.write_meta({"schema": "99"})
+async def test_a_store_of_a_newer_reverie_is_told(session: Session, home: Path) -> None:
+    await session.store.database.write_meta({"schema": "99"})
     checks = await examined(home)
     assert states(checks, "fail") == ["schema"]
     assert "Upgrade" in checks["schema"].advice
@@ -152,7 +152,7 @@ async def test_a_home_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs Unix permissions")
-async def test_a_folder_that_others_can_look_into_is_told_and_closed(workspace: Workspace, home: Path) -> None:
+async def test_a_folder_that_others_can_look_into_is_told_and_closed(session: Session, home: Path) -> None:
     open_to_all(home)
     checks = await examined(home)
     assert states(checks, "warn") == ["permissions"]
@@ -161,9 +161,7 @@ async def test_a_folder_that_others_can_look_into_is_told_and_closed(workspace: 
     assert mode_of(home) == 0o700
 
 
-async def test_a_lock_that_is_held_is_told_and_one_that_was_left_behind_is_free(
-    workspace: Workspace, home: Path
-) -> None:
+async def test_a_lock_that_is_held_is_told_and_one_that_was_left_behind_is_free(session: Session, home: Path) -> None:
     lock = home / "domains" / "default" / "locks" / "write.lock"
     with hold(lock) as holder:
         try:
@@ -176,36 +174,36 @@ async def test_a_lock_that_is_held_is_told_and_one_that_was_left_behind_is_free(
     assert (await examined(home))["lock"] == Check("lock", "ok", "free")
 
 
-async def test_an_interrupted_move_is_told_and_mended_by_keeping_the_newer(workspace: Workspace, home: Path) -> None:
-    memory_id = await keep(workspace, "moved half way")
-    [memory] = (await workspace.store.get([memory_id])).values()
+async def test_an_interrupted_move_is_told_and_mended_by_keeping_the_newer(session: Session, home: Path) -> None:
+    memory_id = await keep(session, "moved half way")
+    [memory] = (await session.store.get([memory_id])).values()
     newer = replace(memory, layer="procedural", updated_at=memory.updated_at + timedelta(seconds=1))
-    [embedding] = await workspace.embed([memory.content])
-    await workspace.store.database.table("procedural").add(to_table([Embedded(newer, embedding.vector)], 64))
+    [embedding] = await session.embed([memory.content])
+    await session.store.database.table("procedural").add(to_table([Embedded(newer, embedding.vector)], 64))
     checks = await examined(home)
     assert states(checks, "warn") == ["doubled ids"]
     assert memory_id in checks["doubled ids"].found
     assert "--fix" in checks["doubled ids"].advice
     assert memory_id in (await examined(home, fix=True))["doubled ids"].found
     assert states(await examined(home), "warn") == []
-    assert await workspace.store.find() == [newer]
+    assert await session.store.find() == [newer]
 
 
-async def test_passages_without_their_memory_are_told_and_removed(workspace: Workspace, home: Path) -> None:
+async def test_passages_without_their_memory_are_told_and_removed(session: Session, home: Path) -> None:
     from reverie.storage.filters import equals
 
-    memory_id = await keep(workspace, LONG)
-    kept = await keep(workspace, f"{LONG} and more")
-    await workspace.store.database.table("semantic").delete(equals("id", memory_id))
+    memory_id = await keep(session, LONG)
+    kept = await keep(session, f"{LONG} and more")
+    await session.store.database.table("semantic").delete(equals("id", memory_id))
     assert states(await examined(home), "warn") == ["orphans"]
     await examined(home, fix=True)
     assert states(await examined(home), "warn") == []
-    owners = (await workspace.store.database.table("passages").rows(["memory_id"])).column("memory_id").to_pylist()
+    owners = (await session.store.database.table("passages").rows(["memory_id"])).column("memory_id").to_pylist()
     assert set(owners) == {kept}
 
 
-async def test_a_missing_index_is_told_and_built(workspace: Workspace, home: Path) -> None:
-    table = workspace.store.database.table("semantic")
+async def test_a_missing_index_is_told_and_built(session: Session, home: Path) -> None:
+    table = session.store.database.table("semantic")
     [name] = [index.name for index in await table.lance.list_indices() if index.columns == ["search_text"]]
     await table.lance.drop_index(name)
     checks = await examined(home)
@@ -215,7 +213,7 @@ async def test_a_missing_index_is_told_and_built(workspace: Workspace, home: Pat
 
 
 async def test_the_remains_of_an_interrupted_conversion_are_told(
-    workspace: Workspace, home: Path, open_workspace: Callable[..., Awaitable[Workspace]]
+    session: Session, home: Path, open_session: Callable[..., Awaitable[Session]]
 ) -> None:
     (home / "domains" / "default" / "staging").mkdir()
     checks = await examined(home)
@@ -223,8 +221,8 @@ async def test_the_remains_of_an_interrupted_conversion_are_told(
     assert "reverie reembed" in checks["re-embedding"].advice
 
 
-async def test_looking_changes_nothing(workspace: Workspace, home: Path) -> None:
-    await keep(workspace, "one")
+async def test_looking_changes_nothing(session: Session, home: Path) -> None:
+    await keep(session, "one")
     before = files_in(home)
     await examined(home)
     assert files_in(home) == before

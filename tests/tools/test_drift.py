@@ -8,30 +8,30 @@ from reverie.tools.drift import drift
 from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Drifted
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
-from ..conftest import HandClock, OpenWorkspace, Repository
+from ..conftest import ManualClock, OpenSession, Repository
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def here(repo: Repository, open_workspace: OpenWorkspace) -> Workspace:
+async def here(repo: Repository, open_session: OpenSession) -> Session:
     repo.write("src/lamp.py", "def load_lamp():\n    return 1\n")
     repo.write("src/oil.py", "def fill_oil():\n    return 1\n")
     repo.commit()
-    return await open_workspace(folder=repo.root)
+    return await open_session(folder=repo.root)
 
 
-async def _keep(workspace: Workspace, content: str, **arguments: object) -> str:
-    return (await remember.remember(workspace, remember.Request(content=content, **arguments))).id
+async def _keep(session: Session, content: str, **arguments: object) -> str:
+    return (await remember.remember(session, remember.Request(content=content, **arguments))).id
 
 
 def _actions(found: Drifted) -> list[tuple[str, str]]:
     return [(row.freshness, row.action) for row in found.memories]
 
 
-async def test_when_nothing_moved_nothing_is_done(here: Workspace) -> None:
+async def test_when_nothing_moved_nothing_is_done(here: Session) -> None:
     await _keep(here, "The lamp is read in `src/lamp.py`.")
     await _keep(here, "We like tea.")
     found = await drift(here)
@@ -39,7 +39,7 @@ async def test_when_nothing_moved_nothing_is_done(here: Workspace) -> None:
 
 
 async def test_a_moved_anchor_learns_where_to_and_stays_moved_because_the_text_is_old(
-    repo: Repository, here: Workspace
+    repo: Repository, here: Session
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.git("mv", "src/lamp.py", "src/lantern.py")
@@ -55,7 +55,7 @@ async def test_a_moved_anchor_learns_where_to_and_stays_moved_because_the_text_i
 
 
 async def test_what_is_gone_is_challenged_at_once_and_let_go_on_the_third_day(
-    repo: Repository, here: Workspace, clock: HandClock
+    repo: Repository, here: Session, clock: ManualClock
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.git("rm", "-q", "src/lamp.py")
@@ -75,7 +75,7 @@ async def test_what_is_gone_is_challenged_at_once_and_let_go_on_the_third_day(
 
 
 async def test_a_run_can_be_undone_and_what_was_restored_is_not_taken_again_at_once(
-    repo: Repository, here: Workspace, clock: HandClock
+    repo: Repository, here: Session, clock: ManualClock
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.git("rm", "-q", "src/lamp.py")
@@ -94,7 +94,7 @@ async def test_a_run_can_be_undone_and_what_was_restored_is_not_taken_again_at_o
 
 
 async def test_what_is_found_again_is_active_again_and_starts_anew(
-    repo: Repository, here: Workspace, clock: HandClock
+    repo: Repository, here: Session, clock: ManualClock
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.git("rm", "-q", "src/lamp.py")
@@ -108,7 +108,7 @@ async def test_what_is_found_again_is_active_again_and_starts_anew(
 
 
 async def test_a_memory_of_which_a_part_still_stands_is_challenged_but_never_let_go(
-    repo: Repository, here: Workspace, clock: HandClock
+    repo: Repository, here: Session, clock: ManualClock
 ) -> None:
     kept = await _keep(here, "`src/lamp.py` needs `src/oil.py`.")
     repo.git("rm", "-q", "src/lamp.py")
@@ -119,7 +119,7 @@ async def test_a_memory_of_which_a_part_still_stands_is_challenged_but_never_let
 
 
 async def test_a_pinned_memory_is_reported_and_left_alone(
-    repo: Repository, here: Workspace, clock: HandClock
+    repo: Repository, here: Session, clock: ManualClock
 ) -> None:
     gone = await _keep(here, "The lamp is read in `src/lamp.py`.")
     moved = await _keep(here, "Oil is filled in `src/oil.py`.")
@@ -135,7 +135,7 @@ async def test_a_pinned_memory_is_reported_and_left_alone(
     assert [await here.store.resolve(kept) for kept in (gone, moved)] == before
 
 
-async def test_a_dry_run_only_tells(repo: Repository, here: Workspace) -> None:
+async def test_a_dry_run_only_tells(repo: Repository, here: Session) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     before = await here.store.resolve(kept)
     repo.git("rm", "-q", "src/lamp.py")
@@ -144,13 +144,13 @@ async def test_a_dry_run_only_tells(repo: Repository, here: Workspace) -> None:
 
 
 async def test_memories_of_other_projects_are_counted_as_unverifiable_and_live_on(
-    repo: Repository, here: Workspace, open_workspace: OpenWorkspace, make_repository, clock: HandClock
+    repo: Repository, here: Session, open_session: OpenSession, make_repository, clock: ManualClock
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     other = make_repository("other")
     other.write("README.md")
     other.commit()
-    elsewhere = await open_workspace(folder=other.root)
+    elsewhere = await open_session(folder=other.root)
     for _ in range(4):
         found = await drift(elsewhere)
         assert (found.checked, found.freshness) == (0, {"unverifiable": 1})
@@ -159,18 +159,18 @@ async def test_memories_of_other_projects_are_counted_as_unverifiable_and_live_o
 
 
 async def test_relative_paths_count_from_the_project_root_wherever_the_session_stands(
-    repo: Repository, here: Workspace, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path
+    repo: Repository, here: Session, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch, tmp_path
 ) -> None:
     """The twin's fault: two dreams forgot whatever named a path that is missing from the working directory."""
     await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.write("deep/down/x.py")
-    deeper = await open_workspace(folder=repo.root / "deep/down")
+    deeper = await open_session(folder=repo.root / "deep/down")
     monkeypatch.chdir(tmp_path)
     assert (await drift(deeper)).freshness == {"verified": 1}
 
 
 async def test_a_memory_that_others_changed_meanwhile_is_not_overwritten(
-    repo: Repository, here: Workspace, monkeypatch: pytest.MonkeyPatch
+    repo: Repository, here: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.git("rm", "-q", "src/lamp.py")
@@ -188,7 +188,7 @@ async def test_a_memory_that_others_changed_meanwhile_is_not_overwritten(
 
 
 async def test_eight_thousand_lines_of_code_later_an_old_anchor_without_new_fields_still_reads(
-    here: Workspace,
+    here: Session,
 ) -> None:
     from reverie.storage.rows import anchors_from
 

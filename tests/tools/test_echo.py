@@ -8,18 +8,18 @@ from reverie.recall.results import Recalled
 from reverie.server.render import told
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
-from reverie.tools.echo import LONGEST_SERVED, MOST_SERVED, Served
+from reverie.tools.echo import LONGEST_SERVED, MOST_SERVED, ServedTexts
 from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.inspect import inspect
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
 Ask = Callable[..., Awaitable[Recalled]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 KEPT = "The deploy of billing runs on Friday at 14:00, after `make smoke`; it isn't allowed before."
 
@@ -41,7 +41,7 @@ KEPT = "The deploy of billing runs on Friday at 14:00, after `make smoke`; it is
     ],
 )
 def test_a_restated_text_is_recognised(text: str) -> None:
-    served = Served()
+    served = ServedTexts()
     served.note([("another", "The lamp burns oil."), ("a-memory", KEPT)])
     assert served.restated_by(text) == "a-memory"
 
@@ -63,13 +63,13 @@ def test_a_restated_text_is_recognised(text: str) -> None:
     ],
 )
 def test_a_text_that_differs_in_substance_is_news(text: str) -> None:
-    served = Served()
+    served = ServedTexts()
     served.note([("a-memory", KEPT)])
     assert served.restated_by(text) is None
 
 
 def test_the_latest_texts_are_held_and_no_more() -> None:
-    served = Served()
+    served = ServedTexts()
     served.note([("first", "The first lamp."), ("second", "The second lamp.")])
     served.note([("first", "The first lamp.")])
     served.note((f"id-{number}", f"Lamp number {number}.") for number in range(MOST_SERVED - 1))
@@ -80,39 +80,39 @@ def test_the_latest_texts_are_held_and_no_more() -> None:
 
 
 async def test_a_recalled_text_that_comes_back_is_not_stored_and_the_answer_says_so(
-    workspace: Workspace, keep: Keep, ask: Ask
+    session: Session, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(KEPT)
     await ask("when does billing deploy")
     answer = await keep(f"Remember that {KEPT.lower()}")
-    assert (answer.id, answer.duplicate_of, await workspace.store.count()) == (kept.id, kept.id, 1)
+    assert (answer.id, answer.duplicate_of, await session.store.count()) == (kept.id, kept.id, 1)
     assert f"echo of {kept.id}" in answer.warnings[0]
     assert "echo" in told(answer)
 
 
 async def test_repetition_from_one_source_counts_once_and_never_raises_trust(
-    workspace: Workspace, keep: Keep, ask: Ask
+    session: Session, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(KEPT, source="ingest")
     await ask("when does billing deploy")
-    before = await workspace.store.resolve(kept.id)
+    before = await session.store.resolve(kept.id)
     counted = [(await keep(KEPT + "!", source=source)).confirmed for source in ("ingest", "ai", "ai", "human", "ai")]
     assert counted == [False, True, False, True, False]
-    after = await workspace.store.resolve(kept.id)
+    after = await session.store.resolve(kept.id)
     assert (after.confirmations, after.confirmed_by) == (2, ("ai", "human"))
     assert (after.trust, after.confidence, after.importance) == (before.trust, before.confidence, before.importance)
 
 
 async def test_what_an_assistant_said_itself_is_not_confirmed_by_its_echo(
-    workspace: Workspace, keep: Keep, ask: Ask
+    session: Session, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(KEPT)
     await ask("billing")
     assert not (await keep(KEPT + "!")).confirmed
-    assert (await workspace.store.resolve(kept.id)).confirmations == 0
+    assert (await session.store.resolve(kept.id)).confirmations == 0
 
 
-async def test_a_changed_number_is_stored_and_its_conflict_told(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_a_changed_number_is_stored_and_its_conflict_told(session: Session, keep: Keep, ask: Ask) -> None:
     kept = await keep("the lamp burns for 3 hours")
     await ask("lamp")
     changed = await keep("the lamp burns for 4 hours")
@@ -120,9 +120,9 @@ async def test_a_changed_number_is_stored_and_its_conflict_told(workspace: Works
     assert [conflict.id for conflict in changed.conflicts] == [kept.id]
 
 
-async def test_a_text_cut_to_the_budget_is_recognised_as_it_was_shown(workspace: Workspace, keep: Keep) -> None:
+async def test_a_text_cut_to_the_budget_is_recognised_as_it_was_shown(session: Session, keep: Keep) -> None:
     kept = await keep("The harbour lamp burns oil. " + "It is trimmed every day before the ships come in. " * 30)
-    answer, text = await recall.recall(workspace, recall.Request(query="harbour lamp", max_tokens=120))
+    answer, text = await recall.recall(session, recall.Request(query="harbour lamp", max_tokens=120))
     [row] = answer.results
     assert "cut: inspect" in row.content
     for shown in (row.content, row.content.partition(" […cut")[0], text):
@@ -130,35 +130,33 @@ async def test_a_text_cut_to_the_budget_is_recognised_as_it_was_shown(workspace:
 
 
 @pytest.mark.parametrize("way", ["brief", "inspect"])
-async def test_what_brief_and_inspect_showed_is_recognised_too(workspace: Workspace, keep: Keep, way: str) -> None:
+async def test_what_brief_and_inspect_showed_is_recognised_too(session: Session, keep: Keep, way: str) -> None:
     kept = await keep(KEPT)
     if way == "brief":
-        await brief(workspace)
+        await brief(session)
     else:
-        await inspect(workspace, [kept.id])
+        await inspect(session, [kept.id])
     assert (await keep(KEPT + "!")).id == kept.id
 
 
 async def test_what_was_not_shown_in_this_session_is_compared_as_ever(
-    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace
+    session: Session, keep: Keep, open_session: OpenSession
 ) -> None:
     kept = await keep(KEPT)
-    other = await open_workspace()
+    other = await open_session()
     repeated = await remember.remember(other, remember.Request(content=KEPT + "!"))
     assert repeated.id != kept.id
     assert repeated.duplicate_of == kept.id
 
 
-async def test_a_memory_forgotten_after_it_was_shown_may_be_kept_anew(
-    workspace: Workspace, keep: Keep, ask: Ask
-) -> None:
+async def test_a_memory_forgotten_after_it_was_shown_may_be_kept_anew(session: Session, keep: Keep, ask: Ask) -> None:
     kept = await keep(KEPT)
     await ask("billing")
-    await forget(workspace, Forget(ids=[kept.id]))
+    await forget(session, Forget(ids=[kept.id]))
     assert (await keep(KEPT)).id != kept.id
 
 
-async def test_a_correction_and_another_project_are_no_echo(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_a_correction_and_another_project_are_no_echo(session: Session, keep: Keep, ask: Ask) -> None:
     kept = await keep(KEPT, project="harbour")
     await ask("billing", all_projects=True)
     elsewhere = await keep(KEPT, project="mill")
@@ -166,9 +164,9 @@ async def test_a_correction_and_another_project_are_no_echo(workspace: Workspace
     assert len({kept.id, elsewhere.id, replacing.id}) == 3
 
 
-async def test_what_an_echo_adds_is_kept(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_what_an_echo_adds_is_kept(session: Session, keep: Keep, ask: Ask) -> None:
     kept = await keep(KEPT, tags=["deploy"])
     await ask("billing")
     await keep(KEPT + "!", tags=["friday"], pin=True)
-    memory = await workspace.store.resolve(kept.id)
+    memory = await session.store.resolve(kept.id)
     assert (memory.tags, memory.pinned) == (("deploy", "friday"), True)

@@ -8,32 +8,32 @@ from reverie.tools import recall, remember
 from reverie.tools.inspect import inspect
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
-from ..conftest import OpenWorkspace, Repository
+from ..conftest import OpenSession, Repository
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def here(repo: Repository, open_workspace: OpenWorkspace) -> Workspace:
+async def here(repo: Repository, open_session: OpenSession) -> Session:
     repo.write("src/lamp.py", "def load_lamp():\n    return 1\n")
     repo.write("src/oil.py", "def fill_oil():\n    return 1\n")
     repo.commit()
-    return await open_workspace(folder=repo.root)
+    return await open_session(folder=repo.root)
 
 
-async def _keep(workspace: Workspace, content: str, **arguments: object) -> Remembered:
-    return await remember.remember(workspace, remember.Request(content=content, **arguments))
+async def _keep(session: Session, content: str, **arguments: object) -> Remembered:
+    return await remember.remember(session, remember.Request(content=content, **arguments))
 
 
-async def _ask(workspace: Workspace, query: str) -> list[RecalledMemory]:
-    answer, _ = await recall.recall(workspace, recall.Request(query=query))
+async def _ask(session: Session, query: str) -> list[RecalledMemory]:
+    answer, _ = await recall.recall(session, recall.Request(query=query))
     return answer.results
 
 
 async def test_a_memory_is_anchored_with_commit_and_branch_and_recalled_as_verified(
-    repo: Repository, here: Workspace
+    repo: Repository, here: Session
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py` by `load_lamp`.")
     assert [(a["path"], a["symbol"], a["freshness"]) for a in kept.anchors] == [
@@ -47,9 +47,7 @@ async def test_a_memory_is_anchored_with_commit_and_branch_and_recalled_as_verif
     assert (row.freshness, row.evidence) == ("verified", "")
 
 
-async def test_recall_says_what_changed_moved_and_went_and_inspect_where_to(
-    repo: Repository, here: Workspace
-) -> None:
+async def test_recall_says_what_changed_moved_and_went_and_inspect_where_to(repo: Repository, here: Session) -> None:
     kept = await _keep(here, "The lamp is read by `load_lamp`.")
     repo.write("src/lamp.py", "def load_lamp(path):\n    return 1\n")
     [row] = await _ask(here, "lamp")
@@ -66,7 +64,7 @@ async def test_recall_says_what_changed_moved_and_went_and_inspect_where_to(
     assert "missing: src/lamp.py is gone, and load_lamp with it" in text
 
 
-async def test_what_is_gone_sinks_and_is_never_hidden(repo: Repository, here: Workspace) -> None:
+async def test_what_is_gone_sinks_and_is_never_hidden(repo: Repository, here: Session) -> None:
     await _keep(here, "Boats are painted green every year.")
     first = await _keep(here, "The lighthouse keeps its records: lamp.", files=["src/lamp.py"])
     second = await _keep(here, "The lighthouse keeps its records: oil.", files=["src/oil.py"])
@@ -85,7 +83,7 @@ def test_demotion_orders_the_answers_of_a_check() -> None:
     assert demotion("unverifiable") == demotion("unanchored") == 1.0
 
 
-async def test_recall_writes_nothing(repo: Repository, here: Workspace) -> None:
+async def test_recall_writes_nothing(repo: Repository, here: Session) -> None:
     kept = await _keep(here, "Oil is filled in `src/oil.py`.")
     repo.git("rm", "-q", "src/oil.py")
     before = await here.store.resolve(kept.id)
@@ -93,14 +91,14 @@ async def test_recall_writes_nothing(repo: Repository, here: Workspace) -> None:
     assert (await here.store.resolve(kept.id)).anchors == before.anchors
 
 
-async def test_a_file_that_is_not_there_is_a_warning_not_an_error(here: Workspace) -> None:
+async def test_a_file_that_is_not_there_is_a_warning_not_an_error(here: Session) -> None:
     kept = await _keep(here, "It will come.", files=["src/later.py", "src/oil.py::fill_oil"])
     assert [a["symbol"] for a in kept.anchors] == ["fill_oil"]
     assert kept.warnings == ["src/later.py is not in this project: not anchored"]
 
 
 async def test_the_branch_is_the_one_checked_out_now_not_when_the_session_began(
-    repo: Repository, here: Workspace
+    repo: Repository, here: Session
 ) -> None:
     repo.git("checkout", "-qb", "feature/oil")
     here.evidence._grounds.clear()  # a second has passed
@@ -109,18 +107,18 @@ async def test_the_branch_is_the_one_checked_out_now_not_when_the_session_began(
 
 
 async def test_a_session_in_another_project_cannot_verify_and_does_not_doubt(
-    repo: Repository, here: Workspace, open_workspace: OpenWorkspace, make_repository
+    repo: Repository, here: Session, open_session: OpenSession, make_repository
 ) -> None:
     await _keep(here, "Oil is filled in `src/oil.py`.")
     other = make_repository("other")
     other.write("README.md")
     other.commit()
-    elsewhere = await open_workspace(folder=other.root)
+    elsewhere = await open_session(folder=other.root)
     answer, _ = await recall.recall(elsewhere, recall.Request(query="oil", all_projects=True))
     assert [row.freshness for row in answer.results] == ["unverifiable"]
 
 
-async def test_the_same_text_again_renews_what_was_seen(repo: Repository, here: Workspace) -> None:
+async def test_the_same_text_again_renews_what_was_seen(repo: Repository, here: Session) -> None:
     kept = await _keep(here, "Oil is filled in `src/oil.py`.")
     repo.write("src/oil.py", "def fill_oil():\n    return 2\n")
     again = await _keep(here, "Oil is filled in `src/oil.py`.")
@@ -129,7 +127,7 @@ async def test_the_same_text_again_renews_what_was_seen(repo: Repository, here: 
     assert row.freshness == "verified"
 
 
-async def test_a_revision_is_anchored_to_what_the_new_text_names(repo: Repository, here: Workspace) -> None:
+async def test_a_revision_is_anchored_to_what_the_new_text_names(repo: Repository, here: Session) -> None:
     kept = await _keep(here, "Oil is filled in `src/oil.py`.", files=["src/lamp.py"])
     repo.git("mv", "src/oil.py", "src/fuel.py")
     revised = await revise(here, kept.id, "Oil is filled in `src/fuel.py`.", "moved")

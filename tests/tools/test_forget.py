@@ -11,7 +11,7 @@ from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered, Skipped
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -22,20 +22,20 @@ def _files_that_hold(home: Path, word: bytes) -> list[Path]:
     return [path for path in home.rglob("*") if path.is_file() and word in path.read_bytes()]
 
 
-async def test_forgetting_is_soft_with_a_reason_and_an_event(workspace: Workspace, keep: Keep) -> None:
+async def test_forgetting_is_soft_with_a_reason_and_an_event(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    answer = await forget(workspace, Request(ids=[kept.id[:9]], reason="it's out"))
+    answer = await forget(session, Request(ids=[kept.id[:9]], reason="it's out"))
     assert (answer.forgotten, answer.skipped, answer.dry_run) == ([kept.id], [], False)
-    memory = await workspace.store.resolve(kept.id)
-    assert (memory.status, memory.expired_at, memory.status_reason) == ("expired", workspace.now, "it's out")
-    assert [event.action for event in await workspace.store.journal.about(kept.id)] == ["remembered", "forgotten"]
+    memory = await session.store.resolve(kept.id)
+    assert (memory.status, memory.expired_at, memory.status_reason) == ("expired", session.now, "it's out")
+    assert [event.action for event in await session.store.journal.about(kept.id)] == ["remembered", "forgotten"]
 
 
 async def test_a_pinned_memory_is_skipped_by_every_way_of_forgetting(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("the lamp burns oil", tags=["x"], importance=0.0, layer="episodic")
-    await pin(workspace, kept.id)
+    await pin(session, kept.id)
     clock.advance(minutes=1)  # type: ignore[attr-defined] # a filter tells only what fits it
     requests = [
         Request(ids=[kept.id]),
@@ -44,64 +44,64 @@ async def test_a_pinned_memory_is_skipped_by_every_way_of_forgetting(
         Request(older_than="0d"),
         Request(layer="episodic"),
         Request(tag="x"),
-        Request(project=workspace.here.project),
+        Request(project=session.here.project),
         Request(tag="x", purge=True),
     ]
     for request in requests:
-        answer = await forget(workspace, request)
+        answer = await forget(session, request)
         assert (answer.forgotten, answer.skipped) == ([], [Skipped(kept.id, "pinned")])
-    assert (await workspace.store.resolve(kept.id)).status == "active"
+    assert (await session.store.resolve(kept.id)).status == "active"
 
 
 @pytest.mark.rule("003-dry-run")
-async def test_a_dry_run_tells_and_changes_nothing(workspace: Workspace, keep: Keep) -> None:
+async def test_a_dry_run_tells_and_changes_nothing(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
     for purge in (False, True):
-        answer = await forget(workspace, Request(ids=[kept.id], dry_run=True, purge=purge))
+        answer = await forget(session, Request(ids=[kept.id], dry_run=True, purge=purge))
         assert (answer.forgotten, answer.dry_run) == ([kept.id], True)
-    assert (await workspace.store.resolve(kept.id)).status == "active"
-    assert len(await workspace.store.journal.about(kept.id)) == 1
+    assert (await session.store.resolve(kept.id)).status == "active"
+    assert len(await session.store.journal.about(kept.id)) == 1
 
 
-async def test_filters_are_joined(workspace: Workspace, keep: Keep, clock: Callable[[], object]) -> None:
+async def test_filters_are_joined(session: Session, keep: Keep, clock: Callable[[], object]) -> None:
     old = await keep("lamp one", layer="episodic", tags=["x"])
     clock.advance(days=100)  # type: ignore[attr-defined]
     fresh = await keep("harbour two", layer="episodic", tags=["x"])
     other = await keep("invoice three", layer="semantic", tags=["x"])
     await keep("elsewhere four", layer="episodic", tags=["x"], project="there")
-    answer = await forget(workspace, Request(older_than="90d", tag="x", dry_run=True))
+    answer = await forget(session, Request(older_than="90d", tag="x", dry_run=True))
     assert answer.forgotten == [old.id]
-    assert (await forget(workspace, Request(layer="episodic", dry_run=True))).forgotten == [old.id, fresh.id]
-    assert (await forget(workspace, Request(tag="x", dry_run=True))).forgotten == [old.id, fresh.id, other.id]
+    assert (await forget(session, Request(layer="episodic", dry_run=True))).forgotten == [old.id, fresh.id]
+    assert (await forget(session, Request(tag="x", dry_run=True))).forgotten == [old.id, fresh.id, other.id]
 
 
 @pytest.mark.rule("004-forget")
 async def test_the_weak_are_forgotten_by_their_strength(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     faded = await keep("lamp one", layer="episodic", importance=0.5)
     lasting = await keep("harbour two", layer="semantic", importance=0.5)
     clock.advance(days=30)  # type: ignore[attr-defined] # an episodic memory has a hundredth left, a semantic half
-    answer = await forget(workspace, Request(min_strength=0.05))
+    answer = await forget(session, Request(min_strength=0.05))
     assert answer.forgotten == [faded.id]
-    assert (await workspace.store.resolve(lasting.id)).status == "active"
+    assert (await session.store.resolve(lasting.id)).status == "active"
 
 
-async def test_what_is_gone_already_is_said_so(workspace: Workspace, keep: Keep) -> None:
+async def test_what_is_gone_already_is_said_so(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await forget(workspace, Request(ids=[kept.id]))
-    answer = await forget(workspace, Request(ids=[kept.id]))
+    await forget(session, Request(ids=[kept.id]))
+    answer = await forget(session, Request(ids=[kept.id]))
     assert (answer.forgotten, answer.skipped) == ([], [Skipped(kept.id, "already expired")])
 
 
-async def test_a_purge_leaves_no_byte_behind(workspace: Workspace, keep: Keep, home: Path) -> None:
+async def test_a_purge_leaves_no_byte_behind(session: Session, keep: Keep, home: Path) -> None:
     kept = await keep("the zanzibarlamp burns oil", title="zanzibartitle")
     await keep("another thing")
-    answer = await forget(workspace, Request(ids=[kept.id], purge=True))
+    answer = await forget(session, Request(ids=[kept.id], purge=True))
     assert answer.forgotten == [kept.id]
     assert _files_that_hold(home, b"zanzibar") == []
     with pytest.raises(MemoryNotFound):
-        await workspace.store.resolve(kept.id)
+        await session.store.resolve(kept.id)
 
 
 @pytest.mark.parametrize(
@@ -116,56 +116,56 @@ async def test_a_purge_leaves_no_byte_behind(workspace: Workspace, keep: Keep, h
         Request(ids=["x" * 9] * 1 + [str(n) * 9 for n in range(101)]),
     ],
 )
-async def test_a_wrong_request_changes_nothing(workspace: Workspace, keep: Keep, request_: Request) -> None:
+async def test_a_wrong_request_changes_nothing(session: Session, keep: Keep, request_: Request) -> None:
     kept = await keep("the lamp burns oil", tags=["x"])
     with pytest.raises(InvalidInput):
-        await forget(workspace, request_)
-    assert (await workspace.store.resolve(kept.id)).status == "active"
+        await forget(session, request_)
+    assert (await session.store.resolve(kept.id)).status == "active"
 
 
-async def test_one_unknown_id_means_that_none_is_forgotten(workspace: Workspace, keep: Keep) -> None:
+async def test_one_unknown_id_means_that_none_is_forgotten(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
     with pytest.raises(MemoryNotFound):
-        await forget(workspace, Request(ids=[kept.id, "not-a-memory"]))
-    assert (await workspace.store.resolve(kept.id)).status == "active"
+        await forget(session, Request(ids=[kept.id, "not-a-memory"]))
+    assert (await session.store.resolve(kept.id)).status == "active"
 
 
-async def test_what_was_forgotten_can_be_brought_back_whole(workspace: Workspace, keep: Keep) -> None:
+async def test_what_was_forgotten_can_be_brought_back_whole(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    before = await workspace.store.resolve(kept.id)
-    await forget(workspace, Request(ids=[kept.id]))
-    answer = await restore(workspace, ids=[kept.id])
+    before = await session.store.resolve(kept.id)
+    await forget(session, Request(ids=[kept.id]))
+    answer = await restore(session, ids=[kept.id])
     assert answer.restored == [kept.id]
     # Whole, and recalled once: bringing a memory back is a use of it.
-    assert await workspace.store.resolve(kept.id) == after_access(before, workspace.now, workspace.store.session)
+    assert await session.store.resolve(kept.id) == after_access(before, session.now, session.store.session)
 
 
-async def test_a_purge_names_what_may_still_say_the_same(workspace: Workspace, keep: Keep) -> None:
+async def test_a_purge_names_what_may_still_say_the_same(session: Session, keep: Keep) -> None:
     text = "The backup of the billing database runs nightly on the second replica"
     older = await keep(text, layer="semantic")
     newer = await keep(text + "!", layer="semantic")
     elsewhere = await keep(text, layer="semantic", project="elsewhere")
-    await consolidate(workspace, steps=["dedupe"])
-    assert (await workspace.store.resolve(older.id)).superseded_by == newer.id
-    first = await revise(workspace, newer.id, "The backup runs on the third replica", "")
-    second = await revise(workspace, first.id, "The backup runs on the fourth replica", "")
-    answer = await forget(workspace, Request(ids=[older.id], purge=True))
+    await consolidate(session, steps=["dedupe"])
+    assert (await session.store.resolve(older.id)).superseded_by == newer.id
+    first = await revise(session, newer.id, "The backup runs on the third replica", "")
+    second = await revise(session, first.id, "The backup runs on the fourth replica", "")
+    answer = await forget(session, Request(ids=[older.id], purge=True))
     assert {one.id: one.reason.partition(";")[0] for one in answer.skipped} == {
         newer.id: "took its place, and may say the same",
         elsewhere.id: "a copy, word for word",
     }
-    answer = await forget(workspace, Request(ids=[newer.id], purge=True))
+    answer = await forget(session, Request(ids=[newer.id], purge=True))
     assert {one.id for one in answer.skipped} == {first.id, second.id}
     assert {one.reason for one in answer.skipped} == {"made from what was purged; purge it too if need be"}
 
 
 async def test_a_filter_reports_only_what_matches_it(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     old = await keep("lamp one", layer="episodic", importance=0.1, pin=True)
     clock.advance(days=100)  # type: ignore[attr-defined]
     fresh = await keep("harbour two", layer="episodic", importance=0.9, pin=True)
-    answer = await forget(workspace, Request(older_than="90d"))
+    answer = await forget(session, Request(older_than="90d"))
     assert (answer.forgotten, answer.skipped) == ([], [Skipped(old.id, "pinned")])
-    answer = await forget(workspace, Request(min_strength=0.05))
+    answer = await forget(session, Request(min_strength=0.05))
     assert fresh.id not in [one.id for one in answer.skipped]

@@ -25,7 +25,7 @@ from reverie.tools.remember import Request as Remember
 from reverie.tools.remember import remember
 from reverie.tools.restore import restore
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -46,8 +46,8 @@ def _shown(memory: Memory) -> dict[str, Any]:
 class Life:
     """Does one thing after another to a store, and notes beside it how everything stood each time."""
 
-    def __init__(self, workspace: Workspace, clock: Any, seed: int) -> None:
-        self.workspace = workspace
+    def __init__(self, session: Session, clock: Any, seed: int) -> None:
+        self.session = session
         self.clock = clock
         self.dice = random.Random(seed)  # noqa: S311 - no secrets here
         self.model: list[tuple[datetime, State]] = []
@@ -64,7 +64,7 @@ class Life:
         await self._note()
 
     async def _note(self) -> None:
-        self.known = {memory.id: _shown(memory) for memory in await self.workspace.store.find()}
+        self.known = {memory.id: _shown(memory) for memory in await self.session.store.find()}
         self.clock.advance(minutes=self.dice.randint(1, 600))
         self.model.append((self.clock(), self.known))
         self.clock.advance(minutes=self.dice.randint(1, 600))
@@ -72,8 +72,8 @@ class Life:
     async def purge_one(self) -> None:
         """Purge a memory: then it was never there."""
         one = self._any()
-        await pin(self.workspace, one.id, pinned=False)
-        done = await forget(self.workspace, Forget(ids=[one.id], purge=True))
+        await pin(self.session, one.id, pinned=False)
+        done = await forget(self.session, Forget(ids=[one.id], purge=True))
         assert one.id in done.forgotten
         self.model = [(at, {i: s for i, s in state.items() if i not in done.forgotten}) for at, state in self.model]
         await self._note()
@@ -91,13 +91,13 @@ class Life:
         self._told += 1
         text = f"{' '.join(self.dice.sample(WORDS, 4))} number{self._told}x{self.dice.randint(0, 10**6)}"
         layer = self.dice.choice(("episodic", "semantic", "procedural"))
-        await remember(self.workspace, Remember(content=text, layer=layer, importance=self.dice.random()))
+        await remember(self.session, Remember(content=text, layer=layer, importance=self.dice.random()))
 
     async def _repeat(self) -> None:
         one = self._any(status=("active",))
         if one is not None:
             await remember(
-                self.workspace,
+                self.session,
                 Remember(
                     content=one.content, tags=[self.dice.choice(WORDS)], source=self.dice.choice(("ai", "human"))
                 ),
@@ -106,28 +106,28 @@ class Life:
     async def _let_go(self) -> None:
         one = self._any(status=("active",), pinned=(False,))
         if one is not None:
-            await forget(self.workspace, Forget(ids=[one.id], reason=self.dice.choice(WORDS)))
+            await forget(self.session, Forget(ids=[one.id], reason=self.dice.choice(WORDS)))
 
     async def _bring_back(self) -> None:
         one = self._any(status=("expired",))
         if one is not None:
-            await restore(self.workspace, ids=[one.id])
+            await restore(self.session, ids=[one.id])
 
     async def _move(self) -> None:
         one = self._any(layer=("semantic",))
         if one is not None:
-            await move(self.workspace, one.id, "", self.dice.choice(("up", "down")))
+            await move(self.session, one.id, "", self.dice.choice(("up", "down")))
 
     async def _pin(self) -> None:
         one = self._any()
         if one is not None:
-            await pin(self.workspace, one.id, pinned=self.dice.random() < 0.5)
+            await pin(self.session, one.id, pinned=self.dice.random() < 0.5)
 
     async def _revise(self) -> None:
         one = self._any(status=("active",))
         if one is not None:
             self._told += 1
-            await revise(self.workspace, one.id, f"{one.content} again{self._told}", "better")
+            await revise(self.session, one.id, f"{one.content} again{self._told}", "better")
 
     async def _set(self) -> None:
         """Change a field as drift, sweeps and the renaming of projects do."""
@@ -145,7 +145,7 @@ class Life:
                 {"core": self.dice.random() < 0.5, "confidence": self.dice.random()},
             )
         )
-        store = self.workspace.store
+        store = self.session.store
         async with store.changing():
             memory = await store.resolve(one.id)
             await store.change([memory], values, action="set", actor="test", at=self.clock(), batch=self._batch())
@@ -157,12 +157,12 @@ class Life:
         one = self._any(status=("active",))
         if one is None:
             return
-        store = self.workspace.store
+        store = self.session.store
         async with store.changing():
             memory = await store.resolve(one.id)
             self._told += 1
             text = f"{' '.join(self.dice.sample(WORDS, 4))} import{self._told}"
-            [embedding] = await self.workspace.embed([text])
+            [embedding] = await self.session.embed([text])
             layer = self.dice.choice((memory.layer, "episodic", "semantic"))
             told = replace(
                 memory, content=text, content_hash=content_hash(text), layer=layer, updated_at=self.clock(),
@@ -173,25 +173,25 @@ class Life:
     async def _undo(self) -> None:
         one = self._any(status=("active",))
         if one is not None:
-            events = [e for e in await self.workspace.store.journal.about(one.id) if e.action in ("set", "pinned")]
+            events = [e for e in await self.session.store.journal.about(one.id) if e.action in ("set", "pinned")]
             if events:
-                await restore(self.workspace, event_id=self.dice.choice(events).id)
+                await restore(self.session, event_id=self.dice.choice(events).id)
 
 
-async def _as_of(workspace: Workspace, moment: datetime) -> State:
+async def _as_of(session: Session, moment: datetime) -> State:
     """Return everything that was known at a moment, by the same scope that recall uses."""
-    scope = await workspace.store.looking_back(Scope(projects=None, statuses=STATUSES, as_of=moment))
-    found = await workspace.store.find(scope.condition(), scope.tables)
+    scope = await session.store.as_of_scope(Scope(projects=None, statuses=STATUSES, as_of=moment))
+    found = await session.store.find(scope.condition(), scope.tables)
     return {memory.id: _shown(scope.as_asked(memory)) for memory in found}
 
 
 async def _asserted(life: Life, looks: int) -> None:
     for moment, state in life.dice.sample(life.model, min(looks, len(life.model))):
-        assert await _as_of(life.workspace, moment) == state, moment
+        assert await _as_of(life.session, moment) == state, moment
     moment, state = life.dice.choice(life.model)
     wanted = {i for i, s in state.items() if s["status"] in ("active", "challenged") and "lamp" in s["content"]}
     asked = Request(query="lamp", as_of=iso(moment), all_projects=True, limit=100, max_tokens=20_000)
-    answer, _ = await recall(life.workspace, asked)
+    answer, _ = await recall(life.session, asked)
     shown = {row.id: (row.content, row.layer, row.status, row.pinned) for row in answer.results}
     fields = ("content", "layer", "status", "pinned")
     assert all(shown[i] == tuple(state[i][name] for name in fields) for i in shown)
@@ -203,38 +203,36 @@ async def _asserted(life: Life, looks: int) -> None:
     [pytest.param(200, 25, id="200"), pytest.param(600, 60, id="600", marks=pytest.mark.slow)],
 )
 async def test_as_of_is_right_for_the_whole_life_of_a_store(
-    changes: int, looks: int, workspace: Workspace, clock: Any
+    changes: int, looks: int, session: Session, clock: Any
 ) -> None:
-    life = Life(workspace, clock, seed=20261117)
+    life = Life(session, clock, seed=20261117)
     for number in range(changes):
         await life.go_on()
         if number % (changes // 3) == changes // 4:
-            await consolidate(workspace, steps=["prune"])
+            await consolidate(session, steps=["prune"])
         if number == changes // 2:
             await life.purge_one()
     await _asserted(life, looks)
     clock.advance(days=200)
-    before = len(await workspace.store.journal.rows())
-    await consolidate(workspace, steps=["prune"])
-    assert len(await workspace.store.journal.rows()) < before
-    assert await workspace.store.journal.with_action(FOLDED)
+    before = len(await session.store.journal.rows())
+    await consolidate(session, steps=["prune"])
+    assert len(await session.store.journal.rows()) < before
+    assert await session.store.journal.with_action(FOLDED)
     await _asserted(life, looks)
-    found = await audit(workspace.store)
+    found = await audit(session.store)
     assert (found.faults, found.unchecked) == ([], [])
     assert found.folded > changes / 20
 
 
 async def test_a_store_that_an_older_version_cut_says_from_when_on_it_can_answer(
-    workspace: Workspace, clock: Any
+    session: Session, clock: Any
 ) -> None:
-    kept = await remember(workspace, Remember(content="the lamp burns oil"))
+    kept = await remember(session, Remember(content="the lamp burns oil"))
     clock.advance(days=200)
-    memory = await workspace.store.resolve(kept.id)
-    event = workspace.store.event(
-        FOLDED, memory, actor="dream", at=workspace.now, reason='{"through": 0, "hash": ""}'
-    )
-    await workspace.store.journal.write([event])
-    early, _ = await recall(workspace, Request(query="lamp", as_of=iso(workspace.now - timedelta(days=100))))
-    assert early.scope["as_of_known_from"] == iso(workspace.now - timedelta(days=90))
-    late, _ = await recall(workspace, Request(query="lamp", as_of=iso(workspace.now - timedelta(days=80))))
+    memory = await session.store.resolve(kept.id)
+    event = session.store.event(FOLDED, memory, actor="dream", at=session.now, reason='{"through": 0, "hash": ""}')
+    await session.store.journal.write([event])
+    early, _ = await recall(session, Request(query="lamp", as_of=iso(session.now - timedelta(days=100))))
+    assert early.scope["as_of_known_from"] == iso(session.now - timedelta(days=90))
+    late, _ = await recall(session, Request(query="lamp", as_of=iso(session.now - timedelta(days=80))))
     assert "as_of_known_from" not in late.scope

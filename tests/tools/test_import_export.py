@@ -22,7 +22,7 @@ from reverie.tools import import_jsonl as importing
 from reverie.tools import pin, recall, remember
 from reverie.tools.export_jsonl import LONGEST_LINE, Exported, export
 from reverie.tools.import_jsonl import Imported, import_memories
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -45,8 +45,8 @@ def quiet(*_progress: object) -> None:
     """Show no progress."""
 
 
-async def imported(workspace: Workspace, *lines: str | bytes | dict[str, Any]) -> Imported:
-    return await import_memories(workspace, io.BytesIO(b"\n".join(map(_line, lines))), quiet)
+async def imported(session: Session, *lines: str | bytes | dict[str, Any]) -> Imported:
+    return await import_memories(session, io.BytesIO(b"\n".join(map(_line, lines))), quiet)
 
 
 def _line(line: str | bytes | dict[str, Any]) -> bytes:
@@ -55,25 +55,25 @@ def _line(line: str | bytes | dict[str, Any]) -> bytes:
     return (line if isinstance(line, str) else json.dumps(line)).encode()
 
 
-async def exported(workspace: Workspace, file: Path, **narrowed: str) -> Exported:
-    return await export(workspace, str(file), progress=quiet, **narrowed)
+async def exported(session: Session, file: Path, **narrowed: str) -> Exported:
+    return await export(session, str(file), progress=quiet, **narrowed)
 
 
 def reasons(result: Imported) -> dict[int, str]:
     return {bad.line: bad.reason for bad in result.bad_lines}
 
 
-async def written(workspace: Workspace, memory: Memory) -> Memory:
-    [embedding] = await workspace.embed([memory.content])
+async def written(session: Session, memory: Memory) -> Memory:
+    [embedding] = await session.embed([memory.content])
     item = Embedded(memory, embedding.vector, embedding.passages)
-    await workspace.store.add([item], actor="test", at=workspace.now)
+    await session.store.add([item], actor="test", at=session.now)
     return memory
 
 
-async def full_memory(workspace: Workspace, content: str, number: int = 0) -> Memory:
+async def full_memory(session: Session, content: str, number: int = 0) -> Memory:
     """A memory with nothing left at its default."""
-    answer = await remember.remember(workspace, remember.Request(content=content))
-    [plain] = (await workspace.store.get([answer.id])).values()
+    answer = await remember.remember(session, remember.Request(content=content))
+    [plain] = (await session.store.get([answer.id])).values()
     at = datetime(2025, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC) - timedelta(days=number)
     return replace(
         plain,
@@ -131,22 +131,22 @@ async def full_memory(workspace: Workspace, content: str, number: int = 0) -> Me
 
 
 @pytest.fixture
-async def other(tmp_path: Path) -> Workspace:
+async def other(tmp_path: Path) -> Session:
     """An empty store elsewhere, in another project."""
     from reverie.settings import Settings
 
-    return await Workspace.open(
+    return await Session.open(
         Settings(home=str(tmp_path / "other"), project="elsewhere"), embedder=TinyEmbedder(), folder=tmp_path
     )
 
 
 @pytest.mark.parametrize("content", STRANGE)
 async def test_every_field_of_a_memory_comes_back_exactly(
-    workspace: Workspace, other: Workspace, tmp_path: Path, content: str
+    session: Session, other: Session, tmp_path: Path, content: str
 ) -> None:
-    await written(workspace, await full_memory(workspace, content))
-    before = await workspace.store.find()
-    assert await exported(workspace, tmp_path / "out.jsonl") == Exported(2, str(tmp_path / "out.jsonl"))
+    await written(session, await full_memory(session, content))
+    before = await session.store.find()
+    assert await exported(session, tmp_path / "out.jsonl") == Exported(2, str(tmp_path / "out.jsonl"))
     with (tmp_path / "out.jsonl").open("rb") as file:
         result = await import_memories(other, file, quiet)
     assert (result.lines, result.added, result.bad_lines) == (2, 2, [])
@@ -154,7 +154,7 @@ async def test_every_field_of_a_memory_comes_back_exactly(
 
 
 async def test_three_hundred_memories_of_every_status_come_back_in_their_order(
-    workspace: Workspace, other: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, other: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "_LINES_AT_ONCE", 70)
     monkeypatch.setattr("reverie.tools.export_jsonl._ROWS_AT_ONCE", 70)
@@ -172,42 +172,42 @@ async def test_three_hundred_memories_of_every_status_come_back_in_their_order(
         }
         for number in range(300)
     ]
-    assert (await imported(workspace, *lines)).added == 300
-    await exported(workspace, tmp_path / "out.jsonl")
+    assert (await imported(session, *lines)).added == 300
+    await exported(session, tmp_path / "out.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
     assert [row["id"] for row in rows] == [
         line["id"] for line in sorted(lines, key=lambda line: (line["created_at"], line["id"]))
     ]
     with (tmp_path / "out.jsonl").open("rb") as file:
         await import_memories(other, file, quiet)
-    assert await other.store.find() == await workspace.store.find()
+    assert await other.store.find() == await session.store.find()
     [embedding] = await other.embed(["word128 word129"])
     assert set(await other.store.vectors.nearest_passages(embedding.vector, Scope(), 6)) == {
         f"m{number:03}" for number in range(0, 300, 50)
     }
 
 
-async def test_an_export_can_be_narrowed_to_a_project(workspace: Workspace, tmp_path: Path) -> None:
-    await imported(workspace, {"content": "a", "project": "it's"}, {"content": "b", "project": "other"})
-    assert (await exported(workspace, tmp_path / "out", project="it's")).memories == 1
+async def test_an_export_can_be_narrowed_to_a_project(session: Session, tmp_path: Path) -> None:
+    await imported(session, {"content": "a", "project": "it's"}, {"content": "b", "project": "other"})
+    assert (await exported(session, tmp_path / "out", project="it's")).memories == 1
     assert json.loads((tmp_path / "out").read_text("utf-8"))["content"] == "a"
 
 
 async def test_an_export_belongs_to_its_owner_and_replaces_the_last_one_whole(
-    workspace: Workspace, tmp_path: Path
+    session: Session, tmp_path: Path
 ) -> None:
     file = tmp_path / "out.jsonl"
     file.write_text("the last export")
     (tmp_path / "link").symlink_to(file)
-    await exported(workspace, tmp_path / "link")
+    await exported(session, tmp_path / "link")
     assert (file.read_text(), (tmp_path / "link").is_symlink()) == ("", True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 async def test_an_export_that_fails_leaves_the_last_one_and_nothing_else(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await imported(workspace, {"content": "a"})
+    await imported(session, {"content": "a"})
     (tmp_path / "out").mkdir()
     file = tmp_path / "out" / "memories.jsonl"
     file.write_text("the last export")
@@ -217,28 +217,28 @@ async def test_an_export_that_fails_leaves_the_last_one_and_nothing_else(
 
     monkeypatch.setattr("reverie.tools.export_jsonl.line_of", full)
     with pytest.raises(InvalidInput, match="No space left"):
-        await exported(workspace, file)
+        await exported(session, file)
     assert [(path.name, path.read_text()) for path in (tmp_path / "out").iterdir()] == [
         ("memories.jsonl", "the last export")
     ]
 
 
-async def test_an_export_into_a_folder_that_is_not_there_says_so(workspace: Workspace, tmp_path: Path) -> None:
+async def test_an_export_into_a_folder_that_is_not_there_says_so(session: Session, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="No such file or directory"):
-        await exported(workspace, tmp_path / "nowhere" / "out.jsonl")
+        await exported(session, tmp_path / "nowhere" / "out.jsonl")
 
 
 # ── what a line may leave out ─────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_line_needs_only_its_content(workspace: Workspace) -> None:
-    await imported(workspace, {"content": "We decided to use SQLite."})
-    [memory] = await workspace.store.find()
+async def test_a_line_needs_only_its_content(session: Session) -> None:
+    await imported(session, {"content": "We decided to use SQLite."})
+    [memory] = await session.store.find()
     assert (memory.kind, memory.layer, memory.title) == ("decision", "procedural", "We decided to use SQLite.")
     assert (memory.source, memory.trust, memory.surprise) == ("import", 0.5, None)
     assert (memory.importance, memory.stability) == (0.5, pytest.approx(0.25))
-    assert (memory.created_at, memory.happened_at, memory.updated_at) == (workspace.now,) * 3
-    assert memory.project == workspace.here.project
+    assert (memory.created_at, memory.happened_at, memory.updated_at) == (session.now,) * 3
+    assert memory.project == session.here.project
     assert short_id(memory.id) == memory.id[:8]  # it follows from the line, and eight characters name it
 
 
@@ -254,98 +254,98 @@ async def test_a_line_needs_only_its_content(workspace: Workspace) -> None:
     ],
 )
 async def test_a_file_that_proves_nothing_speaks_for_itself_only(
-    workspace: Workspace, given: dict[str, Any], source: str, trust: float
+    session: Session, given: dict[str, Any], source: str, trust: float
 ) -> None:
-    await imported(workspace, {"content": "x", **given})
-    [memory] = await workspace.store.find()
+    await imported(session, {"content": "x", **given})
+    [memory] = await session.store.find()
     assert (memory.source, memory.trust) == (source, trust)
 
 
-async def test_null_stands_for_what_is_not_given(workspace: Workspace) -> None:
-    result = await imported(workspace, {"content": "x", "id": None, "tags": None, "importance": None, "branch": None})
+async def test_null_stands_for_what_is_not_given(session: Session) -> None:
+    result = await imported(session, {"content": "x", "id": None, "tags": None, "importance": None, "branch": None})
     assert (result.added, result.skipped) == (1, 0)
 
 
-async def test_vectors_and_fingerprints_in_a_file_are_made_anew(workspace: Workspace) -> None:
-    await imported(workspace, {"content": "x", "vector": [1, 2], "content_hash": "no", "embedder": "other:1"})
-    [memory] = await workspace.store.find()
+async def test_vectors_and_fingerprints_in_a_file_are_made_anew(session: Session) -> None:
+    await imported(session, {"content": "x", "vector": [1, 2], "content_hash": "no", "embedder": "other:1"})
+    [memory] = await session.store.find()
     assert (memory.content_hash[:8], memory.embedder) == ("2d711642", "tiny:64")  # sha256 of "x"
 
 
-async def test_the_same_text_under_two_ids_is_kept_twice(workspace: Workspace) -> None:
-    assert (await imported(workspace, {"content": "x", "id": "a"}, {"content": "x", "id": "b"})).added == 2
+async def test_the_same_text_under_two_ids_is_kept_twice(session: Session) -> None:
+    assert (await imported(session, {"content": "x", "id": "a"}, {"content": "x", "id": "b"})).added == 2
 
 
 # ── ids that are there already ────────────────────────────────────────────────────────────────────────────
 
 
-async def test_an_id_that_is_there_is_updated_and_found_by_its_new_text(workspace: Workspace) -> None:
-    await imported(workspace, {"id": "a", "content": "the old wording", "layer": "working", "tags": ["kept"]})
-    await recall.recall(workspace, recall.Request(query="old wording"))  # its vector is in memory now
-    result = await imported(workspace, {"id": "a", "content": "something quite new", "layer": "semantic"})
+async def test_an_id_that_is_there_is_updated_and_found_by_its_new_text(session: Session) -> None:
+    await imported(session, {"id": "a", "content": "the old wording", "layer": "working", "tags": ["kept"]})
+    await recall.recall(session, recall.Request(query="old wording"))  # its vector is in memory now
+    result = await imported(session, {"id": "a", "content": "something quite new", "layer": "semantic"})
     assert (result.added, result.updated) == (0, 1)
-    [memory] = await workspace.store.find()
+    [memory] = await session.store.find()
     assert (memory.content, memory.layer, memory.tags) == ("something quite new", "semantic", ("kept",))
     assert memory.title == "something quite new"
-    answer, _ = await recall.recall(workspace, recall.Request(query="quite new"))
+    answer, _ = await recall.recall(session, recall.Request(query="quite new"))
     assert [row.content for row in answer.results] == ["something quite new"]
-    [embedding] = await workspace.embed(["something quite new"])
-    [hit] = await workspace.store.nearest(embedding.vector, Scope(), 5)
-    assert hit.similarity == pytest.approx(1.0)
-
-
-async def test_an_edited_export_reaches_sessions_that_have_the_old_vector(
-    workspace: Workspace, open_workspace: Callable[..., Awaitable[Workspace]], tmp_path: Path
-) -> None:
-    await imported(workspace, {"id": "a", "content": "apples and pears"})
-    session = await open_workspace()
-    [embedding] = await session.embed(["plums and cherries"])
-    await session.store.nearest(embedding.vector, Scope(), 5)
-    await exported(workspace, tmp_path / "out")
-    edited = (tmp_path / "out").read_bytes().replace(b"apples and pears", b"plums and cherries")
-    await import_memories(workspace, io.BytesIO(edited), quiet)
+    [embedding] = await session.embed(["something quite new"])
     [hit] = await session.store.nearest(embedding.vector, Scope(), 5)
     assert hit.similarity == pytest.approx(1.0)
 
 
-async def test_an_update_keeps_what_the_line_does_not_say(workspace: Workspace) -> None:
-    answer = await remember.remember(workspace, remember.Request(content="the rule", source="human", tags=["t"]))
-    await pin.pin(workspace, answer.id)
-    await imported(workspace, {"id": answer.id, "content": "the new rule"})
-    [memory] = await workspace.store.find()
+async def test_an_edited_export_reaches_sessions_that_have_the_old_vector(
+    session: Session, open_session: Callable[..., Awaitable[Session]], tmp_path: Path
+) -> None:
+    await imported(session, {"id": "a", "content": "apples and pears"})
+    session = await open_session()
+    [embedding] = await session.embed(["plums and cherries"])
+    await session.store.nearest(embedding.vector, Scope(), 5)
+    await exported(session, tmp_path / "out")
+    edited = (tmp_path / "out").read_bytes().replace(b"apples and pears", b"plums and cherries")
+    await import_memories(session, io.BytesIO(edited), quiet)
+    [hit] = await session.store.nearest(embedding.vector, Scope(), 5)
+    assert hit.similarity == pytest.approx(1.0)
+
+
+async def test_an_update_keeps_what_the_line_does_not_say(session: Session) -> None:
+    answer = await remember.remember(session, remember.Request(content="the rule", source="human", tags=["t"]))
+    await pin.pin(session, answer.id)
+    await imported(session, {"id": answer.id, "content": "the new rule"})
+    [memory] = await session.store.find()
     # The words are another's now: they have neither the source nor the trust of what they replace.
     assert (memory.pinned, memory.source, memory.trust, memory.tags) == (True, "import", 0.5, ("t",))
-    events = await workspace.store.journal.about(answer.id)
+    events = await session.store.journal.about(answer.id)
     assert events[-1].action == "imported"
     assert events[-1].before["content"] == "the rule"
 
 
 async def test_of_two_lines_with_one_id_the_last_has_the_say(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = [{"id": "a", "content": f"version {number}", "tags": [str(number)]} for number in range(5)]
-    await imported(workspace, *lines)
+    await imported(session, *lines)
     monkeypatch.setattr(importing, "_LINES_AT_ONCE", 2)
-    await imported(workspace, *({**line, "id": "b"} for line in lines))
-    found = await workspace.store.find()
+    await imported(session, *({**line, "id": "b"} for line in lines))
+    found = await session.store.find()
     assert [(memory.content, memory.tags) for memory in found] == [("version 4", ("4",))] * 2
 
 
 async def test_importing_twice_changes_nothing_and_embeds_nothing(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await imported(workspace, *({"content": f"memory {number}"} for number in range(20)))
-    await exported(workspace, tmp_path / "out")
-    before = await workspace.store.find()
+    await imported(session, *({"content": f"memory {number}"} for number in range(20)))
+    await exported(session, tmp_path / "out")
+    before = await session.store.find()
 
     def refuse(_self: TinyEmbedder, _texts: object) -> None:
         raise EmbedderError("nothing was to be embedded")
 
     monkeypatch.setattr(TinyEmbedder, "embed", refuse)
     with (tmp_path / "out").open("rb") as file:
-        result = await import_memories(workspace, file, quiet)
+        result = await import_memories(session, file, quiet)
     assert (result.added, result.updated, result.unchanged) == (0, 0, 20)
-    assert await workspace.store.find() == before
+    assert await session.store.find() == before
 
 
 # ── bad lines ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -384,38 +384,38 @@ BAD: list[tuple[str | bytes | dict[str, Any], str]] = [
 ]
 
 
-async def test_bad_lines_are_told_by_number_with_the_reason_and_the_rest_is_kept(workspace: Workspace) -> None:
+async def test_bad_lines_are_told_by_number_with_the_reason_and_the_rest_is_kept(session: Session) -> None:
     lines: list[str | bytes | dict[str, Any]] = [{"content": "the first"}]
     for number, (bad, _) in enumerate(BAD):
         lines += [bad, {"content": f"good {number}"}]
-    result = await imported(workspace, *lines)
+    result = await imported(session, *lines)
     told = reasons(result)
     assert list(told) == [2 * number + 2 for number in range(len(BAD))]
     assert [(why, told[2 * n + 2]) for n, (_, why) in enumerate(BAD) if why not in told[2 * n + 2]] == []
     assert (result.added, result.skipped) == (len(BAD) + 1, len(BAD))
-    assert await workspace.store.count() == len(BAD) + 1
+    assert await session.store.count() == len(BAD) + 1
 
 
-async def test_what_windows_programs_write_is_no_fault(workspace: Workspace) -> None:
+async def test_what_windows_programs_write_is_no_fault(session: Session) -> None:
     text = b'\xef\xbb\xbf{"content": "first"}\r\n\r\n{"content": "last"}\r\n'
-    result = await import_memories(workspace, io.BytesIO(text), quiet)
+    result = await import_memories(session, io.BytesIO(text), quiet)
     assert (result.added, result.skipped) == (2, 0)
 
 
-async def test_line_numbers_count_empty_lines_too(workspace: Workspace) -> None:
-    assert list(reasons(await imported(workspace, "", "", "bad"))) == [3]
+async def test_line_numbers_count_empty_lines_too(session: Session) -> None:
+    assert list(reasons(await imported(session, "", "", "bad"))) == [3]
 
 
-async def test_a_reason_is_one_line_of_reasonable_length(workspace: Workspace) -> None:
-    [reason] = reasons(await imported(workspace, {"content": "x", "k\n" * 9_999: 1})).values()
+async def test_a_reason_is_one_line_of_reasonable_length(session: Session) -> None:
+    [reason] = reasons(await imported(session, {"content": "x", "k\n" * 9_999: 1})).values()
     assert len(reason) <= 301
     assert "\n" not in reason
 
 
-async def test_after_an_import_every_text_is_indexed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_after_an_import_every_text_is_indexed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "_LINES_AT_ONCE", 10)
-    await imported(workspace, *({"content": f"memory {number}", "layer": "semantic"} for number in range(50)))
-    table = workspace.store.database.table("semantic")
+    await imported(session, *({"content": f"memory {number}", "layer": "semantic"} for number in range(50)))
+    table = session.store.database.table("semantic")
     for index in await table.lance.list_indices():
         statistics = await table.lance.index_stats(index.name)
         assert statistics is not None
@@ -423,12 +423,12 @@ async def test_after_an_import_every_text_is_indexed(workspace: Workspace, monke
     assert await table.fragments() == 1
 
 
-async def test_an_empty_file_imports_nothing(workspace: Workspace) -> None:
-    assert await imported(workspace) == Imported()
+async def test_an_empty_file_imports_nothing(session: Session) -> None:
+    assert await imported(session) == Imported()
 
 
 async def test_an_import_that_fails_half_way_keeps_whole_parts_and_can_be_repeated(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "_LINES_AT_ONCE", 10)
     lines = [{"id": f"m{number}", "content": f"memory {number}"} for number in range(25)]
@@ -444,26 +444,26 @@ async def test_an_import_that_fails_half_way_keeps_whole_parts_and_can_be_repeat
         patch.setattr(TinyEmbedder, "embed", failing)
         with pytest.raises(EmbedderError):
             await import_memories(
-                workspace,
+                session,
                 io.BytesIO("\n".join(map(json.dumps, lines)).encode()),
                 lambda tally: so_far.append(tally.added),
             )
-    assert (so_far, await workspace.store.count()) == ([10], 10)
-    result = await imported(workspace, *lines)
+    assert (so_far, await session.store.count()) == ([10], 10)
+    result = await imported(session, *lines)
     assert (result.added, result.unchanged) == (15, 10)
 
 
 async def test_an_update_that_another_session_makes_meanwhile_is_not_lost(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await imported(workspace, {"id": "a", "content": "before"})
-    embed = Workspace.embed
+    await imported(session, {"id": "a", "content": "before"})
+    embed = Session.embed
 
-    async def slow(self: Workspace, texts: Any) -> Any:
-        await pin.pin(workspace, "a")
+    async def slow(self: Session, texts: Any) -> Any:
+        await pin.pin(session, "a")
         return await embed(self, texts)
 
-    monkeypatch.setattr(Workspace, "embed", slow)
-    await imported(workspace, {"id": "a", "content": "after"})
-    [memory] = await workspace.store.find(equals("id", "a"))
+    monkeypatch.setattr(Session, "embed", slow)
+    await imported(session, {"id": "a", "content": "after"})
+    [memory] = await session.store.find(equals("id", "a"))
     assert (memory.content, memory.pinned) == ("after", True)

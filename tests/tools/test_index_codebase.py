@@ -12,9 +12,9 @@ from reverie.tools import projects, recall, remember
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.pin import pin
 from reverie.tools.results import Indexed
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
-from ..conftest import MakeRepository, OpenWorkspace, Repository
+from ..conftest import MakeRepository, OpenSession, Repository
 
 pytestmark = pytest.mark.anyio
 
@@ -22,22 +22,22 @@ LAMP = '"""The lamp of the lighthouse."""\n\ndef load_lamp(path: str) -> int:\n 
 
 
 @pytest.fixture
-async def here(repo: Repository, open_workspace: OpenWorkspace) -> Workspace:
+async def here(repo: Repository, open_session: OpenSession) -> Session:
     repo.write("README.md", "# Lighthouse\n\nEverything that keeps the light burning.\n\n## Oil\n")
     repo.write("src/lamp.py", LAMP)
     repo.write("src/web/app.ts", "// Draws the light.\nexport function drawLight(x: number): void {}\n")
     repo.write("src/data.txt", "x\n")
     repo.write("config.toml", "[light]\ncolour = 'white'\n")
     repo.commit()
-    return await open_workspace(folder=repo.root)
+    return await open_session(folder=repo.root)
 
 
-async def _index(workspace: Workspace, **arguments: object) -> Indexed:
-    return await index_codebase(workspace, progress=lambda done, total: None, **arguments)
+async def _index(session: Session, **arguments: object) -> Indexed:
+    return await index_codebase(session, progress=lambda done, total: None, **arguments)
 
 
-async def _kept(workspace: Workspace, *statuses: str) -> dict[str, Memory]:
-    memories = await workspace.store.find(None, ["codebase"])
+async def _kept(session: Session, *statuses: str) -> dict[str, Memory]:
+    memories = await session.store.find(None, ["codebase"])
     return {m.source_ref or "": m for m in memories if m.status in (statuses or ("active",))}
 
 
@@ -45,7 +45,7 @@ def _counts(found: Indexed) -> tuple[int, int, int]:
     return found.memories, found.updated, found.removed
 
 
-async def test_a_scan_keeps_a_memory_for_each_folder_and_each_file_that_says_something(here: Workspace) -> None:
+async def test_a_scan_keeps_a_memory_for_each_folder_and_each_file_that_says_something(here: Session) -> None:
     found = await _index(here)
     kept = await _kept(here)
     assert set(kept) == {
@@ -67,7 +67,7 @@ async def test_a_scan_keeps_a_memory_for_each_folder_and_each_file_that_says_som
 
 
 async def test_a_second_scan_touches_only_what_changed_and_removes_what_is_gone(
-    repo: Repository, here: Workspace
+    repo: Repository, here: Session
 ) -> None:
     await _index(here)
     before = await _kept(here)
@@ -85,7 +85,7 @@ async def test_a_second_scan_touches_only_what_changed_and_removes_what_is_gone(
     assert gone["folder:src/web"].status_reason == "no longer in the project"
 
 
-async def test_what_comes_back_is_the_same_memory(repo: Repository, here: Workspace, tmp_path: Path) -> None:
+async def test_what_comes_back_is_the_same_memory(repo: Repository, here: Session, tmp_path: Path) -> None:
     await _index(here)
     before = await _kept(here)
     (repo.root / "src/lamp.py").rename(tmp_path / "lamp.py")
@@ -98,7 +98,7 @@ async def test_what_comes_back_is_the_same_memory(repo: Repository, here: Worksp
 
 
 async def test_what_is_ignored_vendored_generated_binary_huge_or_outside_is_left_out_and_counted(
-    repo: Repository, here: Workspace, tmp_path: Path
+    repo: Repository, here: Session, tmp_path: Path
 ) -> None:
     repo.write(".gitignore", "secret/\n*.log\n")
     repo.write("secret/key.py", "KEY = 1\n")
@@ -128,7 +128,7 @@ async def test_what_is_ignored_vendored_generated_binary_huge_or_outside_is_left
 
 
 async def test_a_folder_inside_can_be_scanned_alone_and_speaks_only_for_itself(
-    repo: Repository, here: Workspace
+    repo: Repository, here: Session
 ) -> None:
     await _index(here)
     (repo.root / "README.md").unlink()
@@ -138,15 +138,13 @@ async def test_a_folder_inside_can_be_scanned_alone_and_speaks_only_for_itself(
     assert "file:README.md" in await _kept(here)
 
 
-async def test_a_limit_on_files_does_not_make_the_rest_seem_gone(here: Workspace) -> None:
+async def test_a_limit_on_files_does_not_make_the_rest_seem_gone(here: Session) -> None:
     await _index(here)
     found = await _index(here, max_files=2)
     assert (found.skipped, found.removed) == ({"beyond max_files": 3}, 0)
 
 
-async def test_another_repository_is_kept_under_its_own_name(
-    here: Workspace, make_repository: MakeRepository
-) -> None:
+async def test_another_repository_is_kept_under_its_own_name(here: Session, make_repository: MakeRepository) -> None:
     other = make_repository("other")
     other.write("boat.py", "def row_boat(): ...\n")
     other.commit()
@@ -157,14 +155,14 @@ async def test_another_repository_is_kept_under_its_own_name(
     assert answer.results == []
 
 
-async def test_a_folder_that_is_not_there_is_told(here: Workspace) -> None:
+async def test_a_folder_that_is_not_there_is_told(here: Session) -> None:
     with pytest.raises(InvalidInput, match="is not a folder"):
         await _index(here, path="nowhere")
 
 
 @pytest.mark.parametrize("path", ["/", "/etc", "/proc/self", "~", "~/.ssh"])
 async def test_settings_and_keys_of_the_machine_are_no_project(
-    here: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+    here: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     (tmp_path / ".ssh").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -172,7 +170,7 @@ async def test_settings_and_keys_of_the_machine_are_no_project(
         await _index(here, path=path)
 
 
-async def test_signatures_are_found_by_recall_with_their_freshness(repo: Repository, here: Workspace) -> None:
+async def test_signatures_are_found_by_recall_with_their_freshness(repo: Repository, here: Session) -> None:
     await _index(here)
     answer, _ = await recall.recall(here, recall.Request(query="load lamp", layers=["codebase"]))
     assert answer.results[0].content.startswith("src/lamp.py: The lamp of the lighthouse.")
@@ -183,14 +181,14 @@ async def test_signatures_are_found_by_recall_with_their_freshness(repo: Reposit
 
 
 async def test_two_sessions_that_scan_at_once_write_everything_once(
-    repo: Repository, here: Workspace, open_workspace: OpenWorkspace
+    repo: Repository, here: Session, open_session: OpenSession
 ) -> None:
-    second = await open_workspace(folder=repo.root)
+    second = await open_session(folder=repo.root)
     await asyncio.gather(_index(here), _index(second))
     assert await here.store.count(None, ["codebase"]) == 7
 
 
-async def test_a_pinned_memory_of_a_file_that_is_gone_stays(repo: Repository, here: Workspace) -> None:
+async def test_a_pinned_memory_of_a_file_that_is_gone_stays(repo: Repository, here: Session) -> None:
     await _index(here)
     kept = (await _kept(here))["file:src/lamp.py"]
     await pin(here, kept.id, pinned=True)
@@ -199,7 +197,7 @@ async def test_a_pinned_memory_of_a_file_that_is_gone_stays(repo: Repository, he
     assert "file:src/lamp.py" in await _kept(here)
 
 
-async def test_other_calls_are_answered_while_a_scan_runs(repo: Repository, here: Workspace) -> None:
+async def test_other_calls_are_answered_while_a_scan_runs(repo: Repository, here: Session) -> None:
     for number in range(300):
         repo.write(f"src/many/m{number}.py", f'"""Module {number}."""\ndef function_{number}(): ...\n')
     seen: list[int] = []
@@ -215,20 +213,20 @@ async def test_other_calls_are_answered_while_a_scan_runs(repo: Repository, here
 
 
 async def test_a_folder_without_git_is_scanned_by_walking(
-    tmp_path: Path, open_workspace: OpenWorkspace, git_without_surprises: None
+    tmp_path: Path, open_session: OpenSession, git_without_surprises: None
 ) -> None:
     plain = Repository(tmp_path / "plain")
     plain.write("lamp.py", LAMP)
     plain.write("venv/lib/x.py", "def theirs(): ...\n")
-    workspace = await open_workspace(folder=plain.root)
-    found = await _index(workspace, path=str(plain.root))
-    assert (found.project, found.files) == (workspace.here.project, 1)
+    session = await open_session(folder=plain.root)
+    found = await _index(session, path=str(plain.root))
+    assert (found.project, found.files) == (session.here.project, 1)
     assert found.project.startswith("folder:plain-")
-    assert _counts(await _index(workspace, path=str(plain.root))) == (0, 0, 0)
+    assert _counts(await _index(session, path=str(plain.root))) == (0, 0, 0)
 
 
 async def test_secrets_in_the_code_do_not_reach_the_store_and_orders_are_held_back(
-    repo: Repository, here: Workspace
+    repo: Repository, here: Session
 ) -> None:
     key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     repo.write("src/keys.ts", f'export const token = "{key}";\n')
@@ -243,7 +241,7 @@ async def test_secrets_in_the_code_do_not_reach_the_store_and_orders_are_held_ba
 
 
 async def test_a_project_that_was_renamed_or_merged_has_one_memory_of_each_file(
-    repo: Repository, here: Workspace
+    repo: Repository, here: Session
 ) -> None:
     await _index(here)
     before = await _kept(here)

@@ -9,18 +9,18 @@ from reverie.tools.forget import Request, forget
 from reverie.tools.inspect import inspect
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.tools.status import status
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def test_inspect_shows_every_field_under_its_name(workspace: Workspace, keep: Keep) -> None:
+async def test_inspect_shows_every_field_under_its_name(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", files=["lamp.py"], project="global")
-    [shown] = (await inspect(workspace, [kept.id])).memories
+    [shown] = (await inspect(session, [kept.id])).memories
     assert {field.name for field in fields(Memory)} <= shown.keys()
     assert shown["anchors"][0]["path"] == "lamp.py"
     assert len(shown["factors"]) == 9
@@ -30,11 +30,11 @@ async def test_inspect_shows_every_field_under_its_name(workspace: Workspace, ke
     assert [event["action"] for event in shown["events"]] == ["remembered"]
 
 
-async def test_inspect_tells_where_a_memory_came_from_and_what_came_of_it(workspace: Workspace, keep: Keep) -> None:
+async def test_inspect_tells_where_a_memory_came_from_and_what_came_of_it(session: Session, keep: Keep) -> None:
     first = await keep("the lamp burns oil")
-    second = await revise(workspace, first.id, "the lamp burns gas", "")
-    third = await revise(workspace, second.id, "the lamp is electric", "")
-    [shown] = (await inspect(workspace, [second.id])).memories
+    second = await revise(session, first.id, "the lamp burns gas", "")
+    third = await revise(session, second.id, "the lamp is electric", "")
+    [shown] = (await inspect(session, [second.id])).memories
     assert shown["lineage"] == {
         "derived_from": [first.id],
         "supersedes": [first.id],
@@ -43,33 +43,33 @@ async def test_inspect_tells_where_a_memory_came_from_and_what_came_of_it(worksp
     }
 
 
-async def test_inspect_needs_ids_that_exist(workspace: Workspace) -> None:
+async def test_inspect_needs_ids_that_exist(session: Session) -> None:
     with pytest.raises(InvalidInput):
-        await inspect(workspace, [])
+        await inspect(session, [])
     with pytest.raises(MemoryNotFound):
-        await inspect(workspace, ["nothing-here"])
+        await inspect(session, ["nothing-here"])
 
 
-async def test_status_counts_by_layer_and_status(workspace: Workspace, keep: Keep) -> None:
+async def test_status_counts_by_layer_and_status(session: Session, keep: Keep) -> None:
     gone = await keep("the lamp burns oil", layer="episodic")
     await keep("the harbour closes at nine", layer="episodic")
     await keep("invoices are due in March", layer="semantic")
-    await forget(workspace, Request(ids=[gone.id]))
-    answer = await status(workspace)
+    await forget(session, Request(ids=[gone.id]))
+    answer = await status(session)
     assert answer.counts["episodic"] == {"active": 1, "expired": 1}
     assert answer.counts["semantic"] == {"active": 1}
     assert (answer.domain, answer.embedder, answer.index_state) == ("default", "tiny:64", "ready")
     assert answer.disk_bytes > 10_000
 
 
-async def test_status_notices_a_misspelled_setting(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_status_notices_a_misspelled_setting(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REVERIE_EMBEDER", "bundled")
-    assert any("REVERIE_EMBEDER" in note for note in (await status(workspace)).health)
+    assert any("REVERIE_EMBEDER" in note for note in (await status(session)).health)
 
 
-async def test_domains_do_not_see_each_other(open_workspace: OpenWorkspace) -> None:
+async def test_domains_do_not_see_each_other(open_session: OpenSession) -> None:
     from reverie.tools import remember
 
-    one, two = await open_workspace(domain="one"), await open_workspace(domain="two")
+    one, two = await open_session(domain="one"), await open_session(domain="two")
     await remember.remember(one, remember.Request(content="the lamp burns oil"))
     assert (await one.store.count(), await two.store.count()) == (1, 0)

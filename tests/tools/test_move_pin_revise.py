@@ -7,60 +7,56 @@ from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.results import Moved, Pinned, Remembered
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
 
 
-async def test_promoting_climbs_the_ladder_to_its_top(workspace: Workspace, keep: Keep) -> None:
+async def test_promoting_climbs_the_ladder_to_its_top(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", layer="working")
-    climbed = [(await move(workspace, kept.id, "", "up")).to_layer for _ in range(3)]
+    climbed = [(await move(session, kept.id, "", "up")).to_layer for _ in range(3)]
     assert climbed == ["episodic", "semantic", "procedural"]
     with pytest.raises(MoveRefused, match="highest"):
-        await move(workspace, kept.id, "", "up")
+        await move(session, kept.id, "", "up")
 
 
-async def test_demoting_goes_down_or_to_the_layer_named(workspace: Workspace, keep: Keep) -> None:
+async def test_demoting_goes_down_or_to_the_layer_named(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", layer="procedural")
-    assert await move(workspace, kept.id, "", "down") == Moved(kept.id, "procedural", "semantic", kept.project)
-    assert await move(workspace, kept.id[:10], "working", "down") == Moved(
-        kept.id, "semantic", "working", kept.project
-    )
+    assert await move(session, kept.id, "", "down") == Moved(kept.id, "procedural", "semantic", kept.project)
+    assert await move(session, kept.id[:10], "working", "down") == Moved(kept.id, "semantic", "working", kept.project)
     with pytest.raises(MoveRefused, match="lowest"):
-        await move(workspace, kept.id, "", "down")
+        await move(session, kept.id, "", "down")
 
 
-async def test_codebase_is_beside_the_ladder(workspace: Workspace, keep: Keep) -> None:
+async def test_codebase_is_beside_the_ladder(session: Session, keep: Keep) -> None:
     kept, code = await keep("the lamp burns oil"), await keep("def lamp(): ...", layer="codebase")
     for memory_id, to in ((kept.id, "codebase"), (code.id, ""), (code.id, "procedural")):
         with pytest.raises(MoveRefused, match="beside"):
-            await move(workspace, memory_id, to, "up")
+            await move(session, memory_id, to, "up")
 
 
-async def test_a_layer_that_does_not_exist_is_named(workspace: Workspace, keep: Keep) -> None:
+async def test_a_layer_that_does_not_exist_is_named(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
     with pytest.raises(InvalidInput, match="attic"):
-        await move(workspace, kept.id, "attic", "up")
+        await move(session, kept.id, "attic", "up")
 
 
-async def test_a_pin_is_set_and_taken_away_once(workspace: Workspace, keep: Keep) -> None:
+async def test_a_pin_is_set_and_taken_away_once(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    assert await pin(workspace, kept.id) == Pinned(kept.id, True, kept.project)
-    assert await pin(workspace, kept.id) == Pinned(kept.id, True, kept.project)
-    assert (await workspace.store.resolve(kept.id)).pinned
-    assert await pin(workspace, kept.id, pinned=False) == Pinned(kept.id, False, kept.project)
-    actions = [event.action for event in await workspace.store.journal.about(kept.id)]
+    assert await pin(session, kept.id) == Pinned(kept.id, True, kept.project)
+    assert await pin(session, kept.id) == Pinned(kept.id, True, kept.project)
+    assert (await session.store.resolve(kept.id)).pinned
+    assert await pin(session, kept.id, pinned=False) == Pinned(kept.id, False, kept.project)
+    actions = [event.action for event in await session.store.journal.about(kept.id)]
     assert actions == ["remembered", "pinned", "unpinned"]
 
 
-async def test_a_revision_takes_the_vitals_along_and_leaves_the_old_as_history(
-    workspace: Workspace, keep: Keep
-) -> None:
+async def test_a_revision_takes_the_vitals_along_and_leaves_the_old_as_history(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", importance=0.9, tags=["x"], pin=True, kind="decision", layer="procedural")
-    new = await revise(workspace, kept.id, "the lamp burns gas", "looked it up")
-    old, now = await workspace.store.resolve(kept.id), await workspace.store.resolve(new.id)
+    new = await revise(session, kept.id, "the lamp burns gas", "looked it up")
+    old, now = await session.store.resolve(kept.id), await session.store.resolve(new.id)
     assert (old.status, old.superseded_by, old.status_reason) == ("superseded", new.id, "looked it up")
     assert (now.importance, now.tags, now.pinned, now.kind, now.layer) == (
         0.9,
@@ -72,14 +68,14 @@ async def test_a_revision_takes_the_vitals_along_and_leaves_the_old_as_history(
     assert (now.derived_from, now.title) == ((kept.id,), "the lamp burns gas")
 
 
-async def test_what_cannot_be_revised_is_said(workspace: Workspace, keep: Keep) -> None:
+async def test_what_cannot_be_revised_is_said(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
     with pytest.raises(InvalidInput, match="same as before"):
-        await revise(workspace, kept.id, "the lamp burns oil", "")
+        await revise(session, kept.id, "the lamp burns oil", "")
     with pytest.raises(InvalidInput, match="content"):
-        await revise(workspace, kept.id, " ", "")
+        await revise(session, kept.id, " ", "")
     with pytest.raises(MemoryNotFound):
-        await revise(workspace, "nothing-here", "x", "")
-    new = await revise(workspace, kept.id, "the lamp burns gas", "")
+        await revise(session, "nothing-here", "x", "")
+    new = await revise(session, kept.id, "the lamp burns gas", "")
     with pytest.raises(InvalidInput, match=new.id):
-        await revise(workspace, kept.id, "the lamp is electric", "")
+        await revise(session, kept.id, "the lamp is electric", "")

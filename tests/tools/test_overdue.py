@@ -17,7 +17,7 @@ from reverie.tools.export_jsonl import export
 from reverie.tools.inspect import inspect
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.tools.status import status
 
 pytestmark = pytest.mark.anyio
@@ -51,10 +51,10 @@ async def test_recall_shows_it_as_expired_to_who_asks_for_that(late: str, ask: A
     assert {row.id: row.status for row in answer.results}[late] == "expired"
 
 
-async def test_as_of_heeds_the_moment_asked_for(late: str, ask: Ask, workspace: Workspace, clock: Any) -> None:
-    then = iso(workspace.now)
+async def test_as_of_heeds_the_moment_asked_for(late: str, ask: Ask, session: Session, clock: Any) -> None:
+    then = iso(session.now)
     clock.advance(days=-2, hours=-22)
-    while_it_held = iso(workspace.now)
+    while_it_held = iso(session.now)
     clock.advance(days=2, hours=22)
     assert late in [row.id for row in (await ask("market square fair", as_of=while_it_held)).results]
     assert late not in [row.id for row in (await ask("market square fair", as_of=then)).results]
@@ -67,20 +67,20 @@ async def test_a_pin_holds(keep: Keep, ask: Ask, clock: Any) -> None:
 
 
 @pytest.mark.rule("000-tiers")
-async def test_brief_does_not_tell_it(keep: Keep, workspace: Workspace, clock: Any) -> None:
+async def test_brief_does_not_tell_it(keep: Keep, session: Session, clock: Any) -> None:
     kept = await keep("we meet at the fountain", kind="decision", layer="procedural", forget_after="2d")
-    assert kept.id in (await brief(workspace)).memories
+    assert kept.id in (await brief(session)).memories
     clock.advance(days=3)
-    assert (await brief(workspace)).memories == []
+    assert (await brief(session)).memories == []
 
 
-async def test_inspect_status_and_export_call_it_expired(late: str, workspace: Workspace, tmp_path: Path) -> None:
-    [memory] = (await inspect(workspace, [late])).memories
+async def test_inspect_status_and_export_call_it_expired(late: str, session: Session, tmp_path: Path) -> None:
+    [memory] = (await inspect(session, [late])).memories
     assert memory["status"] == "expired"
     assert memory["status_reason"] in ("ttl-expired", "tier-expired")
-    assert (await status(workspace)).counts["episodic"] == {"expired": 1}
+    assert (await status(session)).counts["episodic"] == {"expired": 1}
     file = tmp_path / "out.jsonl"
-    await export(workspace, str(file), progress=lambda done, total: None)
+    await export(session, str(file), progress=lambda done, total: None)
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     assert {line["id"]: line["status"] for line in lines}[late] == "expired"
 
@@ -90,20 +90,20 @@ async def test_the_same_text_is_kept_anew(late: str, keep: Keep) -> None:
     assert (again.id != late, again.duplicate_of, again.warnings) == (True, None, [])
 
 
-async def test_a_dream_without_a_sweep_does_not_see_it(keep: Keep, workspace: Workspace, clock: Any) -> None:
+async def test_a_dream_without_a_sweep_does_not_see_it(keep: Keep, session: Session, clock: Any) -> None:
     for number in range(4):
         await keep(f"stall {number} of the fair sells lamps", layer="episodic", forget_after="2d")
     clock.advance(days=3)
-    told = await consolidate(workspace, steps=["dedupe", "cluster", "digest"], dry_run=True)
+    told = await consolidate(session, steps=["dedupe", "cluster", "digest"], dry_run=True)
     assert told.changes == []
 
 
-async def test_restore_brings_it_back_for_good(late: str, workspace: Workspace, ask: Ask) -> None:
-    assert (await restore(workspace, ids=[late])).restored == [late]
+async def test_restore_brings_it_back_for_good(late: str, session: Session, ask: Ask) -> None:
+    assert (await restore(session, ids=[late])).restored == [late]
     assert late in [row.id for row in (await ask("market square fair")).results]
 
 
-async def test_what_was_recalled_often_is_left_to_the_sweep(late: str, workspace: Workspace) -> None:
-    memory = replace(await workspace.store.resolve(late), forget_after=None, tier="goldfish")
-    assert overdue(memory, workspace.now)
-    assert overdue(replace(memory, access_count=5), workspace.now) is None
+async def test_what_was_recalled_often_is_left_to_the_sweep(late: str, session: Session) -> None:
+    memory = replace(await session.store.resolve(late), forget_after=None, tier="goldfish")
+    assert overdue(memory, session.now)
+    assert overdue(replace(memory, access_count=5), session.now) is None

@@ -9,7 +9,7 @@ import pytest
 
 from reverie.dream.plan import question_id
 from reverie.settings import Settings
-from reverie.storage.review_queue import OPEN, WITHDRAWN, Asked, Questions
+from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
 from reverie.tools.forget import Request as Forgetting
@@ -17,7 +17,7 @@ from reverie.tools.forget import forget
 from reverie.tools.pin import pin
 from reverie.tools.remember import Request, remember
 from reverie.tools.review import review
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -43,54 +43,52 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def at_work(home: Path, clock: Any, repository: Path) -> AsyncIterator[Workspace]:
+async def at_work(home: Path, clock: Any, repository: Path) -> AsyncIterator[Session]:
     """A session in that repository."""
-    workspace = await Workspace.open(
-        Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=repository
-    )
-    yield workspace
-    await workspace.close()
+    session = await Session.open(Settings(home=str(home)), embedder=TinyEmbedder(), clock=clock, folder=repository)
+    yield session
+    await session.close()
 
 
-async def keep(workspace: Workspace, content: str, **arguments: Any) -> str:
-    return (await remember(workspace, Request(content=content, layer="semantic", **arguments))).id
+async def keep(session: Session, content: str, **arguments: Any) -> str:
+    return (await remember(session, Request(content=content, layer="semantic", **arguments))).id
 
 
-async def a_merge(workspace: Workspace, clock: Any, root: Path) -> None:
+async def a_merge(session: Session, clock: Any, root: Path) -> None:
     for tail in TAILS:
-        await keep(workspace, f"{BASE} {tail}")
+        await keep(session, f"{BASE} {tail}")
 
 
-async def a_bridge(workspace: Workspace, clock: Any, root: Path) -> None:
+async def a_bridge(session: Session, clock: Any, root: Path) -> None:
     for number, word in enumerate(("copies", "moves", "stores"), 1):
         await keep(
-            workspace, f"Each time Alfa {word} nightly ledgers into cold storage batch {number}", tags=["finance"]
+            session, f"Each time Alfa {word} nightly ledgers into cold storage batch {number}", tags=["finance"]
         )
         await keep(
-            workspace, f"Each time Bravo {word} nightly ledgers into cold storage batch {number}", tags=["platform"]
+            session, f"Each time Bravo {word} nightly ledgers into cold storage batch {number}", tags=["platform"]
         )
 
 
-async def a_belief(workspace: Workspace, clock: Any, root: Path) -> None:
-    await keep(workspace, "The Billing service listens on port 8080 in production")
+async def a_belief(session: Session, clock: Any, root: Path) -> None:
+    await keep(session, "The Billing service listens on port 8080 in production")
     clock.advance(days=1)
-    await keep(workspace, "The Billing service listens on port 9090 in production")
+    await keep(session, "The Billing service listens on port 9090 in production")
 
 
-async def a_possible_conflict(workspace: Workspace, clock: Any, root: Path) -> None:
-    await keep(workspace, "The nightly release notes are stored in Confluence")
+async def a_possible_conflict(session: Session, clock: Any, root: Path) -> None:
+    await keep(session, "The nightly release notes are stored in Confluence")
     clock.advance(days=1)
-    await keep(workspace, "The nightly release notes are stored in Notion")
+    await keep(session, "The nightly release notes are stored in Notion")
 
 
-async def a_refuted_claim(workspace: Workspace, clock: Any, root: Path) -> None:
-    await keep(workspace, "We depend on numpy 2.2.1 in pyproject.toml")
+async def a_refuted_claim(session: Session, clock: Any, root: Path) -> None:
+    await keep(session, "We depend on numpy 2.2.1 in pyproject.toml")
     (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["numpy>=3.0"]\n')
     clock.advance(days=1)
 
 
-async def a_missing_file(workspace: Workspace, clock: Any, root: Path) -> None:
-    await keep(workspace, "Charging is done in src/billing.py")
+async def a_missing_file(session: Session, clock: Any, root: Path) -> None:
+    await keep(session, "Charging is done in src/billing.py")
     (root / "src" / "billing.py").unlink()
 
 
@@ -122,7 +120,7 @@ LOOPS = [
     ("situation", "kind", "verdict", "text"), LOOPS, ids=[f"{s.__name__} {v}" for s, _, v, _ in LOOPS]
 )
 async def test_the_loop_closes(
-    at_work: Workspace,
+    at_work: Session,
     clock: Any,
     repository: Path,
     situation: Callable[..., Any],
@@ -144,7 +142,7 @@ async def test_the_loop_closes(
 
 
 async def test_what_is_not_certain_is_asked_and_nothing_is_changed(
-    at_work: Workspace, clock: Any, repository: Path
+    at_work: Session, clock: Any, repository: Path
 ) -> None:
     await a_possible_conflict(at_work, clock, repository)
     told = await consolidate(at_work)
@@ -155,7 +153,7 @@ async def test_what_is_not_certain_is_asked_and_nothing_is_changed(
 
 
 async def test_a_revised_memory_is_anchored_to_the_code_as_it_is_now(
-    at_work: Workspace, clock: Any, repository: Path
+    at_work: Session, clock: Any, repository: Path
 ) -> None:
     await keep(at_work, "Linting is `npm run lint`, see src/refunds.py")
     (repository / "package.json").write_text('{"name": "x", "scripts": {"check": "eslint ."}}\n')
@@ -173,7 +171,7 @@ async def test_a_revised_memory_is_anchored_to_the_code_as_it_is_now(
 
 
 async def test_a_question_is_gone_when_the_code_is_found_again(
-    at_work: Workspace, clock: Any, repository: Path
+    at_work: Session, clock: Any, repository: Path
 ) -> None:
     await a_missing_file(at_work, clock, repository)
     assert len((await consolidate(at_work)).questions) == 1
@@ -184,7 +182,7 @@ async def test_a_question_is_gone_when_the_code_is_found_again(
     assert {memory.status for memory in await at_work.store.find()} == {"active"}
 
 
-async def test_the_command_drift_asks_what_it_challenges(at_work: Workspace, clock: Any, repository: Path) -> None:
+async def test_the_command_drift_asks_what_it_challenges(at_work: Session, clock: Any, repository: Path) -> None:
     await a_missing_file(at_work, clock, repository)
     await drift(at_work)
     [question] = (await review(at_work)).questions
@@ -197,7 +195,7 @@ async def test_the_command_drift_asks_what_it_challenges(at_work: Workspace, clo
 
 
 async def test_a_question_disappears_at_once_with_a_memory_it_is_about(
-    at_work: Workspace, clock: Any, repository: Path
+    at_work: Session, clock: Any, repository: Path
 ) -> None:
     await a_belief(at_work, clock, repository)
     await consolidate(at_work)
@@ -206,7 +204,7 @@ async def test_a_question_disappears_at_once_with_a_memory_it_is_about(
     assert (await review(at_work)).questions == []
 
 
-async def test_a_pinned_memory_may_be_said_to_hold(at_work: Workspace, clock: Any, repository: Path) -> None:
+async def test_a_pinned_memory_may_be_said_to_hold(at_work: Session, clock: Any, repository: Path) -> None:
     await a_belief(at_work, clock, repository)
     await consolidate(at_work)
     [question] = (await review(at_work)).questions
@@ -216,7 +214,7 @@ async def test_a_pinned_memory_may_be_said_to_hold(at_work: Workspace, clock: An
     assert (memory.status, memory.pinned) == ("active", True)
 
 
-async def test_no_bridge_is_asked_about_between_projects(at_work: Workspace, clock: Any) -> None:
+async def test_no_bridge_is_asked_about_between_projects(at_work: Session, clock: Any) -> None:
     for number, word in enumerate(("copies", "moves", "stores"), 1):
         await keep(at_work, f"Each time Alfa {word} nightly ledgers into cold storage batch {number}", project="one")
         await keep(at_work, f"Each time Bravo {word} nightly ledgers into cold storage batch {number}", project="two")
@@ -224,13 +222,13 @@ async def test_no_bridge_is_asked_about_between_projects(at_work: Workspace, clo
 
 
 async def test_questions_across_projects_of_an_old_store_are_withdrawn_and_do_not_stop_synthesis(
-    at_work: Workspace, clock: Any, repository: Path
+    at_work: Session, clock: Any, repository: Path
 ) -> None:
     ones = [await keep(at_work, f"Subject {number} of the first project", project="one") for number in range(5)]
     others = [await keep(at_work, f"Subject {number} of the second project", project="two") for number in range(5)]
-    questions = Questions(at_work.store.database.table("questions"))
+    questions = ReviewQueue(at_work.store.database.table("questions"))
     old = [
-        Asked(
+        ReviewQuestion(
             id=question_id("bridge", (), (one, other)),
             asked_at=at_work.now,
             kind="bridge",

@@ -15,14 +15,14 @@ from reverie.tools import forget, recall, remember
 from reverie.tools.import_jsonl import import_memories
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
 Ask = Callable[..., Awaitable[Recalled]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
 def _ids(answer: Recalled) -> list[str]:
@@ -46,9 +46,9 @@ async def test_a_word_inside_an_identifier_is_enough(keep: Keep, ask: Ask) -> No
 
 
 async def test_only_this_project_and_what_belongs_to_none_is_seen(
-    open_workspace: OpenWorkspace,
+    open_session: OpenSession,
 ) -> None:
-    here = await open_workspace(project="here")
+    here = await open_session(project="here")
     ours = await remember.remember(here, remember.Request(content="the lamp of ours"))
     shared = await remember.remember(here, remember.Request(content="the lamp of all", project="global"))
     theirs = await remember.remember(here, remember.Request(content="the lamp of theirs", project="there"))
@@ -62,7 +62,7 @@ async def test_only_this_project_and_what_belongs_to_none_is_seen(
     assert await asked(all_projects=True) == {ours.id, shared.id, theirs.id}
 
 
-async def test_filters_narrow_by_layer_kind_tag_and_time(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_filters_narrow_by_layer_kind_tag_and_time(session: Session, keep: Keep, ask: Ask) -> None:
     fact = await keep("lamp one", layer="semantic", kind="fact", tags=["x"], happened_at="2026-01-10")
     event = await keep("lamp two", layer="episodic", kind="event", tags=["y"], happened_at="2026-02-10")
     assert _ids(await ask("lamp", layers=["episodic"])) == [event.id]
@@ -73,9 +73,9 @@ async def test_filters_narrow_by_layer_kind_tag_and_time(workspace: Workspace, k
     assert _ids(await ask("lamp", since="30d")) == [event.id]  # the clock says 2 March
 
 
-async def test_what_was_let_go_is_seen_only_when_asked_for(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_what_was_let_go_is_seen_only_when_asked_for(session: Session, keep: Keep, ask: Ask) -> None:
     gone = await keep("the lamp burns oil")
-    await forget.forget(workspace, forget.Request(ids=[gone.id]))
+    await forget.forget(session, forget.Request(ids=[gone.id]))
     assert _ids(await ask("lamp")) == []
     [row] = (await ask("lamp", include=["expired"])).results
     assert (row.id, row.status) == (gone.id, "expired")
@@ -83,13 +83,13 @@ async def test_what_was_let_go_is_seen_only_when_asked_for(workspace: Workspace,
 
 @pytest.mark.rule("004-point-in-time")
 async def test_the_past_is_answered_with_what_was_known_then(
-    workspace: Workspace, keep: Keep, ask: Ask, clock: Callable[[], object]
+    session: Session, keep: Keep, ask: Ask, clock: Callable[[], object]
 ) -> None:
     old = await keep("the lamp burns oil")
     clock.advance(days=10)  # type: ignore[attr-defined]
-    new = await revise(workspace, old.id, "the lamp burns gas", "changed")
+    new = await revise(session, old.id, "the lamp burns gas", "changed")
     clock.advance(days=10)  # type: ignore[attr-defined]
-    await forget.forget(workspace, forget.Request(ids=[new.id]))
+    await forget.forget(session, forget.Request(ids=[new.id]))
     assert _ids(await ask("lamp")) == []
     assert _ids(await ask("lamp", as_of="2026-03-05")) == [old.id]
     assert _ids(await ask("lamp", as_of="2026-03-15")) == [new.id]
@@ -114,29 +114,29 @@ async def test_more_matches_than_the_limit_are_counted(keep: Keep, ask: Ask) -> 
 
 
 @pytest.mark.rule("000-distance")
-async def test_strangers_beyond_the_distance_are_hidden_and_counted(open_workspace: OpenWorkspace) -> None:
-    workspace = await open_workspace(max_distance=0.5)
-    await remember.remember(workspace, remember.Request(content="quarterly invoices overdue"))
-    answer, _ = await recall.recall(workspace, recall.Request(query="lamp"))
+async def test_strangers_beyond_the_distance_are_hidden_and_counted(open_session: OpenSession) -> None:
+    session = await open_session(max_distance=0.5)
+    await remember.remember(session, remember.Request(content="quarterly invoices overdue"))
+    answer, _ = await recall.recall(session, recall.Request(query="lamp"))
     assert answer.results == []
     assert answer.filtered == {"distance": 1}
 
 
 @pytest.mark.parametrize("budget", [50, 60, 75, 100, 150, 333, 1500])
-async def test_the_text_never_passes_its_budget(workspace: Workspace, keep: Keep, budget: int) -> None:
+async def test_the_text_never_passes_its_budget(session: Session, keep: Keep, budget: int) -> None:
     for number in range(12):
         await keep(f"The lamp number {number} stands in street {number}. " + f"It is number {number}. " * 20)
-    answer, text = await recall.recall(workspace, recall.Request(query="lamp street", max_tokens=budget, limit=12))
+    answer, text = await recall.recall(session, recall.Request(query="lamp street", max_tokens=budget, limit=12))
     assert answer.tokens == count_tokens(text) <= budget
     for row in answer.results:
         assert row.content in text
 
 
 async def test_a_memory_too_long_for_the_budget_is_cut_at_a_sentence_with_the_id_to_inspect(
-    workspace: Workspace, keep: Keep
+    session: Session, keep: Keep
 ) -> None:
     long = await keep("The lamp stands by the sea. " * 200)
-    answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=200))
+    answer, _ = await recall.recall(session, recall.Request(query="lamp", max_tokens=200))
     [row] = answer.results
     assert row.content.endswith(f"by the sea. […cut: inspect {short_id(long.id)}]")
     assert count_tokens(as_sent(lean(answer))) > 150  # what is left belongs to the text
@@ -159,23 +159,23 @@ async def test_an_explanation_shows_the_parts_of_the_score(keep: Keep, ask: Ask)
     assert plain.why is None
 
 
-async def test_recall_writes_nothing_before_it_answers(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_recall_writes_nothing_before_it_answers(session: Session, keep: Keep, ask: Ask) -> None:
     kept = await keep("the lamp burns gas")
     tables = ["semantic", "accesses", "events"]
-    before = [await workspace.store.database.table(name).version() for name in tables]
+    before = [await session.store.database.table(name).version() for name in tables]
     await ask("lamp")
-    assert [await workspace.store.database.table(name).version() for name in tables] == before
-    await workspace.accesses.count()
-    assert (await workspace.store.resolve(kept.id)).access_count == 1
+    assert [await session.store.database.table(name).version() for name in tables] == before
+    await session.accesses.count()
+    assert (await session.store.resolve(kept.id)).access_count == 1
 
 
 @pytest.mark.rule("000-recall-extends")
-async def test_only_rows_that_were_shown_count_as_accessed(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_only_rows_that_were_shown_count_as_accessed(session: Session, keep: Keep, ask: Ask) -> None:
     for number in range(4):
         await keep(f"lamp number {number}")
     shown = _ids(await ask("lamp", limit=2))
-    await workspace.accesses.count()
-    counted = {memory.id for memory in await workspace.store.find() if memory.access_count}
+    await session.accesses.count()
+    counted = {memory.id for memory in await session.store.find() if memory.access_count}
     assert counted == set(shown)
 
 
@@ -198,10 +198,10 @@ class FailingEmbedder(TinyEmbedder):
 
 @pytest.mark.parametrize(("embedder", "state"), [(WarmingEmbedder(), "warming"), (FailingEmbedder(), "lexical_only")])
 async def test_without_a_model_recall_answers_by_words_and_says_so(
-    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace, embedder: TinyEmbedder, state: str
+    session: Session, keep: Keep, open_session: OpenSession, embedder: TinyEmbedder, state: str
 ) -> None:
     kept = await keep("the lamp burns gas")
-    other = await open_workspace(embedder=embedder)
+    other = await open_session(embedder=embedder)
     answer, text = await recall.recall(other, recall.Request(query="lamp"))
     assert _ids(answer) == [kept.id]
     assert answer.index_state == state
@@ -230,21 +230,21 @@ class SlowEmbedder(TinyEmbedder):
 
 
 async def test_the_first_question_waits_for_the_model(
-    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace
+    session: Session, keep: Keep, open_session: OpenSession
 ) -> None:
     await keep("the lamp burns gas")
-    other = await open_workspace(embedder=SlowEmbedder(0.3))
+    other = await open_session(embedder=SlowEmbedder(0.3))
     answer, text = await recall.recall(other, recall.Request(query="lamp"))
     assert answer.index_state == "ready"
     assert "Only words" not in text
 
 
 async def test_a_question_waits_no_longer_than_it_may(
-    workspace: Workspace, keep: Keep, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+    session: Session, keep: Keep, open_session: OpenSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recall, "SECONDS_FOR_THE_MODEL", 0.05)
     kept = await keep("the lamp burns gas")
-    other = await open_workspace(embedder=SlowEmbedder(0.6))
+    other = await open_session(embedder=SlowEmbedder(0.6))
     answer, text = await recall.recall(other, recall.Request(query="lamp"))
     assert (_ids(answer), answer.index_state) == ([kept.id], "warming")
     assert "Only words were searched: the model is still loading" in text
@@ -267,13 +267,13 @@ async def test_a_question_waits_no_longer_than_it_may(
         ({"query": "x", "min_strength": -1}, "min_strength"),
     ],
 )
-async def test_a_wrong_argument_is_named(workspace: Workspace, arguments: dict[str, object], says: str) -> None:
+async def test_a_wrong_argument_is_named(session: Session, arguments: dict[str, object], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
-        await recall.recall(workspace, recall.Request(**arguments))  # type: ignore[arg-type]
+        await recall.recall(session, recall.Request(**arguments))  # type: ignore[arg-type]
 
 
-async def test_an_empty_store_says_what_to_try(workspace: Workspace) -> None:
-    answer, text = await recall.recall(workspace, recall.Request(query="anything"))
+async def test_an_empty_store_says_what_to_try(session: Session) -> None:
+    answer, text = await recall.recall(session, recall.Request(query="anything"))
     assert answer.results == []
     assert "all_projects" in text
 
@@ -291,19 +291,19 @@ async def test_an_empty_store_says_what_to_try(workspace: Workspace) -> None:
     ],
 )
 async def test_other_languages_are_found_by_their_own_words(
-    keep: Keep, open_workspace: OpenWorkspace, written: str, asked: str
+    keep: Keep, open_session: OpenSession, written: str, asked: str
 ) -> None:
     kept = await keep(written)
     await keep("something else")
-    by_words_only = await open_workspace(embedder=WarmingEmbedder())
+    by_words_only = await open_session(embedder=WarmingEmbedder())
     answer, _ = await recall.recall(by_words_only, recall.Request(query=asked))
     assert _ids(answer) == [kept.id]
 
 
 async def test_the_model_does_not_outvote_the_words_of_a_script_it_was_not_taught(
-    open_workspace: OpenWorkspace,
+    open_session: OpenSession,
 ) -> None:
-    workspace = await open_workspace(embedder=BundledEmbedder())
+    session = await open_session(embedder=BundledEmbedder())
     texts = {
         "备份": "部署之前必须备份数据库。",
         "認証": "認証サーバーはポート八千で待ち受ける。",
@@ -311,18 +311,18 @@ async def test_the_model_does_not_outvote_the_words_of_a_script_it_was_not_taugh
         "서버": "인증 서버는 포트 팔천에서 대기한다.",
         "авторизация": "Сервер авторизации слушает порт восемь тысяч.",
     }
-    kept = {word: (await remember.remember(workspace, remember.Request(content=t))).id for word, t in texts.items()}
+    kept = {word: (await remember.remember(session, remember.Request(content=t))).id for word, t in texts.items()}
     for word, memory_id in kept.items():
-        answer, _ = await recall.recall(workspace, recall.Request(query=word))
+        answer, _ = await recall.recall(session, recall.Request(query=word))
         assert answer.index_state == "ready"
         assert _ids(answer)[0] == memory_id, word
 
 
-async def test_what_is_passed_over_is_counted_by_reason(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_what_is_passed_over_is_counted_by_reason(session: Session, keep: Keep, ask: Ask) -> None:
     seen = await keep("the lamp of the harbour")
     gone = await keep("the lamp that was sold")
     await keep("the lamp of another project", project="elsewhere")
-    await forget.forget(workspace, forget.Request(ids=[gone.id]))
+    await forget.forget(session, forget.Request(ids=[gone.id]))
     answer = await ask("lamp", explain=True)
     assert _ids(answer) == [seen.id]
     assert (answer.filtered["status"], answer.filtered["scope"]) == (1, 1)
@@ -330,58 +330,58 @@ async def test_what_is_passed_over_is_counted_by_reason(workspace: Workspace, ke
     assert not {"status", "scope"} & everything.filtered.keys()
 
 
-async def test_a_turn_is_found_by_the_words_of_the_turn_it_answers(workspace: Workspace, ask: Ask) -> None:
+async def test_a_turn_is_found_by_the_words_of_the_turn_it_answers(session: Session, ask: Ask) -> None:
     lines = [
         {"id": "q", "content": "Whose is the marmalade recipe?", "session": "s", "happened_at": "2026-01-01"},
         {"id": "a", "content": "Oh, my grandmother!", "session": "s", "happened_at": "2026-01-02"},
         *({"id": f"x{n}", "content": "unrelated talk of others" + "!" * n, "session": f"t{n}"} for n in range(80)),
     ]  # fmt: skip
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    await import_memories(workspace, BytesIO(text.encode()), lambda _: None)
+    await import_memories(session, BytesIO(text.encode()), lambda _: None)
     assert _ids(await ask("whose marmalade recipe", limit=2)) == ["q", "a"]
 
 
-async def test_the_newer_of_two_values_stands_above_the_older(workspace: Workspace, keep: Keep, ask: Ask) -> None:
+async def test_the_newer_of_two_values_stands_above_the_older(session: Session, keep: Keep, ask: Ask) -> None:
     old = await keep("the harbour office closes at 18:00", happened_at="2026-01-01")
     new = await keep("the harbour office closes at 17:00", happened_at="2026-02-01")
     assert _ids(await ask("when does the harbour office close"))[:2] == [new.id, old.id]
 
 
-async def test_a_challenged_memory_says_so(workspace: Workspace, keep: Keep) -> None:
+async def test_a_challenged_memory_says_so(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns gas")
-    memory = await workspace.store.resolve(kept.id)
-    async with workspace.store.changing():
-        await workspace.store.change(
-            [memory], {"status": "challenged"}, action="challenged", actor="test", at=workspace.now
+    memory = await session.store.resolve(kept.id)
+    async with session.store.changing():
+        await session.store.change(
+            [memory], {"status": "challenged"}, action="challenged", actor="test", at=session.now
         )
-    answer, text = await recall.recall(workspace, recall.Request(query="lamp"))
+    answer, text = await recall.recall(session, recall.Request(query="lamp"))
     assert answer.results[0].status == "challenged"
     assert "challenged" in text
 
 
-async def test_long_memories_leave_room_for_the_others(workspace: Workspace, keep: Keep) -> None:
+async def test_long_memories_leave_room_for_the_others(session: Session, keep: Keep) -> None:
     for number in range(5):
         await keep(f"Lamp number {number}. " + f"It burns in street {number}. " * 200)
-    answer, _ = await recall.recall(workspace, recall.Request(query="lamp", max_tokens=900))
+    answer, _ = await recall.recall(session, recall.Request(query="lamp", max_tokens=900))
     assert len(answer.results) == 5
     assert all(row.content.endswith(f"inspect {short_id(row.id)}]") for row in answer.results)
     assert 750 < count_tokens(as_sent(lean(answer))) <= 900
 
 
-async def test_the_text_costs_less_than_the_rows_it_shows(workspace: Workspace, keep: Keep) -> None:
+async def test_the_text_costs_less_than_the_rows_it_shows(session: Session, keep: Keep) -> None:
     for number in range(8):
         await keep(f"lamp number {number}")
-    answer, text = await recall.recall(workspace, recall.Request(query="lamp"))
+    answer, text = await recall.recall(session, recall.Request(query="lamp"))
     assert count_tokens(text) < count_tokens(json.dumps([asdict(row) for row in answer.results]))
 
 
-async def test_a_memory_moved_to_another_layer_keeps_its_pieces(open_workspace: OpenWorkspace) -> None:
-    workspace = await open_workspace(embedder=BundledEmbedder())
-    workspace.embedder.warm()
-    kept = await remember.remember(workspace, remember.Request(content="the lamp burns gas", layer="episodic"))
-    memory = await workspace.store.resolve(kept.id)
-    async with workspace.store.changing():
-        await workspace.store.move(memory, "semantic", actor="test", at=workspace.now)
-    answer, _ = await recall.recall(workspace, recall.Request(query="what does the lamp burn", explain=True))
+async def test_a_memory_moved_to_another_layer_keeps_its_pieces(open_session: OpenSession) -> None:
+    session = await open_session(embedder=BundledEmbedder())
+    session.embedder.warm()
+    kept = await remember.remember(session, remember.Request(content="the lamp burns gas", layer="episodic"))
+    memory = await session.store.resolve(kept.id)
+    async with session.store.changing():
+        await session.store.move(memory, "semantic", actor="test", at=session.now)
+    answer, _ = await recall.recall(session, recall.Request(query="what does the lamp burn", explain=True))
     assert answer.results[0].why is not None
     assert "pieces" in answer.results[0].why

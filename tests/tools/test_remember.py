@@ -6,15 +6,15 @@ import pytest
 from reverie.errors import EmbedderError, InvalidInput, MemoryNotFound
 from reverie.tools import remember
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def test_a_remembered_text_is_in_the_store_with_what_the_caller_said(workspace: Workspace, keep: Keep) -> None:
+async def test_a_remembered_text_is_in_the_store_with_what_the_caller_said(session: Session, keep: Keep) -> None:
     kept = await keep(
         "Releases go out on Thursdays",
         title="Thursday",
@@ -29,7 +29,7 @@ async def test_a_remembered_text_is_in_the_store_with_what_the_caller_said(works
         pin=True,
         valence=0.5,
     )
-    memory = await workspace.store.resolve(kept.id)
+    memory = await session.store.resolve(kept.id)
     assert (memory.content, memory.title, memory.tags) == (
         "Releases go out on Thursdays",
         "Thursday",
@@ -38,8 +38,8 @@ async def test_a_remembered_text_is_in_the_store_with_what_the_caller_said(works
     assert (memory.importance, memory.confidence, memory.source, memory.trust) == (0.8, 0.9, "human", 1.0)
     assert (memory.project, memory.tier, memory.pinned, memory.valence) == ("host/owner/app", "elephant", True, 0.5)
     assert memory.happened_at == datetime(2026, 2, 1, tzinfo=UTC)
-    assert memory.forget_after == workspace.now + timedelta(days=30)
-    assert (memory.created_at, memory.session) == (workspace.now, workspace.store.session)
+    assert memory.forget_after == session.now + timedelta(days=30)
+    assert (memory.created_at, memory.session) == (session.now, session.store.session)
     assert memory.stability == pytest.approx(0.1 + 0.3 * 0.8)
 
 
@@ -57,41 +57,41 @@ async def test_what_is_unlike_all_else_gains_importance(keep: Keep) -> None:
 
 
 @pytest.mark.rule("002-surprise")
-async def test_what_repeats_loses_importance_and_is_flagged(workspace: Workspace, keep: Keep) -> None:
+async def test_what_repeats_loses_importance_and_is_flagged(session: Session, keep: Keep) -> None:
     first = await keep("the harbour closes at nine")
     again = await keep("The harbour closes at nine!", importance=0.5)
     assert again.duplicate_of == first.id
     assert again.importance == pytest.approx(0.2)
-    assert await workspace.store.count() == 2
+    assert await session.store.count() == 2
 
 
-async def test_the_very_same_text_is_not_stored_twice(workspace: Workspace, keep: Keep) -> None:
+async def test_the_very_same_text_is_not_stored_twice(session: Session, keep: Keep) -> None:
     first = await keep("the harbour closes at nine", tags=["a"])
     again = await keep("the harbour closes at nine", tags=["b"], pin=True)
     assert (again.id, again.duplicate_of) == (first.id, first.id)
-    assert await workspace.store.count() == 1
-    memory = await workspace.store.resolve(first.id)
+    assert await session.store.count() == 1
+    memory = await session.store.resolve(first.id)
     assert (memory.tags, memory.pinned) == (("a", "b"), True)
 
 
-async def test_the_same_text_in_another_project_is_another_memory(workspace: Workspace, keep: Keep) -> None:
+async def test_the_same_text_in_another_project_is_another_memory(session: Session, keep: Keep) -> None:
     first = await keep("the harbour closes at nine", project="one")
     second = await keep("the harbour closes at nine", project="two")
     assert first.id != second.id
-    assert await workspace.store.count() == 2
+    assert await session.store.count() == 2
 
 
-async def test_confirmations_count_distinct_sources_only(workspace: Workspace, keep: Keep) -> None:
+async def test_confirmations_count_distinct_sources_only(session: Session, keep: Keep) -> None:
     first = await keep("the harbour closes at nine", source="ai")
     assert not (await keep("the harbour closes at nine", source="ai")).confirmed
     assert (await keep("the harbour closes at nine", source="human")).confirmed
     assert not (await keep("the harbour closes at nine", source="human")).confirmed
     assert (await keep("the harbour closes at nine", source="ingest")).confirmed
-    memory = await workspace.store.resolve(first.id)
+    memory = await session.store.resolve(first.id)
     assert (memory.confirmations, memory.confirmed_by) == (2, ("human", "ingest"))
 
 
-async def test_a_number_that_differs_is_a_conflict_and_no_duplicate(workspace: Workspace, keep: Keep) -> None:
+async def test_a_number_that_differs_is_a_conflict_and_no_duplicate(session: Session, keep: Keep) -> None:
     first = await keep("The server of the harbour listens on port 8080 in every environment we have")
     other = await keep("The server of the harbour listens on port 8081 in every environment we have", source="human")
     assert other.duplicate_of is None
@@ -102,19 +102,19 @@ async def test_a_number_that_differs_is_a_conflict_and_no_duplicate(workspace: W
     assert "8081" in conflict.reason
 
 
-async def test_superseding_keeps_the_old_as_history(workspace: Workspace, keep: Keep) -> None:
+async def test_superseding_keeps_the_old_as_history(session: Session, keep: Keep) -> None:
     old = await keep("The lamp burns oil", pin=True)
     new = await keep("The lamp burns gas", supersedes=old.id[:10])
-    before = await workspace.store.resolve(old.id)
-    assert (before.status, before.superseded_by, before.expired_at) == ("superseded", new.id, workspace.now)
-    after = await workspace.store.resolve(new.id)
+    before = await session.store.resolve(old.id)
+    assert (before.status, before.superseded_by, before.expired_at) == ("superseded", new.id, session.now)
+    after = await session.store.resolve(new.id)
     assert (after.derived_from, after.pinned) == ((old.id,), True)
 
 
-async def test_an_unknown_memory_to_supersede_leaves_nothing_behind(workspace: Workspace, keep: Keep) -> None:
+async def test_an_unknown_memory_to_supersede_leaves_nothing_behind(session: Session, keep: Keep) -> None:
     with pytest.raises(MemoryNotFound):
         await keep("The lamp burns gas", supersedes="nothing-like-it")
-    assert await workspace.store.count() == 0
+    assert await session.store.count() == 0
 
 
 @pytest.mark.parametrize(
@@ -142,17 +142,17 @@ async def test_an_unknown_memory_to_supersede_leaves_nothing_behind(workspace: W
     ],
 )
 async def test_a_wrong_argument_is_named_and_nothing_is_written(
-    workspace: Workspace, arguments: dict[str, object], says: str
+    session: Session, arguments: dict[str, object], says: str
 ) -> None:
     with pytest.raises(InvalidInput, match=says):
-        await remember.remember(workspace, remember.Request(**arguments))  # type: ignore[arg-type]
-    assert await workspace.store.count() == 0
-    assert await workspace.store.database.table("events").count() == 0
+        await remember.remember(session, remember.Request(**arguments))  # type: ignore[arg-type]
+    assert await session.store.count() == 0
+    assert await session.store.database.table("events").count() == 0
 
 
-async def test_the_longest_text_is_taken(workspace: Workspace, keep: Keep) -> None:
+async def test_the_longest_text_is_taken(session: Session, keep: Keep) -> None:
     kept = await keep("word " * 20_000)
-    assert len((await workspace.store.resolve(kept.id)).content) == 100_000
+    assert len((await session.store.resolve(kept.id)).content) == 100_000
 
 
 class BrokenEmbedder:
@@ -170,26 +170,26 @@ class BrokenEmbedder:
         raise EmbedderError("The embedding service does not answer. Try again later.")
 
 
-async def test_a_text_that_cannot_be_embedded_is_not_half_written(open_workspace: OpenWorkspace) -> None:
-    workspace = await open_workspace(embedder=BrokenEmbedder())
+async def test_a_text_that_cannot_be_embedded_is_not_half_written(open_session: OpenSession) -> None:
+    session = await open_session(embedder=BrokenEmbedder())
     with pytest.raises(EmbedderError, match="Try again"):
-        await remember.remember(workspace, remember.Request(content="x"))
-    assert await workspace.store.count() == 0
+        await remember.remember(session, remember.Request(content="x"))
+    assert await session.store.count() == 0
 
 
-async def test_a_title_is_the_first_line_made_short(workspace: Workspace, keep: Keep) -> None:
+async def test_a_title_is_the_first_line_made_short(session: Session, keep: Keep) -> None:
     kept = await keep("A heading\nand more below")
-    assert (await workspace.store.resolve(kept.id)).title == "A heading"
+    assert (await session.store.resolve(kept.id)).title == "A heading"
     long = await keep("word " * 40)
-    title = (await workspace.store.resolve(long.id)).title
+    title = (await session.store.resolve(long.id)).title
     assert title.endswith("word…")
     assert len(title) <= 81
 
 
-async def test_files_named_by_the_caller_are_kept_as_anchors(workspace: Workspace, keep: Keep) -> None:
+async def test_files_named_by_the_caller_are_kept_as_anchors(session: Session, keep: Keep) -> None:
     files = ["core\\settings.py::parse_config", "README.md"]
     kept = await keep("parse_config reads the file", files=files, project="elsewhere")  # not here to be looked at
-    first, second = (await workspace.store.resolve(kept.id)).anchors
+    first, second = (await session.store.resolve(kept.id)).anchors
     assert (first.path, first.symbol) == ("core/settings.py", "parse_config")
     assert (second.path, second.symbol) == ("README.md", None)
 
@@ -202,10 +202,10 @@ async def test_long_texts_are_compared_too(keep: Keep) -> None:
 
 
 @pytest.mark.parametrize("passed", ["2020-01-01", "2026-03-02T09:30:00Z", "0s"])
-async def test_a_deadline_that_has_passed_is_refused(workspace: Workspace, keep: Keep, passed: str) -> None:
+async def test_a_deadline_that_has_passed_is_refused(session: Session, keep: Keep, passed: str) -> None:
     with pytest.raises(InvalidInput, match=r"forget_after: .* has passed\. Give a moment to come"):
         await keep("The fair is in town.", forget_after=passed)
-    assert await workspace.store.count() == 0
+    assert await session.store.count() == 0
 
 
 async def test_a_tier_beside_a_deadline_is_told(keep: Keep) -> None:

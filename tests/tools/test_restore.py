@@ -15,122 +15,122 @@ from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def _last_event(workspace: Workspace, memory_id: str) -> str:
-    return (await workspace.store.journal.about(memory_id))[-1].id
+async def _last_event(session: Session, memory_id: str) -> str:
+    return (await session.store.journal.about(memory_id))[-1].id
 
 
-async def test_an_event_is_taken_back(workspace: Workspace, keep: Keep) -> None:
+async def test_an_event_is_taken_back(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await pin(workspace, kept.id)
-    await restore(workspace, event_id=await _last_event(workspace, kept.id))
-    assert not (await workspace.store.resolve(kept.id)).pinned
+    await pin(session, kept.id)
+    await restore(session, event_id=await _last_event(session, kept.id))
+    assert not (await session.store.resolve(kept.id)).pinned
 
 
-async def test_a_move_is_taken_back(workspace: Workspace, keep: Keep) -> None:
+async def test_a_move_is_taken_back(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", layer="episodic")
-    await move(workspace, kept.id, "", "up")
-    await restore(workspace, event_id=await _last_event(workspace, kept.id))
-    assert (await workspace.store.resolve(kept.id)).layer == "episodic"
+    await move(session, kept.id, "", "up")
+    await restore(session, event_id=await _last_event(session, kept.id))
+    assert (await session.store.resolve(kept.id)).layer == "episodic"
 
 
-async def test_undoing_can_itself_be_undone(workspace: Workspace, keep: Keep) -> None:
+async def test_undoing_can_itself_be_undone(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await pin(workspace, kept.id)
-    await restore(workspace, event_id=await _last_event(workspace, kept.id))
-    await restore(workspace, event_id=await _last_event(workspace, kept.id))
-    assert (await workspace.store.resolve(kept.id)).pinned
+    await pin(session, kept.id)
+    await restore(session, event_id=await _last_event(session, kept.id))
+    await restore(session, event_id=await _last_event(session, kept.id))
+    assert (await session.store.resolve(kept.id)).pinned
 
 
-async def test_undoing_a_writing_lets_the_memory_go_softly(workspace: Workspace, keep: Keep) -> None:
+async def test_undoing_a_writing_lets_the_memory_go_softly(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await restore(workspace, event_id=await _last_event(workspace, kept.id))
-    assert (await workspace.store.resolve(kept.id)).status == "expired"
+    await restore(session, event_id=await _last_event(session, kept.id))
+    assert (await session.store.resolve(kept.id)).status == "expired"
 
 
-async def test_the_superseded_comes_back_beside_its_successor(workspace: Workspace, keep: Keep) -> None:
+async def test_the_superseded_comes_back_beside_its_successor(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    new = await revise(workspace, kept.id, "the lamp burns gas", "")
-    assert (await restore(workspace, ids=[kept.id])).restored == [kept.id]
-    memory = await workspace.store.resolve(kept.id)
+    new = await revise(session, kept.id, "the lamp burns gas", "")
+    assert (await restore(session, ids=[kept.id])).restored == [kept.id]
+    memory = await session.store.resolve(kept.id)
     assert (memory.status, memory.superseded_by, memory.expired_at) == ("active", None, None)
-    assert (await workspace.store.resolve(new.id)).status == "active"
+    assert (await session.store.resolve(new.id)).status == "active"
 
 
-async def test_what_is_active_needs_no_restoring(workspace: Workspace, keep: Keep) -> None:
+async def test_what_is_active_needs_no_restoring(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    answer = await restore(workspace, ids=[kept.id])
+    answer = await restore(session, ids=[kept.id])
     assert (answer.restored, answer.skipped[0].reason) == ([], "already active")
 
 
-async def test_what_was_purged_cannot_be_restored(workspace: Workspace, keep: Keep) -> None:
+async def test_what_was_purged_cannot_be_restored(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await pin(workspace, kept.id)
-    event = await _last_event(workspace, kept.id)
-    await pin(workspace, kept.id, pinned=False)
-    await forget(workspace, Request(ids=[kept.id], purge=True))
+    await pin(session, kept.id)
+    event = await _last_event(session, kept.id)
+    await pin(session, kept.id, pinned=False)
+    await forget(session, Request(ids=[kept.id], purge=True))
     with pytest.raises(MemoryNotFound):
-        await restore(workspace, ids=[kept.id])
-    assert (await restore(workspace, event_id=event)).skipped[0].reason == "purged since"
+        await restore(session, ids=[kept.id])
+    assert (await restore(session, event_id=event)).skipped[0].reason == "purged since"
 
 
 @pytest.mark.parametrize(
     "arguments", [{}, {"ids": ["a" * 9], "event_id": "b"}, {"event_id": "unknown"}, {"dream_id": "unknown"}]
 )
-async def test_a_wrong_request_is_told_what_to_give(workspace: Workspace, arguments: dict[str, object]) -> None:
+async def test_a_wrong_request_is_told_what_to_give(session: Session, arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        await restore(workspace, **arguments)  # type: ignore[arg-type]
+        await restore(session, **arguments)  # type: ignore[arg-type]
 
 
 # ── what a sweep let go and a user brought back stays ─────────────────────────────────────────────────────────────
 
 
-async def _swept_away(workspace: Workspace, memory_id: str) -> None:
-    assert [memory_id] in (await sweep(workspace)).let_go.values()
+async def _swept_away(session: Session, memory_id: str) -> None:
+    assert [memory_id] in (await sweep(session)).let_go.values()
 
 
-async def _stays(workspace: Workspace, memory_id: str) -> None:
-    assert (await sweep(workspace)).let_go == {}
-    assert (await workspace.store.resolve(memory_id)).status == "active"
+async def _stays(session: Session, memory_id: str) -> None:
+    assert (await sweep(session)).let_go == {}
+    assert (await session.store.resolve(memory_id)).status == "active"
 
 
 @pytest.mark.parametrize("retention", RETENTION_MODES)
 async def test_what_was_let_go_as_faded_and_restored_stays(
-    open_workspace: OpenWorkspace, clock: Callable[[], object], retention: str
+    open_session: OpenSession, clock: Callable[[], object], retention: str
 ) -> None:
-    workspace = await open_workspace(retention=retention)
-    kept = await remember.remember(workspace, remember.Request(content="ship moon", layer="episodic", importance=0.1))
+    session = await open_session(retention=retention)
+    kept = await remember.remember(session, remember.Request(content="ship moon", layer="episodic", importance=0.1))
     clock.advance(days=400)  # type: ignore[attr-defined]
-    await _swept_away(workspace, kept.id)
-    assert (await restore(workspace, ids=[kept.id])).restored == [kept.id]
-    await _stays(workspace, kept.id)
+    await _swept_away(session, kept.id)
+    assert (await restore(session, ids=[kept.id])).restored == [kept.id]
+    await _stays(session, kept.id)
 
 
 async def test_a_deadline_that_has_passed_is_cleared(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("the fair is in town", forget_after="2d")
     clock.advance(days=3)  # type: ignore[attr-defined]
-    await _swept_away(workspace, kept.id)
-    await restore(workspace, ids=[kept.id])
-    assert (await workspace.store.resolve(kept.id)).forget_after is None
-    await _stays(workspace, kept.id)
+    await _swept_away(session, kept.id)
+    await restore(session, ids=[kept.id])
+    assert (await session.store.resolve(kept.id)).forget_after is None
+    await _stays(session, kept.id)
 
 
-async def test_a_deadline_still_to_come_is_kept(workspace: Workspace, keep: Keep) -> None:
+async def test_a_deadline_still_to_come_is_kept(session: Session, keep: Keep) -> None:
     kept = await keep("the fair is in town", forget_after="2d")
-    await forget(workspace, Request(ids=[kept.id]))
-    deadline = (await workspace.store.resolve(kept.id)).forget_after
-    await restore(workspace, ids=[kept.id])
-    assert (await workspace.store.resolve(kept.id)).forget_after == deadline is not None
+    await forget(session, Request(ids=[kept.id]))
+    deadline = (await session.store.resolve(kept.id)).forget_after
+    await restore(session, ids=[kept.id])
+    assert (await session.store.resolve(kept.id)).forget_after == deadline is not None
 
 
 @pytest.mark.parametrize(
@@ -143,67 +143,67 @@ async def test_a_deadline_still_to_come_is_kept(workspace: Workspace, keep: Keep
     ],
 )
 async def test_an_outlived_tier_is_raised(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object], tier: str, days: float, raised: str
+    session: Session, keep: Keep, clock: Callable[[], object], tier: str, days: float, raised: str
 ) -> None:
     kept = await keep("the harbour froze", layer="episodic", importance=0.6, tier=tier)
     clock.advance(days=days)  # type: ignore[attr-defined]
-    await _swept_away(workspace, kept.id)
-    await restore(workspace, ids=[kept.id])
-    assert (await workspace.store.resolve(kept.id)).tier == raised
-    await _stays(workspace, kept.id)
+    await _swept_away(session, kept.id)
+    await restore(session, ids=[kept.id])
+    assert (await session.store.resolve(kept.id)).tier == raised
+    await _stays(session, kept.id)
 
 
 async def test_a_tier_that_was_not_outlived_is_left_alone(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("the harbour froze", layer="episodic", tier="standard")
     clock.advance(days=5)  # type: ignore[attr-defined]
-    await forget(workspace, Request(ids=[kept.id]))
-    await restore(workspace, ids=[kept.id])
-    assert (await workspace.store.resolve(kept.id)).tier == "standard"
-    await _stays(workspace, kept.id)
+    await forget(session, Request(ids=[kept.id]))
+    await restore(session, ids=[kept.id])
+    assert (await session.store.resolve(kept.id)).tier == "standard"
+    await _stays(session, kept.id)
 
 
 async def test_the_tier_of_the_domain_does_not_take_it_away_again(
-    open_workspace: OpenWorkspace, clock: Callable[[], object]
+    open_session: OpenSession, clock: Callable[[], object]
 ) -> None:
-    workspace = await open_workspace(tier="standard")
-    kept = await remember.remember(workspace, remember.Request(content="ship moon", layer="episodic"))
+    session = await open_session(tier="standard")
+    kept = await remember.remember(session, remember.Request(content="ship moon", layer="episodic"))
     clock.advance(days=10)  # type: ignore[attr-defined]
-    await _swept_away(workspace, kept.id)
-    await restore(workspace, ids=[kept.id])
-    assert (await workspace.store.resolve(kept.id)).tier == "elephant"
-    await _stays(workspace, kept.id)
+    await _swept_away(session, kept.id)
+    await restore(session, ids=[kept.id])
+    assert (await session.store.resolve(kept.id)).tier == "elephant"
+    await _stays(session, kept.id)
 
 
 async def test_undoing_the_sweep_by_its_event_keeps_the_memory_too(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("ship moon", layer="episodic", importance=0.1)
     clock.advance(days=400)  # type: ignore[attr-defined]
-    await _swept_away(workspace, kept.id)
-    await restore(workspace, event_id=await _last_event(workspace, kept.id))
-    await _stays(workspace, kept.id)
+    await _swept_away(session, kept.id)
+    await restore(session, event_id=await _last_event(session, kept.id))
+    await _stays(session, kept.id)
 
 
-async def test_a_restore_counts_as_a_recall(workspace: Workspace, keep: Keep, clock: Callable[[], object]) -> None:
+async def test_a_restore_counts_as_a_recall(session: Session, keep: Keep, clock: Callable[[], object]) -> None:
     kept = await keep("the lamp burns oil")
-    await forget(workspace, Request(ids=[kept.id]))
+    await forget(session, Request(ids=[kept.id]))
     clock.advance(days=1)  # type: ignore[attr-defined]
-    await restore(workspace, ids=[kept.id])
-    memory = await workspace.store.resolve(kept.id)
-    assert (memory.access_count, memory.last_accessed_at) == (1, workspace.now)
+    await restore(session, ids=[kept.id])
+    memory = await session.store.resolve(kept.id)
+    assert (memory.access_count, memory.last_accessed_at) == (1, session.now)
     assert memory.tier is None
 
 
-async def test_an_import_that_changed_a_text_is_taken_back_with_its_vector(workspace: Workspace, keep: Keep) -> None:
+async def test_an_import_that_changed_a_text_is_taken_back_with_its_vector(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", layer="semantic")
-    before = await workspace.store.resolve(kept.id)
+    before = await session.store.resolve(kept.id)
     line = json.dumps({"id": kept.id, "content": "plums and cherries", "layer": "semantic"})
-    await import_memories(workspace, io.BytesIO(line.encode()), lambda _: None)
-    await restore(workspace, event_id=await _last_event(workspace, kept.id))
-    after = await workspace.store.resolve(kept.id)
+    await import_memories(session, io.BytesIO(line.encode()), lambda _: None)
+    await restore(session, event_id=await _last_event(session, kept.id))
+    after = await session.store.resolve(kept.id)
     assert (after.content, after.title, after.trust) == (before.content, before.title, before.trust)
-    [embedding] = await workspace.embed([before.content])
-    [hit] = await workspace.store.nearest(embedding.vector, Scope(), 1)
+    [embedding] = await session.embed([before.content])
+    [hit] = await session.store.nearest(embedding.vector, Scope(), 1)
     assert hit.similarity == pytest.approx(1.0)

@@ -13,7 +13,7 @@ from reverie.tools.pin import pin
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.review import review
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -24,26 +24,26 @@ TAILS = ("as auditors want it", "when traffic stays low", "before reports get bu
 TEXT = f"{BASE}, {', '.join(TAILS)}"
 
 
-async def everything(workspace: Workspace) -> dict[str, Any]:
-    return {memory.id: to_record(memory) for memory in await workspace.store.find()}
+async def everything(session: Session) -> dict[str, Any]:
+    return {memory.id: to_record(memory) for memory in await session.store.find()}
 
 
 @pytest.fixture
-async def merge_question(workspace: Workspace, keep: Keep) -> dict[str, Any]:
+async def merge_question(session: Session, keep: Keep) -> dict[str, Any]:
     for tail in TAILS:
         await keep(f"{BASE} {tail}", layer="semantic")
-    await consolidate(workspace, steps=["cluster"])
-    [question] = (await review(workspace)).questions
+    await consolidate(session, steps=["cluster"])
+    [question] = (await review(session)).questions
     return question
 
 
 @pytest.fixture
-async def belief_question(workspace: Workspace, keep: Keep, clock: Any) -> dict[str, Any]:
+async def belief_question(session: Session, keep: Keep, clock: Any) -> dict[str, Any]:
     await keep("The Billing service listens on port 8080 in production", layer="semantic", confidence=0.9)
     clock.advance(days=1)
     await keep("The Billing service listens on port 9090 in production", layer="semantic")
-    await consolidate(workspace, steps=["beliefs"])
-    [question] = (await review(workspace)).questions
+    await consolidate(session, steps=["beliefs"])
+    [question] = (await review(session)).questions
     return question
 
 
@@ -55,18 +55,18 @@ async def test_a_question_carries_what_is_needed_to_decide_it(merge_question: di
 
 
 async def test_a_merge_is_applied_and_can_be_undone_by_the_questions_id(
-    workspace: Workspace, merge_question: dict[str, Any]
+    session: Session, merge_question: dict[str, Any]
 ) -> None:
-    before = await everything(workspace)
-    answer = await review(workspace, [{"question_id": merge_question["id"], "verdict": "merge", "text": TEXT}])
+    before = await everything(session)
+    answer = await review(session, [{"question_id": merge_question["id"], "verdict": "merge", "text": TEXT}])
     assert (answer.questions, answer.resolved[0]["verdict"]) == ([], "merge")
-    active = [memory for memory in await workspace.store.find() if memory.status == "active"]
+    active = [memory for memory in await session.store.find() if memory.status == "active"]
     assert [memory.content for memory in active] == [TEXT]
-    events = await workspace.store.journal.of_batch(merge_question["id"])
+    events = await session.store.journal.of_batch(merge_question["id"])
     assert {event.actor for event in events} == {"review"}
-    await restore(workspace, dream_id=merge_question["id"])
-    assert await everything(workspace) == before
-    assert [question["id"] for question in (await review(workspace)).questions] == [merge_question["id"]]
+    await restore(session, dream_id=merge_question["id"])
+    assert await everything(session) == before
+    assert [question["id"] for question in (await review(session)).questions] == [merge_question["id"]]
 
 
 @pytest.mark.parametrize(
@@ -82,92 +82,84 @@ async def test_a_merge_is_applied_and_can_be_undone_by_the_questions_id(
     ],
 )
 async def test_a_wrong_answer_is_an_error_that_changes_nothing(
-    workspace: Workspace, merge_question: dict[str, Any], decision: dict[str, Any], complaint: str
+    session: Session, merge_question: dict[str, Any], decision: dict[str, Any], complaint: str
 ) -> None:
-    before = await everything(workspace)
+    before = await everything(session)
     with pytest.raises(InvalidInput, match=complaint):
-        await review(workspace, [{"question_id": merge_question["id"]} | decision])
-    assert await everything(workspace) == before
-    assert len((await review(workspace)).questions) == 1
+        await review(session, [{"question_id": merge_question["id"]} | decision])
+    assert await everything(session) == before
+    assert len((await review(session)).questions) == 1
 
 
 async def test_one_wrong_answer_among_right_ones_changes_nothing(
-    workspace: Workspace, merge_question: dict[str, Any]
+    session: Session, merge_question: dict[str, Any]
 ) -> None:
     right = {"question_id": merge_question["id"], "verdict": "separate"}
     with pytest.raises(InvalidInput):
-        await review(workspace, [right, {"question_id": "qnothing", "verdict": "separate"}])
+        await review(session, [right, {"question_id": "qnothing", "verdict": "separate"}])
     with pytest.raises(InvalidInput, match="answered twice"):
-        await review(workspace, [right, right])
-    assert len((await review(workspace)).questions) == 1
+        await review(session, [right, right])
+    assert len((await review(session)).questions) == 1
 
 
-async def test_separate_is_remembered_and_not_asked_again(
-    workspace: Workspace, merge_question: dict[str, Any]
-) -> None:
-    await review(workspace, [{"question_id": merge_question["id"], "verdict": "separate"}])
-    assert (await consolidate(workspace, steps=["cluster"])).questions == []
+async def test_separate_is_remembered_and_not_asked_again(session: Session, merge_question: dict[str, Any]) -> None:
+    await review(session, [{"question_id": merge_question["id"], "verdict": "separate"}])
+    assert (await consolidate(session, steps=["cluster"])).questions == []
     with pytest.raises(InvalidInput, match="is separate, not open"):
-        await review(workspace, [{"question_id": merge_question["id"], "verdict": "separate"}])
+        await review(session, [{"question_id": merge_question["id"], "verdict": "separate"}])
 
 
-async def test_a_pinned_member_keeps_a_merge_from_happening(
-    workspace: Workspace, merge_question: dict[str, Any]
-) -> None:
-    await pin(workspace, merge_question["memories"][0]["id"])
-    before = await everything(workspace)
+async def test_a_pinned_member_keeps_a_merge_from_happening(session: Session, merge_question: dict[str, Any]) -> None:
+    await pin(session, merge_question["memories"][0]["id"])
+    before = await everything(session)
     with pytest.raises(InvalidInput, match="is pinned"):
-        await review(workspace, [{"question_id": merge_question["id"], "verdict": "merge", "text": TEXT}])
-    assert await everything(workspace) == before
+        await review(session, [{"question_id": merge_question["id"], "verdict": "merge", "text": TEXT}])
+    assert await everything(session) == before
 
 
 async def test_a_question_about_something_forgotten_is_withdrawn_by_the_next_night(
-    workspace: Workspace, merge_question: dict[str, Any]
+    session: Session, merge_question: dict[str, Any]
 ) -> None:
-    await forget(workspace, Request(ids=[merge_question["memories"][0]["id"]]))
-    await consolidate(workspace)
-    assert merge_question["id"] not in [question["id"] for question in (await review(workspace)).questions]
+    await forget(session, Request(ids=[merge_question["memories"][0]["id"]]))
+    await consolidate(session)
+    assert merge_question["id"] not in [question["id"] for question in (await review(session)).questions]
 
 
 async def test_a_belief_that_is_outdated_gives_way_to_the_newer(
-    workspace: Workspace, belief_question: dict[str, Any]
+    session: Session, belief_question: dict[str, Any]
 ) -> None:
     old, newer = (memory["id"] for memory in belief_question["memories"])
-    assert (await workspace.store.resolve(old)).status == "challenged"
-    await review(workspace, [{"question_id": belief_question["id"], "verdict": "outdated"}])
-    memory = await workspace.store.resolve(old)
+    assert (await session.store.resolve(old)).status == "challenged"
+    await review(session, [{"question_id": belief_question["id"], "verdict": "outdated"}])
+    memory = await session.store.resolve(old)
     assert (memory.status, memory.superseded_by) == ("superseded", newer)
 
 
-async def test_a_belief_that_holds_is_as_sure_as_before(
-    workspace: Workspace, belief_question: dict[str, Any]
-) -> None:
+async def test_a_belief_that_holds_is_as_sure_as_before(session: Session, belief_question: dict[str, Any]) -> None:
     old = belief_question["memories"][0]["id"]
-    assert (await workspace.store.resolve(old)).confidence == pytest.approx(0.54)
-    await review(workspace, [{"question_id": belief_question["id"], "verdict": "holds"}])
-    memory = await workspace.store.resolve(old)
+    assert (await session.store.resolve(old)).confidence == pytest.approx(0.54)
+    await review(session, [{"question_id": belief_question["id"], "verdict": "holds"}])
+    memory = await session.store.resolve(old)
     assert (memory.status, memory.status_reason, memory.confidence) == ("active", None, 0.9)
-    assert (await consolidate(workspace, steps=["beliefs"])).changes == []
+    assert (await consolidate(session, steps=["beliefs"])).changes == []
 
 
-async def test_a_belief_is_revised_and_its_history_kept(
-    workspace: Workspace, belief_question: dict[str, Any]
-) -> None:
+async def test_a_belief_is_revised_and_its_history_kept(session: Session, belief_question: dict[str, Any]) -> None:
     old = belief_question["memories"][0]["id"]
     text = "The Billing service listens on ports 8080 and 9090 in production"
-    await review(workspace, [{"question_id": belief_question["id"], "verdict": "revise", "text": text}])
-    memory = await workspace.store.resolve(old)
-    revised = await workspace.store.resolve(memory.superseded_by or "")
+    await review(session, [{"question_id": belief_question["id"], "verdict": "revise", "text": text}])
+    memory = await session.store.resolve(old)
+    revised = await session.store.resolve(memory.superseded_by or "")
     assert (revised.content, revised.derived_from, revised.status) == (text, (old,), "active")
 
 
 async def test_a_purge_takes_the_questions_and_the_cards_about_it_along(
-    workspace: Workspace, keep: Keep, belief_question: dict[str, Any]
+    session: Session, keep: Keep, belief_question: dict[str, Any]
 ) -> None:
     kept = [await keep(f"We know that Alice wrote part {n} {word}", layer="semantic")
             for n, word in enumerate(("aa", "bb", "cc", "dd", "ee"))]  # fmt: skip
-    await consolidate(workspace, steps=["peer_cards"])
+    await consolidate(session, steps=["peer_cards"])
     old = belief_question["memories"][0]["id"]
-    await forget(workspace, Request(ids=[old, kept[0].id], purge=True))
-    assert (await review(workspace)).questions == []
-    assert [memory for memory in await workspace.store.find() if memory.kind == "peer_card"] == []
+    await forget(session, Request(ids=[old, kept[0].id], purge=True))
+    assert (await review(session)).questions == []
+    assert [memory for memory in await session.store.find() if memory.kind == "peer_card"] == []

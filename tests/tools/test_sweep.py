@@ -14,95 +14,95 @@ from reverie.tools import remember
 from reverie.tools.move import move
 from reverie.tools.pin import pin
 from reverie.tools.results import Remembered
-from reverie.tools.session import Workspace
+from reverie.tools.session import Session
 from reverie.tools.sweep import _planned, sweep
 
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-OpenWorkspace = Callable[..., Awaitable[Workspace]]
+OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def _recalled(workspace: Workspace, memory_id: str, times: int, *, apart: timedelta) -> None:
+async def _recalled(session: Session, memory_id: str, times: int, *, apart: timedelta) -> None:
     for number in range(times):
-        async with workspace.store.changing():
-            await record(workspace.store, {memory_id: workspace.now + number * apart})
+        async with session.store.changing():
+            await record(session.store, {memory_id: session.now + number * apart})
 
 
-async def _memory(workspace: Workspace, kept: Remembered) -> Memory:
-    return await workspace.store.resolve(kept.id)
+async def _memory(session: Session, kept: Remembered) -> Memory:
+    return await session.store.resolve(kept.id)
 
 
 async def test_what_is_past_its_time_to_live_expires_with_its_reason(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("the fair is in town", forget_after="2d")
-    assert (await sweep(workspace)).let_go == {}
+    assert (await sweep(session)).let_go == {}
     clock.advance(days=2, seconds=1)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {"ttl-expired": [kept.id]}
-    memory = await _memory(workspace, kept)
-    assert (memory.status, memory.status_reason, memory.expired_at) == ("expired", "ttl-expired", workspace.now)
-    event = (await workspace.store.journal.about(kept.id))[-1]
+    assert (await sweep(session)).let_go == {"ttl-expired": [kept.id]}
+    memory = await _memory(session, kept)
+    assert (memory.status, memory.status_reason, memory.expired_at) == ("expired", "ttl-expired", session.now)
+    event = (await session.store.journal.about(kept.id))[-1]
     assert (event.action, event.actor) == ("ttl-expired", "sweep")
 
 
 @pytest.mark.rule("002-layers")
 async def test_a_working_memory_becomes_episodic_after_half_an_hour(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("writing the parser", layer="working")
     clock.advance(minutes=29)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).moved == {}
+    assert (await sweep(session)).moved == {}
     clock.advance(minutes=1)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).moved == {"working → episodic": [kept.id]}
-    assert (await _memory(workspace, kept)).layer == "episodic"
+    assert (await sweep(session)).moved == {"working → episodic": [kept.id]}
+    assert (await _memory(session, kept)).layer == "episodic"
 
 
-async def test_a_working_memory_recalled_twice_becomes_episodic(workspace: Workspace, keep: Keep) -> None:
+async def test_a_working_memory_recalled_twice_becomes_episodic(session: Session, keep: Keep) -> None:
     kept = await keep("writing the parser", layer="working")
-    await _recalled(workspace, kept.id, 2, apart=timedelta(minutes=11))
-    assert (await sweep(workspace)).moved == {"working → episodic": [kept.id]}
+    await _recalled(session, kept.id, 2, apart=timedelta(minutes=11))
+    assert (await sweep(session)).moved == {"working → episodic": [kept.id]}
 
 
-async def test_an_important_and_often_recalled_episode_becomes_knowledge(workspace: Workspace, keep: Keep) -> None:
+async def test_an_important_and_often_recalled_episode_becomes_knowledge(session: Session, keep: Keep) -> None:
     kept = await keep("the harbour froze", layer="episodic", importance=0.9, source="human")
-    await _recalled(workspace, kept.id, 5, apart=timedelta(days=1))
-    assert (await sweep(workspace)).moved == {"episodic → semantic": [kept.id]}
+    await _recalled(session, kept.id, 5, apart=timedelta(days=1))
+    assert (await sweep(session)).moved == {"episodic → semantic": [kept.id]}
 
 
-async def test_a_demotion_is_not_undone_by_the_next_sweep(workspace: Workspace, keep: Keep) -> None:
+async def test_a_demotion_is_not_undone_by_the_next_sweep(session: Session, keep: Keep) -> None:
     kept = await keep("the harbour froze", layer="semantic", importance=0.9, source="human")
-    await _recalled(workspace, kept.id, 5, apart=timedelta(days=1))
-    await move(workspace, kept.id, "", "down")
-    assert (await sweep(workspace)).moved == {}
-    assert (await _memory(workspace, kept)).layer == "episodic"
+    await _recalled(session, kept.id, 5, apart=timedelta(days=1))
+    await move(session, kept.id, "", "down")
+    assert (await sweep(session)).moved == {}
+    assert (await _memory(session, kept)).layer == "episodic"
 
 
 async def test_what_was_served_a_moment_ago_is_not_let_go_as_untouched(
-    workspace: Workspace, keep: Keep, ask: Callable[..., Awaitable[Recalled]], clock: Callable[[], object]
+    session: Session, keep: Keep, ask: Callable[..., Awaitable[Recalled]], clock: Callable[[], object]
 ) -> None:
     kept = await keep("ship moon harbour", layer="episodic", importance=0.1)
     clock.advance(days=91)  # type: ignore[attr-defined]
     assert [row.id for row in (await ask("moon harbour")).results] == [kept.id]
-    assert (await sweep(workspace)).let_go == {}
-    assert (await _memory(workspace, kept)).status == "active"
+    assert (await sweep(session)).let_go == {}
+    assert (await _memory(session, kept)).status == "active"
 
 
 @pytest.mark.rule("002-promotion")
-async def test_promotion_stays_in_reach_after_a_hundred_sweeps(workspace: Workspace, keep: Keep) -> None:
+async def test_promotion_stays_in_reach_after_a_hundred_sweeps(session: Session, keep: Keep) -> None:
     kept = await keep("the harbour froze", layer="episodic", importance=0.9, source="human")
     for _ in range(100):
-        await sweep(workspace)
-    assert (await _memory(workspace, kept)).importance == 0.9
-    await _recalled(workspace, kept.id, 5, apart=timedelta(days=1))
-    assert (await sweep(workspace)).moved == {"episodic → semantic": [kept.id]}
+        await sweep(session)
+    assert (await _memory(session, kept)).importance == 0.9
+    await _recalled(session, kept.id, 5, apart=timedelta(days=1))
+    assert (await sweep(session)).moved == {"episodic → semantic": [kept.id]}
 
 
 @pytest.mark.rule("001-core")
 async def test_ten_spaced_recalls_in_three_sessions_make_a_memory_core(
-    open_workspace: OpenWorkspace, clock: Callable[[], object]
+    open_session: OpenSession, clock: Callable[[], object]
 ) -> None:
-    sessions = [await open_workspace() for _ in range(3)]
+    sessions = [await open_session() for _ in range(3)]
     kept = await remember.remember(sessions[0], remember.Request(content="the harbour froze", layer="semantic"))
     for number in range(12):
         clock.advance(days=2)  # type: ignore[attr-defined]
@@ -114,7 +114,7 @@ async def test_ten_spaced_recalls_in_three_sessions_make_a_memory_core(
 
 
 async def test_after_ninety_one_days_exactly_the_faded_are_archived(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     faded = await keep("ship moon harbour", layer="episodic", importance=0.2)
     pinned = await keep("lamp stone river", layer="episodic", importance=0.2, pin=True)
@@ -123,35 +123,33 @@ async def test_after_ninety_one_days_exactly_the_faded_are_archived(
     known = await keep("table chair window", layer="semantic", importance=0.2)
     practised = await keep("paper ink feather", layer="procedural", importance=0.2)
     decided = await keep("coal tar pitch", layer="episodic", kind="decision", importance=0.2)
-    await _recalled(workspace, recalled.id, 3, apart=timedelta(minutes=11))
+    await _recalled(session, recalled.id, 3, apart=timedelta(minutes=11))
     clock.advance(days=90)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {}
+    assert (await sweep(session)).let_go == {}
     clock.advance(days=1)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {"archived": [faded.id]}
+    assert (await sweep(session)).let_go == {"archived": [faded.id]}
     for kept in (pinned, recalled, important, known, practised, decided):
-        assert (await _memory(workspace, kept)).status == "active"
+        assert (await _memory(session, kept)).status == "active"
 
 
 async def test_a_second_sweep_at_the_same_moment_changes_nothing(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     for number, layer in enumerate(("working", "episodic", "semantic", "episodic")):
         await keep(f"thing {number} of {layer}", layer=layer, importance=0.1, tier=["", "standard"][number % 2])
     clock.advance(days=200)  # type: ignore[attr-defined]
-    first = await sweep(workspace)
+    first = await sweep(session)
     assert first.let_go
-    before = await workspace.store.find()
-    events = await workspace.store.database.table("events").count()
-    again = await sweep(workspace)
+    before = await session.store.find()
+    events = await session.store.database.table("events").count()
+    again = await sweep(session)
     assert (again.let_go, again.moved, again.made_core) == ({}, {}, [])
-    assert await workspace.store.find() == before
-    assert await workspace.store.database.table("events").count() == events
+    assert await session.store.find() == before
+    assert await session.store.database.table("events").count() == events
 
 
-async def test_sessions_that_sweep_at_once_act_once(
-    open_workspace: OpenWorkspace, clock: Callable[[], object]
-) -> None:
-    sessions = [await open_workspace() for _ in range(4)]
+async def test_sessions_that_sweep_at_once_act_once(open_session: OpenSession, clock: Callable[[], object]) -> None:
+    sessions = [await open_session() for _ in range(4)]
     kept = await remember.remember(sessions[0], remember.Request(content="the fair", forget_after="1d"))
     clock.advance(days=2)  # type: ignore[attr-defined]
     answers = await asyncio.gather(*(sweep(session) for session in sessions))
@@ -162,39 +160,39 @@ async def test_sessions_that_sweep_at_once_act_once(
 
 @pytest.mark.rule("000-tiers")
 async def test_tiers_let_go_of_what_fades_and_of_nothing_else(
-    workspace: Workspace, keep: Keep, clock: Callable[[], object]
+    session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     fish = await keep("ship moon harbour", layer="episodic", tier="goldfish")
     week = await keep("lamp stone river", layer="episodic", tier="standard")
     await keep("glass iron wool", layer="semantic", tier="goldfish")
     await keep("salt rope anchor", layer="episodic", tier="permanent")
     clock.advance(hours=9)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {"tier-expired": [fish.id]}
+    assert (await sweep(session)).let_go == {"tier-expired": [fish.id]}
     clock.advance(days=7)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {"tier-expired": [week.id]}
+    assert (await sweep(session)).let_go == {"tier-expired": [week.id]}
     clock.advance(days=80)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {}
+    assert (await sweep(session)).let_go == {}
 
 
-async def test_a_domain_may_have_a_tier_for_all(open_workspace: OpenWorkspace, clock: Callable[[], object]) -> None:
-    workspace = await open_workspace(tier="standard")
-    kept = await remember.remember(workspace, remember.Request(content="ship moon", layer="episodic"))
+async def test_a_domain_may_have_a_tier_for_all(open_session: OpenSession, clock: Callable[[], object]) -> None:
+    session = await open_session(tier="standard")
+    kept = await remember.remember(session, remember.Request(content="ship moon", layer="episodic"))
     clock.advance(days=8)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {"tier-expired": [kept.id]}
+    assert (await sweep(session)).let_go == {"tier-expired": [kept.id]}
 
 
 @pytest.mark.rule("002-pin")
-async def test_a_pin_outlasts_every_rule(workspace: Workspace, keep: Keep, clock: Callable[[], object]) -> None:
+async def test_a_pin_outlasts_every_rule(session: Session, keep: Keep, clock: Callable[[], object]) -> None:
     kept = await keep("ship moon", layer="episodic", importance=0.0, tier="goldfish", forget_after="1h")
-    await pin(workspace, kept.id)
+    await pin(session, kept.id)
     clock.advance(days=4000)  # type: ignore[attr-defined]
-    assert (await sweep(workspace)).let_go == {}
-    assert (await _memory(workspace, kept)).status == "active"
+    assert (await sweep(session)).let_go == {}
+    assert (await _memory(session, kept)).status == "active"
 
 
-def _any_memory(dice: random.Random, workspace: Workspace, number: int) -> Memory:
-    written = workspace.now - timedelta(days=dice.choice([0.01, 0.5, 6, 20, 91, 100, 140, 200, 400, 1100]))
-    touched = written + (workspace.now - written) * dice.random()
+def _any_memory(dice: random.Random, session: Session, number: int) -> Memory:
+    written = session.now - timedelta(days=dice.choice([0.01, 0.5, 6, 20, 91, 100, 140, 200, 400, 1100]))
+    touched = written + (session.now - written) * dice.random()
     accesses = dice.choice([0, 0, 0, 1, 2, 3, 5, 10, 12])
     return Memory(
         id=f"memory-{number:04}",
@@ -218,25 +216,23 @@ def _any_memory(dice: random.Random, workspace: Workspace, number: int) -> Memor
         core=dice.random() < 0.1,
         pinned=dice.random() < 0.1,
         tier=dice.choice((None, None, None, *TIERS)),
-        forget_after=dice.choice([None, None, None, workspace.now, workspace.now - timedelta(days=1)]),
-        embedder=workspace.embedder.stamp,
+        forget_after=dice.choice([None, None, None, session.now, session.now - timedelta(days=1)]),
+        embedder=session.embedder.stamp,
     )
 
 
 @pytest.mark.parametrize("retention", ["huber", "strength", "lifespan"])
 @pytest.mark.parametrize("tier", [None, "elephant"])
 async def test_what_the_sweep_does_not_read_no_rule_would_touch(
-    open_workspace: OpenWorkspace, retention: str, tier: str | None
+    open_session: OpenSession, retention: str, tier: str | None
 ) -> None:
-    workspace = await open_workspace(retention=retention, tier=tier)
+    session = await open_session(retention=retention, tier=tier)
     dice = random.Random(11)  # noqa: S311 - the same memories every time
-    memories = [_any_memory(dice, workspace, number) for number in range(1500)]
-    [embedding] = await workspace.embed(["thing"])
-    await workspace.store.add(
-        [Embedded(memory, embedding.vector) for memory in memories], actor="test", at=workspace.now
-    )
-    whole = plan_sweep(await workspace.store.find(), workspace.now, workspace.settings.retention, tier)  # type: ignore[arg-type]
-    read = await _planned(workspace, workspace.now)
+    memories = [_any_memory(dice, session, number) for number in range(1500)]
+    [embedding] = await session.embed(["thing"])
+    await session.store.add([Embedded(memory, embedding.vector) for memory in memories], actor="test", at=session.now)
+    whole = plan_sweep(await session.store.find(), session.now, session.settings.retention, tier)  # type: ignore[arg-type]
+    read = await _planned(session, session.now)
     assert min(len(whole.let_go), len(whole.moves), len(whole.cores)) > 0
     assert (read.let_go, read.moves, read.cores) == (whole.let_go, whole.moves, whole.cores)
     assert read.seen < whole.seen
