@@ -195,7 +195,7 @@ def _in_store(module: str, function: str) -> Command:
 
     async def command(settings: Settings, given: Namespace) -> int:
         run: Callable[[Session, Namespace], Awaitable[int]]
-        run = getattr(import_module(f"reverie.server.{module}"), function)
+        run = getattr(import_module(f"reverie.cli.{module}"), function)
         async with opened(settings) as session:
             return await run(session, given)
 
@@ -206,17 +206,17 @@ _COMMANDS: Mapping[str, Command] = {
     "status": _status,
     "remember": _remember,
     "recall": _recall,
-    "export": _in_store("transfer", "run_export"),
-    "import": _in_store("transfer", "run_import"),
-    "purge": _in_store("guarding", "run_purge"),
-    "quarantine": _in_store("guarding", "run_quarantine"),
-    "audit": _in_store("auditing", "run_audit"),
-    "projects": _in_store("grouping", "run_projects"),
+    "export": _in_store("files", "run_export"),
+    "import": _in_store("files", "run_import"),
+    "purge": _in_store("admin", "run_purge"),
+    "quarantine": _in_store("admin", "run_quarantine"),
+    "audit": _in_store("admin", "run_audit"),
+    "projects": _in_store("projects", "run_projects"),
     "reembed": _reembed,
     "dream": _dream,
-    "dreams": _in_store("sleeping", "run_dreams"),
+    "dreams": _in_store("dreams", "run_dreams"),
     "curves": _curves,
     "forecast": _forecast,
-    "index": _in_store("evidence", "run_index"),
-    "drift": _in_store("evidence", "run_drift"),
+    "index": _in_store("code", "run_index"),
+    "drift": _in_store("code", "run_drift"),
 }

@@ -1,5 +1,6 @@
 """`reverie export` and `reverie import`: carrying memories in and out of files."""
 
+import asyncio
 import shutil
 import signal
 import sys
@@ -122,6 +123,9 @@ def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
 def _interruptible() -> Iterator[None]:
     """Let Ctrl-C end a read at once; asyncio's own way would wait for the read to return."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():  # it came just before, and asyncio would tell us after the read
+        raise KeyboardInterrupt
     try:
         yield
     finally:

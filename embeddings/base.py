@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from reverie.errors import EmbedderError, SettingError
 from reverie.settings import BUNDLED_EMBEDDER, EMBEDDER, Settings
 
@@ -98,12 +95,14 @@ def windows(length: int, size: int, overlap: int) -> list[slice]:
     return [slice(start, min(start + size, length)) for start in range(0, length - overlap, step)]
 
 
-def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit(vector: "NDArray[np.float32]") -> "NDArray[np.float32]":
     """Scale a vector to length one.
 
     Raises:
         EmbedderError: if it has no direction: all zeros, or not finite.
     """
+    import numpy as np
+
     norm = float(np.linalg.norm(vector.astype(np.float64)))
     if not np.isfinite(norm) or norm == 0.0:
         raise EmbedderError(
@@ -113,10 +112,12 @@ def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return (vector / norm).astype(np.float32)
 
 
-def pooled(vectors: Sequence[NDArray[np.float32]]) -> Embedding:
+def pooled(vectors: "Sequence[NDArray[np.float32]]") -> Embedding:
     """Join the unit vectors of one text's windows; a text of a single window has no passages."""
     if len(vectors) == 1:
         return Embedding(vectors[0])
+    import numpy as np
+
     return Embedding(unit(np.mean(vectors, axis=0, dtype=np.float32)), tuple(vectors))
 
 

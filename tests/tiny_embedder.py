@@ -3,11 +3,17 @@
 import re
 from collections.abc import Sequence
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reverie.embeddings.base import Embedding, QueryEmbedding, pooled, unit, windows
+
+IMPORT = (
+    f"import sys; sys.path.append({str(Path(__file__).parents[1])!r}); from tests.tiny_embedder import TinyEmbedder"
+)
+"""What a program that a test starts begins with, to have this embedder."""
 
 DIMENSIONS = 64
 WINDOW_WORDS = 50

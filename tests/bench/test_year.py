@@ -47,7 +47,7 @@ def test_what_is_needed_was_written_days_to_months_before(monkeypatch: pytest.Mo
     developer = _bench("developer", monkeypatch)
     year = developer.year_of(7, 500)
     written = {write.number: write.at for write in year.writes}
-    needs = [m for m in year.moments if isinstance(m, developer.Question) and m.answer is not None]
+    needs = [m for m in year.moments if isinstance(m, developer.Query) and m.answer is not None]
     delays = [(need.at - written[need.answer]).days for need in needs]
     assert len(needs) > 50
     assert min(delays) >= 2

@@ -16,6 +16,7 @@ import pytest
 from reverie import __version__
 from reverie.cli.terminal import counted, paragraph
 from reverie.guard.hidden_text import spelled_out
+from tests.tiny_embedder import IMPORT
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -277,13 +278,13 @@ def test_a_store_of_another_model_names_the_command_that_converts_it_and_that_wo
 def _store_of_another_model(home: Path) -> None:
     program = (
         "import asyncio, io; from pathlib import Path; from reverie.settings import Settings\n"
-        "from reverie.embeddings.tiny import TinyEmbedder; from reverie.tools.workspace import Workspace\n"
-        "from reverie.tools.importing import import_memories\n"
+        f"{IMPORT}; from reverie.tools.session import Session\n"
+        "from reverie.tools.import_jsonl import import_memories\n"
         "async def main():\n"
         f"    settings = Settings(home={str(home)!r}, project='tests')\n"
-        "    workspace = await Workspace.open(settings, embedder=TinyEmbedder(), folder=Path('/'))\n"
+        "    session = await Session.open(settings, embedder=TinyEmbedder(), folder=Path('/'))\n"
         '    line = io.BytesIO(b\'{"content": "apples and pears"}\')\n'
-        "    await import_memories(workspace, line, lambda _: None)\n"
+        "    await import_memories(session, line, lambda _: None)\n"
         "asyncio.run(main())\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -299,6 +300,7 @@ def test_ctrl_c_ends_it_with_130_and_no_traceback(tmp_path: Path, arguments: lis
         text=True,
         env=environment(tmp_path / "home"),
         cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where CI runs in the background
     ) as process:
         time.sleep(2.5)  # until it waits for stdin
         process.send_signal(signal.SIGINT)

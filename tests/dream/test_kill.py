@@ -19,7 +19,7 @@ from reverie.tools.remember import Request, remember
 from reverie.tools.restore import restore
 from reverie.tools.session import Session
 from tests.conftest import START, ManualClock
-from tests.tiny_embedder import TinyEmbedder
+from tests.tiny_embedder import IMPORT, TinyEmbedder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -30,15 +30,15 @@ DREAMING = """
 import asyncio, os, signal, sys
 from datetime import datetime
 from pathlib import Path
-from reverie.storage.lance import import_lancedb
+from reverie.storage.lancedb_import import import_lancedb
 import_lancedb()
-from reverie.embeddings.tiny import TinyEmbedder
+TINY_EMBEDDER
 from reverie.settings import Settings
-from reverie.storage.nights import Nights
-from reverie.storage.table import Table
+from reverie.storage.dream_log import DreamLog
+from reverie.storage.lance_table import Table
 from reverie.tools.consolidate import consolidate
 from reverie.tools.restore import restore
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Session
 
 home, now, last, undo = sys.argv[1], datetime.fromisoformat(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "undo"
 writes = 0
@@ -55,18 +55,18 @@ def counted(write):
 
 async def main():
     settings = Settings(home=home)
-    workspace = await Workspace.open(settings, embedder=TinyEmbedder(), clock=lambda: now, folder=Path(home))
+    session = await Session.open(settings, embedder=TinyEmbedder(), clock=lambda: now, folder=Path(home))
     for name in ("add", "upsert", "merge", "update_by", "delete"):
         setattr(Table, name, counted(getattr(Table, name)))
     if undo:
-        workspace.all_projects = True  # the dream is of several
-        [night] = await Nights(workspace.store.database.table("dreams")).all()
-        await restore(workspace, dream_id=night.id)
+        session.all_projects = True  # the dream is of several
+        [record] = await DreamLog(session.store.database.table("dreams")).all()
+        await restore(session, dream_id=record.id)
     else:
-        await consolidate(workspace)
+        await consolidate(session)
 
 asyncio.run(main())
-"""
+""".replace("TINY_EMBEDDER", IMPORT)
 
 
 async def opened(home: Path, clock: ManualClock) -> Session:

@@ -52,9 +52,9 @@ def test_stamp_and_dimensions_are_known_before_the_model_is_loaded():
 
 def test_choosing_an_embedder_imports_nothing_heavy():
     program = (
-        "import sys; from reverie.settings import Settings; from reverie.embeddings import choose, tokens\n"
+        "import sys; from reverie.settings import Settings; from reverie.embeddings import base, tokens\n"
         "for name in ('bundled', 'openai:text-embedding-3-large'):\n"
-        "    embedder = choose.embedder_from(Settings(home='/nowhere', embedder=name))\n"
+        "    embedder = base.embedder_from(Settings(home='/nowhere', embedder=name))\n"
         "    embedder.stamp, embedder.dimensions, embedder.ready\n"
         "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'openai', 'tiktoken', 'regex'}\n"
         "sys.exit(', '.join(heavy & sys.modules.keys()) or 0)"

@@ -7,7 +7,7 @@ import pytest
 
 from reverie.memory import Memory
 from reverie.recall.rerank import reranked
-from reverie.recall.score import ScoredMemory, Startup
+from reverie.recall.score import ScoredMemory, ScoreParts
 from reverie.storage.rows import CandidateRow
 
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -23,7 +23,7 @@ def _row(
         trust=0.7, stability=0.2, created_at=moment, happened_at=moment, updated_at=moment, embedder="x",
     )  # fmt: skip
     vector = np.array(toward, np.float32)
-    return ScoredMemory(CandidateRow(replace(memory, **fields), vector), score, Startup(1.0, 1.0), 0.5, 1.0)
+    return ScoredMemory(CandidateRow(replace(memory, **fields), vector), score, ScoreParts(1.0, 1.0), 0.5, 1.0)
 
 
 def _order(rows: list[ScoredMemory], query: str = "lamp", limit: int = 10) -> list[str]:

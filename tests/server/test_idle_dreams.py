@@ -117,14 +117,14 @@ async def test_of_two_that_found_a_dream_due_the_later_leaves_it(open_session: O
 LOOK = """
 import asyncio, sys
 from pathlib import Path
-from reverie.server.parts import SECONDS_IDLE, dream_while_serving, load_tools
+from reverie.server.startup import SECONDS_IDLE, dream_while_serving, load_tools
 load_tools()
 from reverie.settings import load_settings
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Session
 from reverie.tools.dreams import dreams
 
 async def main():
-    session = await Workspace.open(load_settings(), folder=Path.cwd())
+    session = await Session.open(load_settings(), folder=Path.cwd())
     watching = asyncio.create_task(dream_while_serving(session, lambda: SECONDS_IDLE, look_every=0.0))
     async with asyncio.timeout(60):
         while not await dreams(session):

@@ -16,13 +16,14 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 
 # The real command, but one of its parts takes its time and says when it begins.
 SLOW = """
-import asyncio, sys, time
-from reverie.storage.lance import import_lancedb
+import asyncio, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where CI runs in the background
+from reverie.storage.lancedb_import import import_lancedb
 import_lancedb()
-from reverie.dream import applying, cycle
-from reverie.dream.planning import Thinking
+from reverie.dream import apply, cycle
+from reverie.dream.steps import Planner
 
-think, write = Thinking.think, applying.write
+think, write = Planner.plan_next, apply.write
 
 def slow_think(self):
     print("begun", flush=True)
@@ -39,12 +40,12 @@ def slow_embed(memories, embedder):
     time.sleep(30)
 
 if sys.argv[1] == "think":
-    Thinking.think = slow_think
+    Planner.plan_next = slow_think
 elif sys.argv[1] == "embed":
     cycle._embedded = slow_embed
 else:
-    applying.write = slow_write
-from reverie.server.cli import main
+    apply.write = slow_write
+from reverie.cli.main import main
 sys.exit(main(["dream"]))
 """
 TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"

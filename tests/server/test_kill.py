@@ -15,9 +15,9 @@ pytestmark = pytest.mark.slow
 # memory to its table at once, so that there soon are pieces to merge.
 MARKING = """
 import pathlib, sys
-from reverie.storage import additions, table
+from reverie.storage import lance_table as table, write_ahead_log
 
-additions._SECONDS_TO_GATHER = 0.0
+write_ahead_log._SECONDS_TO_GATHER = 0.0
 tidy = table.Table.tidy
 
 async def marked(self, *arguments, **named):
@@ -26,7 +26,7 @@ async def marked(self, *arguments, **named):
     return await tidy(self, *arguments, **named)
 
 table.Table.tidy = marked
-from reverie.server.serve import serve
+from reverie.server.stdio import serve
 from reverie.settings import load_settings
 
 serve(load_settings)

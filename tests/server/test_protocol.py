@@ -278,21 +278,21 @@ def test_a_wrong_argument_is_named_and_the_server_goes_on(server, tool, argument
 
 NOISY = """
 import os, sys
-from reverie.server import calls, serve
+from reverie.server import calls, stdio
 from reverie.settings import load_settings
 
 honest = calls.status
 
-async def noisy(workspace):
+async def noisy(session):
     print("a stray print")
     sys.stdout.write("a stray write\\n" * 2_000)
     sys.stdout.flush()
     os.write(1, b"straight to the descriptor\\n")
     os.system("echo from a child")
-    return await honest(workspace)
+    return await honest(session)
 
 calls.status = noisy
-serve.serve(load_settings)
+stdio.serve(load_settings)
 """
 
 

@@ -17,7 +17,7 @@ from reverie.settings import Settings
 from reverie.storage.audit import audit
 from reverie.storage.hash_chain import START, Link, link_after, text_digest
 from reverie.tools.session import Session
-from tests.tiny_embedder import TinyEmbedder
+from tests.tiny_embedder import IMPORT, TinyEmbedder
 
 TOLD = ("The harbour master keeps the keys", "Boats are painted blue in spring", "Ropes are stored dry")
 Command = Callable[..., tuple[int, str]]
@@ -315,29 +315,29 @@ def test_the_head_lies_in_the_configuration_folder_for_its_owner_only(folder: Pa
 APPENDING = """
 import asyncio, sys
 from pathlib import Path
-from reverie.storage.lance import import_lancedb
+from reverie.storage.lancedb_import import import_lancedb
 import_lancedb()
-from reverie.embeddings.tiny import TinyEmbedder
+TINY_EMBEDDER
 from reverie.settings import Settings
 from reverie.tools.forget import Request as Forget, forget
 from reverie.tools.pin import pin
 from reverie.tools.remember import Request, remember
-from reverie.tools.workspace import Workspace
+from reverie.tools.session import Session
 
 async def main(home, config, who, times):
     settings = Settings(home=home, config=config, project="tests")
-    workspace = await Workspace.open(settings, embedder=TinyEmbedder(), folder=Path(home).parent)
+    session = await Session.open(settings, embedder=TinyEmbedder(), folder=Path(home).parent)
     for number in range(int(times)):
         text = f"worker {who} notes fact{who}x{number} about thing{number * 31 + int(who)}"
-        kept = await remember(workspace, Request(content=text))
+        kept = await remember(session, Request(content=text))
         if number % 5 == 1:
-            await pin(workspace, kept.id)
+            await pin(session, kept.id)
         if number % 5 == 3:
-            await forget(workspace, Forget(ids=[kept.id]))
-    await workspace.close()
+            await forget(session, Forget(ids=[kept.id]))
+    await session.close()
 
 asyncio.run(main(*sys.argv[1:]))
-"""
+""".replace("TINY_EMBEDDER", IMPORT)
 
 
 @pytest.mark.parametrize(

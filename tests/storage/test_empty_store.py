@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import numpy as np
 import pytest
 
-from reverie.embeddings.base import Embedding, Reading
+from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.errors import WrongEmbedder
 from reverie.settings import Settings
 from reverie.tools import forget, recall, remember
@@ -40,9 +40,9 @@ class WideEmbedder(TinyEmbedder):
     def dimensions(self) -> int:
         return 96
 
-    def read(self, question: str) -> Reading:
+    def read(self, question: str) -> QueryEmbedding:
         [embedding] = self.embed([question])
-        return Reading(embedding.vector)
+        return QueryEmbedding(embedding.vector)
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         return [

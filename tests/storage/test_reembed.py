@@ -26,7 +26,7 @@ from reverie.storage.reembed import Embed, Made, reembed, stamp_of
 from reverie.storage.rows import Embedded, Vector
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
-from tests.tiny_embedder import TinyEmbedder
+from tests.tiny_embedder import IMPORT, TinyEmbedder
 
 Result = TypeVar("Result")
 
@@ -316,7 +316,7 @@ CHILD = """
     from datetime import UTC, datetime
     from pathlib import Path
     import reverie.storage.reembed as module
-    from reverie.embeddings.tiny import TinyEmbedder
+    TINY_EMBEDDER
     from reverie.storage.database import Stamp
 
     module._TEXTS_AT_ONCE = 2
@@ -331,7 +331,7 @@ CHILD = """
     stamp = Stamp("slow:64", 64)
     now = datetime(2026, 3, 1, tzinfo=UTC)
     asyncio.run(module.reembed(Path(sys.argv[1]), stamp, embed, now=now, progress=progress))
-"""
+""".replace("TINY_EMBEDDER", IMPORT)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

@@ -122,7 +122,7 @@ async def test_a_changed_number_is_stored_and_its_conflict_told(session: Session
 
 async def test_a_text_cut_to_the_budget_is_recognised_as_it_was_shown(session: Session, keep: Keep) -> None:
     kept = await keep("The harbour lamp burns oil. " + "It is trimmed every day before the ships come in. " * 30)
-    answer, text = await recall.recall(session, recall.Request(query="harbour lamp", max_tokens=120))
+    answer, text = await recall.recall(session, recall.Request(query="harbour lamp", max_tokens=160))
     [row] = answer.results
     assert "cut: inspect" in row.content
     for shown in (row.content, row.content.partition(" […cut")[0], text):
