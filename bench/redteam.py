@@ -1,13 +1,20 @@
-"""How many attacks were tried and how many were stopped: `python bench/redteam.py [--slow]`.
+"""How many attacks were tried and how many were stopped: `python bench/redteam.py [--slow] [--limits]`.
 
 First the lists of made-up secrets and hostile texts against the guard alone, with the honest ones that must pass;
-then every test under tests/redteam, counted by file.
+then every test under tests/redteam, counted by file. With `--limits` only a table of how many seconds of a processor
+the longest texts take in each tool, with the bundled model.
 """
 
+import asyncio
 import importlib.util
+import io
+import json
 import sys
+import tempfile
 from collections import Counter
+from collections.abc import Awaitable, Iterator
 from pathlib import Path
+from time import process_time
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +23,13 @@ import pytest
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.guard.injection import orders_in
 from reverie.guard.secrets import redact
+from reverie.settings import Settings
+from reverie.tools import recall, remember
+from reverie.tools.arguments import LONGEST_QUERY
+from reverie.tools.import_jsonl import import_memories
+from reverie.tools.revise import revise
 from reverie.tools.screening import injection_by_meaning
+from reverie.tools.session import Session
 
 ROOT = Path(__file__).parents[1]
 FIRST_SCORES = (
@@ -104,6 +117,57 @@ def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
     return table
 
 
+LIMIT_COLUMNS = ("remember", "near copy", "revise", "recall", "import")
+ALLOWED = 2.0
+_SECONDS_TO_SETTLE = 3.0  # the table of names is made behind the first answer
+_ROOM_FOR_MARKS = 5_000  # a mark may be longer than the secret in whose place it stands
+
+
+async def on_long_texts() -> None:
+    """Print the seconds of processor time that each long text takes in each tool."""
+    lists = corpus("long_texts")
+    texts = lists.varied() | {unit: lists.filled(unit) for unit in ("password=", "<", "ignore ", "src/a.py ")}
+    over = 0
+    print("text".ljust(24), *(column.rjust(10) for column in LIMIT_COLUMNS))
+    embedder = BundledEmbedder()
+    for name, text in texts.items():
+        taken = await _in_a_new_store(embedder, text[:-_ROOM_FOR_MARKS])
+        over += sum(seconds > ALLOWED for seconds in taken)
+        print(repr(name).ljust(24), *(f"{seconds:10.2f}" for seconds in taken), flush=True)
+    print(f"{over} above {ALLOWED:g} s")
+
+
+async def _in_a_new_store(embedder: BundledEmbedder, text: str) -> list[float]:
+    with tempfile.TemporaryDirectory() as home:
+        session = await Session.open(Settings(home=home), embedder=embedder, folder=ROOT)
+        await session.warm()
+        known = await remember.remember(session, remember.Request(content="The anvil is in `bench/redteam.py`."))
+        await asyncio.sleep(_SECONDS_TO_SETTLE)
+        taken = [await _seconds(call) for call in _calls(session, known.id, text)]
+        await session.close()
+        return taken
+
+
+def _calls(session: Session, known: str, text: str) -> Iterator[Awaitable[Any]]:
+    yield remember.remember(session, remember.Request(content=text))
+    yield remember.remember(session, remember.Request(content=f"7 {text}"))
+    yield _revised(session, f"The lathe is in the yard, {known}.", f"8 {text}")
+    yield recall.recall(session, recall.Request(query=text[:LONGEST_QUERY]))
+    line = json.dumps({"content": f"9 {text}"}).encode()
+    yield import_memories(session, io.BytesIO(line), lambda tally: None)
+
+
+async def _revised(session: Session, before: str, after: str) -> None:
+    known = await remember.remember(session, remember.Request(content=before))
+    await revise(session, known.id, after, "measured")
+
+
+async def _seconds(call: Awaitable[Any]) -> float:
+    before = process_time()
+    await call
+    return process_time() - before
+
+
 class Tally:
     """A pytest plugin that counts by file."""
 
@@ -121,6 +185,9 @@ class Tally:
 
 def main() -> int:
     """Run everything and print the table; 1 if an attack got through."""
+    if "--limits" in sys.argv:
+        asyncio.run(on_long_texts())
+        return 0
     rows = on_the_guard()
     tally = Tally()
     chosen = [] if "--slow" in sys.argv else ["-m", "not slow"]

@@ -209,12 +209,16 @@ class _Resolver:
             if inside is not None or (module is None and _is_elsewhere(name)):
                 del open_questions[name]
         wanted = {name: _searched(name, modules.get(name)) for name in open_questions}
-        try:
-            places = self._tree.defining([name for name in wanted.values() if name])
+        members = {name: name.partition(".")[2] for name in open_questions if "." in name and not modules[name]}
+        try:  # all at once: each time it is asked, the whole tree is looked over for changes
+            places = self._tree.defining([name for name in (*wanted.values(), *members.values()) if name])
         except GitUnavailable:
             return anchors
         for name, mention in open_questions.items():
-            made = self._settle(mention, modules.get(name), places.get(wanted[name], []), named, folders)
+            found = places.get(wanted[name], [])
+            if name in members:
+                found = [*found, *_by_stem(name, places.get(members[name], []))]
+            made = self._settle(mention, modules.get(name), found, named, folders)
             if made is not None:
                 anchors.append(made)
         return anchors
@@ -236,8 +240,6 @@ class _Resolver:
             # A package often passes on what the modules beside and below define.
             folder = str(PurePosixPath(module.path).parent)
             places = [(path, symbol) for path, symbol in places if folder == "." or path.startswith(f"{folder}/")]
-        elif "." in mention.name:
-            places = [*places, *self._by_stem(mention.name)]
         if not _is_telling(mention):
             # A plain word means what the project itself offers, and nothing if it is also a method somewhere.
             places = [place for place in places if not is_aside(place[0])]
@@ -246,19 +248,6 @@ class _Resolver:
             return None
         chosen = likeliest(meant, [*named, *folders], name=module.rest if module else mention.name)
         return self._symbol_anchor(*chosen) if chosen else None
-
-    def _by_stem(self, name: str) -> list[tuple[str, Symbol]]:
-        """Resolve `web.Application` to what a file called web defines, wherever it lies."""
-        stem, _, last = name.partition(".")
-        try:
-            places = self._tree.defining([last])[last]
-        except GitUnavailable:
-            return []
-        return [
-            (path, symbol)
-            for path, symbol in places
-            if symbol.qualified == last and stem in (PurePosixPath(path).stem, PurePosixPath(path).parent.name)
-        ]
 
     def _in_module(self, module: "_Module | None") -> Anchor | None:
         if module is None:
@@ -339,6 +328,16 @@ def _may_be_partial(mention: Mention) -> bool:
     if "." in last.lstrip("."):
         return True
     return "/" in name and (mention.quoted or mention.name.endswith("/"))
+
+
+def _by_stem(name: str, places: Sequence[tuple[str, Symbol]]) -> list[tuple[str, Symbol]]:
+    """Resolve `web.Application` to what a file called web defines, wherever it lies."""
+    stem, _, last = name.partition(".")
+    return [
+        (path, symbol)
+        for path, symbol in places
+        if symbol.qualified == last and stem in (PurePosixPath(path).stem, PurePosixPath(path).parent.name)
+    ]
 
 
 def _only_one(tail: str, paths: Iterable[str]) -> str | None:

@@ -162,6 +162,8 @@ class SourceTree:
         if sys.platform == "win32" and (":" in path or "\\" in path):
             return None  # another drive, or another machine, which looking at would already tell who we are
         place = self.root.joinpath(*parts)
+        if not os.path.lexists(place):  # most names that a text could mean are not there, and this is quick
+            return None
         try:
             real = os.path.realpath(place, strict=True)
         except (OSError, ValueError):

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 class Embedding:
     """One text as a unit vector, and the unit vectors of its windows when it was too long for one.
 
-    A model that runs here also gives the vectors of the text's word pieces, packed (see pieces.py).
+    A model that runs here also gives the vectors of the text's word pieces, packed (see pieces.py), and embeds
+    only a share of a very long text.
     """
 
     vector: "NDArray[np.float32]"
     passages: "tuple[NDArray[np.float32], ...]" = ()
     pieces: bytes = b""
+    share: float = 1.0  # of the text, that was embedded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +95,13 @@ def windows(length: int, size: int, overlap: int) -> list[slice]:
         return [slice(0, length)]
     step = size - overlap
     return [slice(start, min(start + size, length)) for start in range(0, length - overlap, step)]
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Choose at most so many of a text's windows, evenly over its length, the first and the last among them."""
+    if count <= most:
+        return list(range(count))
+    return [round(number * (count - 1) / (most - 1)) for number in range(most)]
 
 
 def unit(vector: "NDArray[np.float32]") -> "NDArray[np.float32]":

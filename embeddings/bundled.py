@@ -27,11 +27,15 @@ STAMP = "bundled:all-MiniLM-L6-v2-int8"
 DIMENSIONS = 384
 WINDOW = 256
 OVERLAP = 32
+MOST_WINDOWS = 10
+"""Windows of one text that are embedded, some 10,000 characters of prose; each takes 45 ms of a processor."""
 _START, _END = 101, 102  # the ids of [CLS] and [SEP], which frame every window
 _FIRST_BEYOND_LATIN = "\u0250"
 _ROOM = WINDOW - 2
 _MOST_WORKERS = 4
 _GROUP = 256  # texts whose token ids are held at a time
+_PIECES_JUDGED = 1_500  # of the statements of a long text
+_LONG_PIECE = 8  # characters: a text of more for each piece that has room is not counted
 _STRETCH = 4_000  # characters tokenized at a time
 
 _FIRST_WORD = 1_996  # "the": from here on the vocabulary lists whole words, the frequent ones first
@@ -58,6 +62,11 @@ class _Model:
         for stretch in _stretches(speakable):
             ids += self.tokenizer.encode(stretch, add_special_tokens=False).ids
         return [[_START, *ids[cut], _END] for cut in windows(len(ids), _ROOM, OVERLAP)]
+
+    def count(self, text: str) -> int:
+        """Return how many word pieces a text has."""
+        windows = self.windows_of(text)
+        return sum(len(ids) - 2 for ids in windows) - OVERLAP * (len(windows) - 1)
 
     def token_vectors(self, ids: list[int]) -> "NDArray[np.float32]":
         """Run one window and return a row for each of its tokens."""
@@ -145,10 +154,11 @@ class BundledEmbedder:
         """
         import numpy as np
 
-        from reverie.embeddings.base import pooled
+        from reverie.embeddings.base import pooled, spread
 
         model = self._loaded()
-        windows = [model.window(ids) for ids in model.windows_of(question)]
+        cut = model.windows_of(question)
+        windows = [model.window(cut[number]) for number in spread(len(cut), MOST_WINDOWS)]
         rows, ids = windows[0].rows[1:-1], windows[0].ids[1:-1]
         if not ids:
             return QueryEmbedding(windows[0].vector)
@@ -161,7 +171,7 @@ class BundledEmbedder:
         )
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
-        """Embed each text, in order; one of more than 256 word pieces also gets passages.
+        """Embed each text, in order; one of more than 256 word pieces also gets passages, `MOST_WINDOWS` at most.
 
         Raises:
             EmbedderError: if the bundled files are missing or damaged.
@@ -177,6 +187,25 @@ class BundledEmbedder:
                 found += _embedded(texts[start : start + _GROUP], model, pool.map)
         return found
 
+    def affordable(self, texts: Sequence[str], beside: str) -> int:
+        """Return how many statements of a text, from the first on, can be embedded beside it in a second or so.
+
+        All can of a text that is short enough to be embedded whole.
+
+        Raises:
+            EmbedderError: if the bundled files are missing or damaged.
+        """
+        model = self._loaded()
+        is_long = len(beside) > _LONG_PIECE * MOST_WINDOWS * _ROOM
+        if not is_long and len(model.windows_of(beside)) <= MOST_WINDOWS:
+            return len(texts)
+        room = _PIECES_JUDGED
+        for number, text in enumerate(texts):
+            room -= model.count(text)
+            if room < 0:
+                return number
+        return len(texts)
+
     def _loaded(self) -> _Model:
         with self._lock:
             if self._model is None:
@@ -185,9 +214,10 @@ class BundledEmbedder:
 
 
 def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[Any]]) -> list[Embedding]:
-    from reverie.embeddings.base import pooled
+    from reverie.embeddings.base import pooled, spread
 
-    cut = [model.windows_of(text) for text in texts]
+    whole_cut = [model.windows_of(text) for text in texts]
+    cut = [[windows[number] for number in spread(len(windows), MOST_WINDOWS)] for windows in whole_cut]
     # Only the first window's rows are kept: a text of a hundred windows would hold forty megabytes of them.
     wanted = [(tuple(ids), number == 0) for windows in cut for number, ids in enumerate(windows)]
     # A text that repeats itself has windows that are the same: each is run once.
@@ -195,12 +225,12 @@ def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[A
     ran = dict(zip(distinct, run(_run, [(model, list(ids), first) for ids, first in distinct]), strict=True))
     made = iter([ran[window] for window in wanted])
     found = []
-    for windows in cut:
-        results = [next(made) for _ in windows]
+    for windows, chosen in zip(whole_cut, cut, strict=True):
+        results = [next(made) for _ in chosen]
         whole = pooled([vector for vector, _ in results])
         first = results[0][1]
         length = sum(len(ids) - 2 for ids in windows) - OVERLAP * (len(windows) - 1)
-        found.append(replace(whole, pieces=model.packed(first, length)))
+        found.append(replace(whole, pieces=model.packed(first, length), share=len(chosen) / len(windows)))
     return found
 
 

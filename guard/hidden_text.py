@@ -147,6 +147,8 @@ _WIDE_GAPS = re.compile(r" {3,}|(?: {0,8}\n){3,}")
 _FOREIGN = "аеорсухіјѕԁһӏԛԝɡαονκτρικмнтв"
 _LOOKALIKES = str.maketrans(_FOREIGN, "aeopcyxijsdhlqwgaovktpikmhtb")
 _LOOKALIKE = re.compile(f"[{_FOREIGN}]")
+_WORD = re.compile(r"\w+")
+_LATIN = re.compile("[a-z]")
 _DIGITS_AS_LETTERS = _LOOKALIKES | str.maketrans("0134578@$", "oieastbas")
 
 
@@ -169,10 +171,12 @@ def _with_latin_letters(text: str) -> str:
     """Replace lookalikes in words that are Latin otherwise; whole words of another script stay as they are."""
     if not _LOOKALIKE.search(text):
         return text
-    words = re.split(r"(\W+)", text)
-    return "".join(
-        word.translate(_LOOKALIKES) if re.search("[a-z]", word) and not word.isascii() else word for word in words
-    )
+    return _WORD.sub(_in_latin, text)
+
+
+def _in_latin(word: re.Match[str]) -> str:
+    found = word[0]
+    return found if found.isascii() or not _LATIN.search(found) else found.translate(_LOOKALIKES)
 
 
 def unleeted(text: str) -> str:

@@ -17,6 +17,7 @@ from reverie.text.search_text import function_terms, terms
 NEAR_COPY = 0.95
 COPY_FACTOR = 0.5
 _COMPARED = 40  # beyond these nothing is shown by any usual limit
+_LONGEST_COMPARED = 10_000  # characters of two texts: two of 100,000 take half a second, and there may be 780 pairs
 
 LOW_TRUST = trust_of("ai")
 """Sources trusted less than an assistant are held to a third of an answer."""
@@ -67,8 +68,12 @@ def _copies_last(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
 
 
 def _is_copy(row: ScoredMemory, other: ScoredMemory) -> bool:
-    near = cosine(row.candidate_row, other.candidate_row) >= NEAR_COPY
-    return near and not substantive_differences(row.memory.content, other.memory.content)
+    if cosine(row.candidate_row, other.candidate_row) < NEAR_COPY:
+        return False
+    ours, theirs = row.memory, other.memory
+    if len(ours.content) + len(theirs.content) > _LONGEST_COMPARED:
+        return ours.content_hash == theirs.content_hash
+    return not substantive_differences(ours.content, theirs.content)
 
 
 def _within_their_share(found: Sequence[ScoredMemory], limit: int) -> tuple[list[ScoredMemory], int]:

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _LATE = {
-    "consolidate": ("reverie.server.dream_process", "consolidate_apart"),
+    "consolidate": ("reverie.server.dream_process", "consolidate_in_process"),
     "restore": ("reverie.tools.restore", "restore"),
     "review": ("reverie.tools.review", "review"),
 }

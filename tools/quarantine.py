@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
 from reverie.memory import Memory
 from reverie.storage.filters import equals, one_of
@@ -44,7 +45,9 @@ class Decided:
     skipped: list[Skipped]
 
 
-async def hold(session: Session, draft: Memory, reason: str, now: datetime) -> Memory:
+async def hold(
+    session: Session, draft: Memory, reason: str, now: datetime, embedding: Embedding | None = None
+) -> Memory:
     """Write a memory in quarantine; the same text that is held already is not written twice."""
     same = (
         equals("content_hash", draft.content_hash)
@@ -56,7 +59,8 @@ async def hold(session: Session, draft: Memory, reason: str, now: datetime) -> M
         return held[0]
     draft = screened_evidence(draft)
     memory = replace(draft, status="quarantined", status_reason=reason, pinned=False)
-    [embedding] = await session.embed([memory.content])
+    if embedding is None:
+        [embedding] = await session.embed([memory.content])
     item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
     await session.store.add([item], actor="remember", at=now, reason=reason)
     session.maintenance.note_write()

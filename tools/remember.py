@@ -30,7 +30,7 @@ from reverie.tools.echo import echoed
 from reverie.tools.quarantine import hold
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Conflict, Remembered
-from reverie.tools.screening import Screening, screened, screened_evidence, suspects_in
+from reverie.tools.screening import Screening, judged_suspects, screened, screened_evidence, told_of_share
 from reverie.tools.session import Session
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ SAME_SUBJECT = 0.75
 
 _LOOKED_AT = 8
 _SHOWN = 300
+_COMPARED = 120_000
+"""Characters that are held against each other for one new text; 100,000 take up to 0.8 s of a processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Neighbours:
     identical: Memory | None
     duplicate: Memory | None
     conflicts: list[Conflict]
+    warnings: list[str] = field(default_factory=list)
 
 
 async def neighbours_of(
@@ -79,16 +82,33 @@ async def neighbours_of(
     late = {m.id for m in found.values() if overdue(m, session.now, session.settings.tier)}
     hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
+    compared = _affordable(memories, content)
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
         identical=await _identical(session, memories, fingerprint, project),
-        duplicate=_duplicate(memories, content),
+        duplicate=_duplicate(compared, content),
         conflicts=[
             Conflict(memory.id, memory.content[:_SHOWN], conflict.told)
-            for memory, _ in memories
+            for memory, _ in compared
             if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
         ],
+        warnings=[] if len(compared) == len(memories) else [_TOO_LONG_TO_COMPARE],
     )
+
+
+_TOO_LONG_TO_COMPARE = "too long to be compared word by word with all that is like it: look for conflicts yourself"
+
+
+def _affordable(memories: Sequence[tuple[Memory, float]], content: str) -> list[tuple[Memory, float]]:
+    """Return the neighbours, nearest first, that a text can be compared with in a fraction of a second."""
+    room = _COMPARED - len(content)  # a long one has cost much already
+    compared = []
+    for memory, similarity in memories:
+        length = len(memory.content) + len(content)
+        if length <= room:
+            compared.append((memory, similarity))
+            room -= length
+    return compared
 
 
 async def _identical(
@@ -178,11 +198,13 @@ async def _remember(session: Session, request: Request, screening: Screening) ->
     draft = _classified(session, request, draft, vector)
     if orders:
         screening = replace(screening, orders=orders)
-        held = await hold(session, draft, screening.held_back(draft.source) or "", now)
+        held = await hold(session, draft, screening.held_back(draft.source) or "", now, embedding)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
+    warnings += told_of_share(embedding)
     if request.layer == "auto" and draft.layer == "working":
         warnings = [*warnings, PASSING_NOTE]
     around = await neighbours_of(session, draft.content, draft.content_hash, embedding.vector, draft.project)
+    warnings += around.warnings
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
         return await _repeated(session, around.identical, draft, around.conflicts, told, now), screening
@@ -210,7 +232,7 @@ async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[s
     if judge is None:
         [embedding] = await session.embed([draft.content])
         return embedding, ()
-    suspects = await asyncio.to_thread(suspects_in, draft.content, draft.title)
+    suspects = await asyncio.to_thread(judged_suspects, draft.content, draft.title, judge)
     own = judge is session.embedder
     others = [text for text in suspects.statements if not (own and text == draft.content)]
     if own:

@@ -13,7 +13,7 @@ from reverie.tools.arguments import checked_content, checked_label
 from reverie.tools.remember import anchored, refuse_purged, supersede
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Revised
-from reverie.tools.screening import Screening, addressing, cleaned
+from reverie.tools.screening import Screening, addressing, cleaned, told_of_share
 from reverie.tools.session import Session
 
 
@@ -96,6 +96,6 @@ async def revise(session: Session, memory_id: str, content: str, reason: str) ->
         new.kind,
         new.status,
         list(screening.redactions),
-        screening.warnings("ai"),
+        [*told_of_share(embedding), *screening.warnings("ai")],
         new.project,
     )

@@ -7,7 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from reverie.embeddings.base import Embedder
+from reverie.embeddings.base import Embedder, Embedding
+from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.classifier import LinearModel, bundled_model, embedder_for_models
 from reverie.guard.injection import orders_in
 from reverie.guard.injection_features import cues_in, marks_in, statements_in
@@ -84,6 +85,9 @@ _OWN_ID: Final = re.compile(r"[0-9a-z]{1,16}")
 """The form of the ids that we make: no vendor's token is so short and plain."""
 
 _SHORT = 1_000
+_LONGEST_END = 8
+_LONG_ENDS: Final = re.compile(r"[.!?;]{9,}")
+"""A run of signs that may end a sentence: 30,000 semicolons before a letter took the search for the end a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +265,38 @@ def addressing(content: str, title: str, tags: Iterable[str], embedder: Embedder
     if labels and not labels.isascii():
         labels = labels.encode("ascii", "ignore").decode()  # odd characters in a label are shown to nobody
     found += orders_in(labels)
-    return tuple(dict.fromkeys(found)) or injection_by_meaning(content, title, embedder)
+    return tuple(dict.fromkeys(found)) or _orders_by_meaning(content, title, embedder)
+
+
+def _orders_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
+    judge = embedder_for_models(embedder)
+    if judge is None:
+        return ()
+    suspects = judged_suspects(content, title, judge)
+    return suspects.orders(judge.embed(suspects.statements))
+
+
+def judged_suspects(content: str, title: str, judge: Embedder) -> SuspectStatements:
+    """Return the statements of a text to embed for judging it, the likeliest first; of a long text not every one."""
+    suspects = suspects_in(_LONG_ENDS.sub(_shortened, content), title)
+    if not isinstance(judge, BundledEmbedder):
+        return suspects
+    count = judge.affordable(suspects.statements, beside=content)
+    return SuspectStatements(suspects.statements[:count], suspects.cues[:count])
+
+
+def _shortened(run: re.Match[str]) -> str:
+    return run[0][:_LONGEST_END]
+
+
+def told_of_share(embedding: Embedding) -> list[str]:
+    """Say so if a text was too long to be embedded whole."""
+    if embedding.share == 1.0:
+        return []
+    return [
+        f"long text: about {embedding.share:.0%} of it, spread evenly, can be found by meaning, all of it "
+        "by its words; split it to have every part found"
+    ]
 
 
 def _each(texts: Iterable[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -62,6 +62,7 @@ def test_every_answer_that_writes_names_the_project(start: Any, here: Repository
     assert (kept["project"], revised["project"]) == (project, project)
     for tool, arguments in calls.items():
         answer = server.answer(tool, **arguments)
+        assert answer.structured_content is not None, (tool, answer.content)
         assert answer.structured_content["project"] == project, tool
         assert project in answer.content[0].text, tool
     shared = server.answer("remember", content="Everybody signs commits.", project="global")
