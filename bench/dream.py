@@ -31,25 +31,21 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
 import numpy as np
 from notes import notes, questions
 
-from reverie.storage.lancedb_import import import_lancedb
-
-import_lancedb()
-
-from reverie.dream.snapshot import LEAST_COSINE, near_pairs  # noqa: E402
-from reverie.embeddings.base import Embedding, QueryEmbedding  # noqa: E402
-from reverie.ids import content_hash  # noqa: E402
-from reverie.lifecycle.trust import trust_of  # noqa: E402
-from reverie.memory import Memory  # noqa: E402
-from reverie.server.dream_process import consolidate_in_process  # noqa: E402
-from reverie.settings import Settings  # noqa: E402
-from reverie.storage.batch import write_batch  # noqa: E402
-from reverie.storage.rows import Embedded  # noqa: E402
-from reverie.text.compare import restates  # noqa: E402
-from reverie.time import clock_from, iso  # noqa: E402
-from reverie.tools.consolidate import consolidate  # noqa: E402
-from reverie.tools.recall import Request, recall  # noqa: E402
-from reverie.tools.results import Consolidated  # noqa: E402
-from reverie.tools.session import Session  # noqa: E402
+from reverie.dream.snapshot import LEAST_COSINE, near_pairs
+from reverie.embeddings.base import Embedding, QueryEmbedding
+from reverie.ids import content_hash
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import Memory
+from reverie.server.dream_process import consolidate_in_process
+from reverie.settings import Settings
+from reverie.storage.batch import write_batch
+from reverie.storage.rows import Embedded
+from reverie.text.compare import restates
+from reverie.time import clock_from, iso
+from reverie.tools.consolidate import consolidate
+from reverie.tools.recall import Request, recall
+from reverie.tools.results import Consolidated
+from reverie.tools.session import Session
 
 DIMENSIONS = 384
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)

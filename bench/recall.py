@@ -24,16 +24,12 @@ from typing import Any
 
 from figures import machine, markdown_table, write_between
 
-from reverie.storage.lancedb_import import import_lancedb
-
-import_lancedb()
-
-from reverie.embeddings.bundled import BundledEmbedder  # noqa: E402
-from reverie.settings import Settings  # noqa: E402
-from reverie.storage.scope import Scope  # noqa: E402
-from reverie.tools import recall  # noqa: E402
-from reverie.tools.import_jsonl import import_memories  # noqa: E402
-from reverie.tools.session import Session  # noqa: E402
+from reverie.embeddings.bundled import BundledEmbedder
+from reverie.settings import Settings
+from reverie.storage.scope import Scope
+from reverie.tools import recall
+from reverie.tools.import_jsonl import import_memories
+from reverie.tools.session import Session
 
 SETS = ("locomo-dev", "beam-dev", "longmemeval-heads-dev")
 LEFT_OUT = ("cat5", "abstention")

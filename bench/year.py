@@ -29,29 +29,25 @@ from unittest.mock import patch
 
 from developer import DAYS, OPENED_WITH_A_RECALL, Query, Write, Year, year_of
 
-from reverie.storage.lancedb_import import import_lancedb
-
-import_lancedb()
-
-from reverie.lifecycle.expiry import is_lasting  # noqa: E402
-from reverie.lifecycle.rules import ARCHIVE_AFTER_DAYS  # noqa: E402
-from reverie.memory import LAYERS, Memory, Tier  # noqa: E402 - after the import above
-from reverie.recall import score as rank  # noqa: E402
-from reverie.settings import RETENTION_MODES, RetentionMode, Settings  # noqa: E402
-from reverie.storage import maintenance as maintenance  # noqa: E402
-from reverie.storage.access_log import AccessRecorder  # noqa: E402
-from reverie.storage.filters import one_of  # noqa: E402
-from reverie.storage.maintenance import Maintenance  # noqa: E402
-from reverie.storage.purge import _rewrite, purge  # noqa: E402
-from reverie.storage.schema import SIDE_TABLES  # noqa: E402
-from reverie.time import days_between  # noqa: E402
-from reverie.tools import recall, remember  # noqa: E402
-from reverie.tools.echo import ServedTexts  # noqa: E402
-from reverie.tools.export_jsonl import line_of  # noqa: E402
-from reverie.tools.session import Session  # noqa: E402
-from reverie.tools.status import status  # noqa: E402
-from reverie.tools.sweep import sweep  # noqa: E402
-from tests.tiny_embedder import TinyEmbedder  # noqa: E402
+from reverie.lifecycle.expiry import is_lasting
+from reverie.lifecycle.rules import ARCHIVE_AFTER_DAYS
+from reverie.memory import LAYERS, Memory, Tier
+from reverie.recall import score as rank
+from reverie.settings import RETENTION_MODES, RetentionMode, Settings
+from reverie.storage import maintenance as maintenance
+from reverie.storage.access_log import AccessRecorder
+from reverie.storage.filters import one_of
+from reverie.storage.maintenance import Maintenance
+from reverie.storage.purge import _rewrite, purge
+from reverie.storage.schema import SIDE_TABLES
+from reverie.time import days_between
+from reverie.tools import recall, remember
+from reverie.tools.echo import ServedTexts
+from reverie.tools.export_jsonl import line_of
+from reverie.tools.session import Session
+from reverie.tools.status import status
+from reverie.tools.sweep import sweep
+from tests.tiny_embedder import TinyEmbedder
 
 SEED = 7
 MEMORIES = 600

@@ -41,9 +41,6 @@ log = logging.getLogger(__name__)
 
 def load_tools() -> ModuleType:
     """Import everything that takes long: LanceDB, Arrow, numpy and the tools on top of them."""
-    from reverie.storage.lancedb_import import import_lancedb
-
-    import_lancedb()
     from reverie.server import calls
 
     return calls

@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from reverie.storage.lancedb_import import import_lancedb
-
-import_lancedb()  # the quick way in, before any module of ours imports it plainly
-
-from reverie.codebase.folder_identity import CLIENT_FOLDERS  # noqa: E402 - after the import above
-from reverie.embeddings.base import Embedder  # noqa: E402 - after the import above
-from reverie.settings import Settings  # noqa: E402
-from reverie.tools.session import Session  # noqa: E402
-from tests.tiny_embedder import TinyEmbedder  # noqa: E402
+from reverie.codebase.folder_identity import CLIENT_FOLDERS
+from reverie.embeddings.base import Embedder
+from reverie.settings import Settings
+from reverie.tools.session import Session
+from tests.tiny_embedder import TinyEmbedder
 
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 

@@ -30,8 +30,6 @@ DREAMING = """
 import asyncio, os, signal, sys
 from datetime import datetime
 from pathlib import Path
-from reverie.storage.lancedb_import import import_lancedb
-import_lancedb()
 TINY_EMBEDDER
 from reverie.settings import Settings
 from reverie.storage.dream_log import DreamLog

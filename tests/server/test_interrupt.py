@@ -18,8 +18,6 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 SLOW = """
 import asyncio, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where CI runs in the background
-from reverie.storage.lancedb_import import import_lancedb
-import_lancedb()
 from reverie.dream import apply, cycle
 from reverie.dream.steps import Planner
 

@@ -315,8 +315,6 @@ def test_the_head_lies_in_the_configuration_folder_for_its_owner_only(folder: Pa
 APPENDING = """
 import asyncio, sys
 from pathlib import Path
-from reverie.storage.lancedb_import import import_lancedb
-import_lancedb()
 TINY_EMBEDDER
 from reverie.settings import Settings
 from reverie.tools.forget import Request as Forget, forget
