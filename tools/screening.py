@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.embeddings.base import Embedder
-from reverie.embeddings.classifier import LinearModel, bundled_model, embedder_for_models
+from reverie.embeddings.classifier import bundled_model, embedder_for_models, lower_layers
 from reverie.guard.injection import orders_in
 from reverie.guard.injection_features import cues_in, marks_in, statements_in
 from reverie.guard.secrets import redact, without_private
@@ -22,57 +22,56 @@ if TYPE_CHECKING:
     from reverie.tools.remember import Request
 
 
-PROBABLE = 0.87
-"""From this probability on a statement is held back: 2 % of the training notes are, each judged unseen (0029)."""
-_WORTH_A_LOOK = 0.05
-"""Statements of longer texts whose cues alone say less are not embedded: 0.6 % of the orders of the first list."""
-_FEW = 3
-"""A text of so few statements is embedded whole."""
+PROBABLE = 0.90
+"""From this probability on a statement is held back: 2 % of the near-miss notes are, each judged unseen (0029)."""
 _MOST_STATEMENTS = 1_500
-_MOST_EMBEDDED = 48
+_MOST_JUDGED = 48
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectStatements:
-    """The statements of a text that have to be embedded to judge it, with their cues, the likeliest first."""
+    """Why a text is held back, if it is. No statement has to be embedded for it."""
 
+    reasons: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
-    cues: tuple[tuple[float, ...], ...] = ()
 
-    def orders(self, embeddings: Sequence["Embedding"]) -> tuple[str, ...]:
-        """Say why the text is held back, given the embeddings of the statements; nothing if it is not."""
-        model = _model()
-        for statement, cues, embedding in zip(self.statements, self.cues, embeddings, strict=True):
-            if model.probabilities(embedding.vector, cues)["order"] >= PROBABLE:
-                marks = ", ".join(marks_in(statement))
-                return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
-        return ()
+    def orders(self, embeddings: Sequence["Embedding"] = ()) -> tuple[str, ...]:
+        """Say why the text is held back; nothing if it is not."""
+        return self.reasons
 
 
 def suspects_in(content: str, title: str = "") -> SuspectStatements:
-    """Return the statements of a text that its cues do not clear; a title that only repeats the text is left out."""
-    model = _model()
+    """Judge the statements of a text; a title that only repeats the text is left out."""
     statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
     if title and not content.startswith(title.rstrip("…")):
         statements += statements_in(title)
-    if len(statements) > _FEW:
-        scored = [(model.without_vector(cues_in(statement))["order"], statement) for statement in statements]
-        worth = sorted((row for row in scored if row[0] >= _WORTH_A_LOOK), key=lambda row: -row[0])
-        statements = [statement for _, statement in worth[:_MOST_EMBEDDED]]
-    return SuspectStatements(tuple(statements), tuple(tuple(cues_in(statement)) for statement in statements))
+    for statement, cues in _likeliest(statements):
+        if likelihood(statement, cues) >= PROBABLE:
+            marks = ", ".join(marks_in(statement))
+            return SuspectStatements(
+                (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
+            )
+    return SuspectStatements()
+
+
+def likelihood(statement: str, cues: Sequence[float]) -> float:
+    """Return how likely one statement is a planted order, given its cues."""
+    return bundled_model("orders").probabilities_of_pieces(lower_layers().pieces(statement), cues)["order"]
 
 
 def injection_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
     """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by."""
-    judge = embedder_for_models(embedder)
-    if judge is None:
-        return ()
-    suspects = suspects_in(content, title)
-    return suspects.orders(judge.embed(suspects.statements))
+    return suspects_in(content, title).reasons if embedder_for_models(embedder) is not None else ()
 
 
-def _model() -> LinearModel:
-    return bundled_model("orders")
+def _likeliest(statements: list[str]) -> list[tuple[str, list[float]]]:
+    """Return statements with their cues: all, or of very many those that are likeliest by their cues alone."""
+    if len(statements) > _MOST_JUDGED:
+        model = bundled_model("orders")
+        scored = [(model.without_vector(cues_in(statement))["order"], statement) for statement in statements]
+        scored.sort(key=lambda row: -row[0])  # the rows themselves would be many megabytes
+        statements = [statement for _, statement in scored[:_MOST_JUDGED]]
+    return [(statement, cues_in(statement)) for statement in statements]
 
 
 PRIVATE = "private"
