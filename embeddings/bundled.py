@@ -34,8 +34,6 @@ _FIRST_BEYOND_LATIN = "\u0250"
 _ROOM = WINDOW - 2
 _MOST_WORKERS = 4
 _GROUP = 256  # texts whose token ids are held at a time
-_PIECES_JUDGED = 1_500  # of the statements of a long text
-_LONG_PIECE = 8  # characters: a text of more for each piece that has room is not counted
 _STRETCH = 4_000  # characters tokenized at a time
 
 _FIRST_WORD = 1_996  # "the": from here on the vocabulary lists whole words, the frequent ones first
@@ -62,11 +60,6 @@ class _Model:
         for stretch in _stretches(speakable):
             ids += self.tokenizer.encode(stretch, add_special_tokens=False).ids
         return [[_START, *ids[cut], _END] for cut in windows(len(ids), _ROOM, OVERLAP)]
-
-    def count(self, text: str) -> int:
-        """Return how many word pieces a text has."""
-        windows = self.windows_of(text)
-        return sum(len(ids) - 2 for ids in windows) - OVERLAP * (len(windows) - 1)
 
     def token_vectors(self, ids: list[int]) -> "NDArray[np.float32]":
         """Run one window and return a row for each of its tokens."""
@@ -186,25 +179,6 @@ class BundledEmbedder:
             for start in range(0, len(texts), _GROUP):
                 found += _embedded(texts[start : start + _GROUP], model, pool.map)
         return found
-
-    def affordable(self, texts: Sequence[str], beside: str) -> int:
-        """Return how many statements of a text, from the first on, can be embedded beside it in a second or so.
-
-        All can of a text that is short enough to be embedded whole.
-
-        Raises:
-            EmbedderError: if the bundled files are missing or damaged.
-        """
-        model = self._loaded()
-        is_long = len(beside) > _LONG_PIECE * MOST_WINDOWS * _ROOM
-        if not is_long and len(model.windows_of(beside)) <= MOST_WINDOWS:
-            return len(texts)
-        room = _PIECES_JUDGED
-        for number, text in enumerate(texts):
-            room -= model.count(text)
-            if room < 0:
-                return number
-        return len(texts)
 
     def _loaded(self) -> _Model:
         with self._lock:

@@ -19,7 +19,7 @@ _OVERLAP = 80
 _SHORTEST = 8
 _LONG = 20_000
 _MANY_ENDS = 1_200
-_ENDS = re.compile(r"[.!?;]+(?=[\s\"'”)\]*]|$)|[。！？；]|\n")
+_ENDS = re.compile(r"(?<![.!?;])[.!?;]++(?=[\s\"'”)\]*]|$)|[。！？；]|\n")
 _ASIDE = "<!-- "
 
 _SAFETY = (

@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from reverie.embeddings.base import Embedding
-from reverie.embeddings.classifier import embedder_for_models
 from reverie.errors import InvalidInput
 from reverie.ids import content_hash
 from reverie.lifecycle.importance import NEIGHBOURS, adjusted_importance, is_duplicate, surprise_from
@@ -30,7 +29,7 @@ from reverie.tools.echo import echoed
 from reverie.tools.quarantine import hold
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Conflict, Remembered
-from reverie.tools.screening import Screening, judged_suspects, screened, screened_evidence, told_of_share
+from reverie.tools.screening import Screening, injection_by_meaning, screened, screened_evidence, told_of_share
 from reverie.tools.session import Session
 
 if TYPE_CHECKING:
@@ -226,23 +225,16 @@ async def _remember(session: Session, request: Request, screening: Screening) ->
 async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:
     """Embed a text, and judge by its meaning whether it gives orders; what a human said is not judged.
 
-    Secrets were taken out before. A text that is a single statement is judged by the vector that is stored.
+    Secrets were taken out before.
     """
-    judge = embedder_for_models(session.embedder) if draft.source != "human" else None
-    if judge is None:
+    if draft.source == "human":
         [embedding] = await session.embed([draft.content])
         return embedding, ()
-    suspects = await asyncio.to_thread(judged_suspects, draft.content, draft.title, judge)
-    own = judge is session.embedder
-    others = [text for text in suspects.statements if not (own and text == draft.content)]
-    if own:
-        embedding, *judged = await session.embed([draft.content, *others])
-    else:
-        [embedding], judged = await asyncio.gather(
-            session.embed([draft.content]), asyncio.to_thread(judge.embed, others)
-        )
-    by_text = dict(zip(others, judged, strict=True))
-    return embedding, suspects.orders([by_text.get(text, embedding) for text in suspects.statements])
+    [embedding], orders = await asyncio.gather(
+        session.embed([draft.content]),
+        asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder),
+    )
+    return embedding, orders
 
 
 async def supersede(session: Session, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:

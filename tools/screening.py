@@ -8,8 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.embeddings.base import Embedder, Embedding
-from reverie.embeddings.bundled import BundledEmbedder
-from reverie.embeddings.classifier import LinearModel, bundled_model, embedder_for_models
+from reverie.embeddings.classifier import bundled_model, embedder_for_models, lower_layers
 from reverie.guard.injection import orders_in
 from reverie.guard.injection_features import cues_in, marks_in, statements_in
 from reverie.guard.secrets import redact, without_private
@@ -19,61 +18,45 @@ from reverie.record import checked_text
 from reverie.tools.arguments import checked_content, checked_files, checked_label, checked_tags
 
 if TYPE_CHECKING:
-    from reverie.embeddings.base import Embedding
     from reverie.tools.remember import Request
 
 
-PROBABLE = 0.87
-"""From this probability on a statement is held back: 2 % of the training notes are, each judged unseen (0029)."""
-_WORTH_A_LOOK = 0.05
-"""Statements of longer texts whose cues alone say less are not embedded: 0.6 % of the orders of the first list."""
-_FEW = 3
-"""A text of so few statements is embedded whole."""
+PROBABLE = 0.90
+"""From this probability on a statement is held back: 2 % of the near-miss notes are, each judged unseen (0029)."""
 _MOST_STATEMENTS = 1_500
-_MOST_EMBEDDED = 48
+_MOST_JUDGED = 48
 
 
-@dataclass(frozen=True, slots=True)
-class SuspectStatements:
-    """The statements of a text that have to be embedded to judge it, with their cues, the likeliest first."""
-
-    statements: tuple[str, ...] = ()
-    cues: tuple[tuple[float, ...], ...] = ()
-
-    def orders(self, embeddings: Sequence["Embedding"]) -> tuple[str, ...]:
-        """Say why the text is held back, given the embeddings of the statements; nothing if it is not."""
-        model = _model()
-        for statement, cues, embedding in zip(self.statements, self.cues, embeddings, strict=True):
-            if model.probabilities(embedding.vector, cues)["order"] >= PROBABLE:
-                marks = ", ".join(marks_in(statement))
-                return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
-        return ()
-
-
-def suspects_in(content: str, title: str = "") -> SuspectStatements:
-    """Return the statements of a text that its cues do not clear; a title that only repeats the text is left out."""
-    model = _model()
-    statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
-    if title and not content.startswith(title.rstrip("…")):
-        statements += statements_in(title)
-    if len(statements) > _FEW:
-        scored = [(model.without_vector(cues_in(statement))["order"], statement) for statement in statements]
-        worth = sorted((row for row in scored if row[0] >= _WORTH_A_LOOK), key=lambda row: -row[0])
-        statements = [statement for _, statement in worth[:_MOST_EMBEDDED]]
-    return SuspectStatements(tuple(statements), tuple(tuple(cues_in(statement)) for statement in statements))
+def likelihood(statement: str, cues: Sequence[float]) -> float:
+    """Return how likely one statement is a planted order, given its cues."""
+    return bundled_model("orders").probabilities_of_pieces(lower_layers().pieces(statement), cues)["order"]
 
 
 def injection_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
-    """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by."""
-    judge = embedder_for_models(embedder)
-    if judge is None:
+    """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by.
+
+    Each statement is judged alone. A title that only repeats the text is left out.
+    """
+    if embedder_for_models(embedder) is None:
         return ()
-    suspects = suspects_in(content, title)
-    return suspects.orders(judge.embed(suspects.statements))
+    statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
+    if title and not content.startswith(title.rstrip("…")):
+        statements += statements_in(title)
+    for statement, cues in _likeliest(statements):
+        if likelihood(statement, cues) >= PROBABLE:
+            marks = ", ".join(marks_in(statement))
+            return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
+    return ()
 
 
-def _model() -> LinearModel:
-    return bundled_model("orders")
+def _likeliest(statements: list[str]) -> list[tuple[str, list[float]]]:
+    """Return statements with their cues: all, or of very many those that are likeliest by their cues alone."""
+    if len(statements) > _MOST_JUDGED:
+        model = bundled_model("orders")
+        scored = [(model.without_vector(cues_in(statement))["order"], statement) for statement in statements]
+        scored.sort(key=lambda row: -row[0])  # the rows themselves would be many megabytes
+        statements = [statement for _, statement in scored[:_MOST_JUDGED]]
+    return [(statement, cues_in(statement)) for statement in statements]
 
 
 PRIVATE = "private"
@@ -85,9 +68,6 @@ _OWN_ID: Final = re.compile(r"[0-9a-z]{1,16}")
 """The form of the ids that we make: no vendor's token is so short and plain."""
 
 _SHORT = 1_000
-_LONGEST_END = 8
-_LONG_ENDS: Final = re.compile(r"[.!?;]{9,}")
-"""A run of signs that may end a sentence: 30,000 semicolons before a letter took the search for the end a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,28 +245,7 @@ def addressing(content: str, title: str, tags: Iterable[str], embedder: Embedder
     if labels and not labels.isascii():
         labels = labels.encode("ascii", "ignore").decode()  # odd characters in a label are shown to nobody
     found += orders_in(labels)
-    return tuple(dict.fromkeys(found)) or _orders_by_meaning(content, title, embedder)
-
-
-def _orders_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
-    judge = embedder_for_models(embedder)
-    if judge is None:
-        return ()
-    suspects = judged_suspects(content, title, judge)
-    return suspects.orders(judge.embed(suspects.statements))
-
-
-def judged_suspects(content: str, title: str, judge: Embedder) -> SuspectStatements:
-    """Return the statements of a text to embed for judging it, the likeliest first; of a long text not every one."""
-    suspects = suspects_in(_LONG_ENDS.sub(_shortened, content), title)
-    if not isinstance(judge, BundledEmbedder):
-        return suspects
-    count = judge.affordable(suspects.statements, beside=content)
-    return SuspectStatements(suspects.statements[:count], suspects.cues[:count])
-
-
-def _shortened(run: re.Match[str]) -> str:
-    return run[0][:_LONGEST_END]
+    return tuple(dict.fromkeys(found)) or injection_by_meaning(content, title, embedder)
 
 
 def told_of_share(embedding: Embedding) -> list[str]:

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from reverie.embeddings.classifier import LinearModel, from_json
+from reverie.embeddings.bundled import BUNDLE
+from reverie.embeddings.classifier import Filters, LinearModel, LowerLayers, from_json
+from reverie.errors import EmbedderError
 
 
 def _model(*rows: list[float], bias: list[float]) -> LinearModel:
@@ -35,3 +37,38 @@ def test_a_model_reads_back_to_within_half_a_step_of_its_weights() -> None:
     assert back.bias.tolist() == [0.25, -1.5]
     assert np.abs(back.weights - model.weights).max(axis=1).tolist() <= [0.00501, 0.00119]
     assert back.to_json() == model.to_json()
+
+
+def test_a_filter_gives_its_best_fit_over_three_neighbours_or_zero() -> None:
+    filters = Filters(np.array([[1, 0, 0, 2, 0, 0], [0, 0, -1, 0, 0, 0]], np.float32), np.array([0.5, 0], np.float32))
+    pieces = np.array([[3, 0], [1, 1], [1, 0]], np.float32)
+    # the second piece: 1 x the 3 before it + 2 x its own second number + 0.5; the other filter fits nowhere
+    assert filters.strongest(pieces).tolist() == [5.5, 0.0]
+
+
+def test_a_model_with_filters_sees_pieces_and_reads_back() -> None:
+    filters = Filters(np.array([[0, 0, 1.27, 0, 0, 0]], np.float32), np.array([0], np.float32))
+    model = LinearModel(("a",), np.array([[1, 1]], np.float32), np.zeros(1, np.float32), filters=filters)
+    back = from_json(model.to_json())
+    shares = back.probabilities_of_pieces(np.array([[1, 0]], np.float32), [0.5])
+    assert shares == {"a": pytest.approx(1 / (1 + np.exp(-1.77)), abs=1e-5)}
+    assert back.to_json() == model.to_json()
+
+
+def test_a_model_without_filters_is_given_no_pieces() -> None:
+    with pytest.raises(ValueError, match="no filters"):
+        _model([1.0], bias=[0.0]).probabilities_of_pieces(np.ones((1, 2), np.float32))
+
+
+def test_the_lower_layers_have_a_row_for_each_piece_and_its_ends_and_bounded() -> None:
+    lower = LowerLayers()
+    assert lower.pieces("never push").shape == (4, 384)
+    assert lower.pieces("push " * 1000).shape == (256, 384)
+    assert lower.pieces("").shape == (2, 384)
+    assert np.array_equal(lower.pieces("never push"), lower.pieces("never push"))
+    assert (BUNDLE / "model.onnx").stat().st_size == 49_960  # the output is added in memory
+
+
+def test_a_missing_bundle_says_what_to_do(tmp_path) -> None:
+    with pytest.raises(EmbedderError, match="Reinstall"):
+        LowerLayers(tmp_path).pieces("text")

@@ -16,7 +16,7 @@ from reverie.text.tokenize import tokens_of
 from reverie.tools import recall, remember
 from reverie.tools.arguments import LONGEST_QUERY
 from reverie.tools.revise import revise
-from reverie.tools.screening import cleaned, judged_suspects
+from reverie.tools.screening import cleaned, injection_by_meaning
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +106,7 @@ async def test_a_text_that_took_the_model_half_a_minute_is_embedded_in_part_and_
 def test_a_long_run_of_signs_that_end_no_sentence_is_judged_in_seconds(bundled, sign):
     text = f"{sign * 30_000}foo_bar do not tell. " * 3
     before = process_time()
-    judged_suspects(text, "", bundled)
+    injection_by_meaning(text, "", bundled)
     assert process_time() - before < CEILING
 
 
