@@ -23,17 +23,19 @@ KINDS_MODEL, PASSING_MODEL = "kinds", "passing"
 RULE_WEIGHT, WORD_WEIGHT = 0.6, 0.3
 """What a rule and a known word weigh as a feature, against a vector of length 1."""
 
-PASSING = 0.55
+PASSING = 0.65
 """From this probability on, a text is taken to speak of the moment only, and starts in working memory.
 
 Cross-validated on the training set, four of five passing texts reach it: what lasts is dearer than what passes.
 """
 
-MAYBE_PASSING = 0.25
-"""From this probability on, a fact is not certain to last: it starts as an episode, and use can make it knowledge."""
+MAYBE_PASSING, MAYBE_PASSING_OF_A_KIND, MAYBE_PASSING_OF_A_CERTAIN_KIND = 0.25, 0.35, 0.5
+"""From this probability on, a fact, a text of another kind, or one whose kind is certain may not last: it starts as
+an episode, and use can make it knowledge."""
 
-CERTAIN_OF_KIND = 0.7
-"""From this probability on, a decision, a preference, a fix … is not let go for speaking of the moment."""
+CERTAIN_OF_KIND, CERTAINLY_PASSING = 0.7, 0.9
+"""From the first probability on, a decision, an event, a fix … is not let go for speaking of the moment, unless that
+is certain too: the model of kinds knows only what lasts, and takes "don't push, I am rebasing" for a preference."""
 
 PASSING_TIER: Tier = "elephant"
 """What speaks of the moment is let go after 90 days, later if it is recalled (000-passing)."""
@@ -125,48 +127,161 @@ _RULES: Final[tuple[tuple[Kind, str], ...]] = (
     ),
 )
 _CUES: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _RULES)
-_PASSING_RULES: Final[tuple[str, ...]] = (
-    r"\b(right now|at (the moment|present)|for now|for the (moment|time being)|just now|momentan|gerade|"
-    r"en ce moment|ahora mismo|"
-    r"de momento|por enquanto|agora|in questo momento|op dit moment|сейчас)\b|正在|现在|現在|途中|実装中|今",
-    r"\b(currently|aktuell|derzeit|actuellement|actualmente|atualmente|attualmente)\b",
-    r"^\W*(todo|wip|next( up| step)?|remaining|open|pending|reminder|remind me|offen|à faire|por hacer|pendiente|"
-    r"da fare|"
-    r"in progress|waiting|still|left|blocked|currently|debugging|investigating|trying|looking)\b|待办",
-    r"\b(waiting (for|on|until)|awaiting|warte|j'attends|esperando|aguardando|aspettando|czekam|жду)\b|待ち",
-    r"\b(i'm|i am|ich (bin|sitze)|je suis|estoy|estou|sto|ik ben) (now |currently |gerade )?(\w+ing|in the middle|"
-    r"halfway|stuck|"
-    r"on|at|en train|dabei|a medias|no meio|bezig)\b|\b(i'll|i will|have to|need to|muss noch|bin bei|je reprends|"
-    r"sigo|continuo)\b",
-    r"\b(is|are|ist|est|está|è|jest) (still |currently |now )?(down|out|broken|red|unreachable|slow|stuck|on hold|"
-    r"on (leave|vacation)|"
-    r"sick|ill|locked|paused|being|running|failing|kaputt|rot|tombé|en panne|caíd[oa]|fora do ar|giù)\b",
-    r"\b(not (yet|finished|merged|deployed)|yet|so far|still|noch( nicht)?|il reste|falta\w?|half[- ](done|"
-    r"finished)|halfway|"
-    r"left|to go|missing|in progress|under way|pas encore)\b",
-    r"\b(today|tonight|tomorrow|this (morning|afternoon|evening|week)|until (monday|tuesday|wednesday|thursday|"
-    r"friday|tonight|"
-    r"tomorrow|six)|heute|morgen|diese woche|demain|ce matin|hoy|mañana|hoje|amanhã|oggi|domani)\b",
-    r"\b(temporarily|uncommitted|stash\w*|draft|commented out|breakpoint|print statement|hard-?coded|my (branch|"
-    r"pr|laptop|local))\b|"
-    r"\bpr #?\d+|#\d{2,}",
-    # What speaks for a statement that lasts.
-    r"\b(every|each|always|by (design|default)|on purpose|whenever|means|rule|per (day|week|month|user)|once a|"
-    r"(mon|tues|wednes|thurs|fri|satur|sun)days|jede[nrs]?|chaque|cada|toda|ogni|elke|co noc)\b|每|毎",
-    r"^\W*(if|when|while|until|once|as long as|during|whenever|wenn|während|ist|si|quand|pendant|cuando|se|quando|"
-    r"als)\b",
-    r"\b(after|within|for|older than|at most|up to) (\d+|one|two|three|five|ten|a|an|thirty|sixty) "
-    r"(seconds?|minutes?|hours?|days?|weeks?|months?|years?|ms)\b",
-    r"\b(are|is|gets?|were) (\w+ly )?(\w+ed|kept|shown|sent|run|written|held|set|done|taken|made) (by|in|on|to|at|"
-    r"after|from|as|"
-    r"with|under|when|into|for|before)\b|\b(werden|wird|sont|se \w+n|são|vengono)\b",
-    r"\b(needs?|requires?|must|cannot|can be|has to be|is (called|based|required|responsible)|lives? in|comes? from|"
-    r"we (use|support|are using)|(is|am) the|works? (from|on|half))\b",
-    r"`\w+`|\"[^\"]+\"|\w+_\w+|\w+\(\)|/\w+|\bv?\d+\.\d+\b",
-    r"\b(i|i'm|i've|i'll|me|my|ich|mein\w*|je|j'|yo|mi|eu|meu|minha)\b",
-    r"^\W*\w+ing\b(?!.*\b(is|are|needs?|requires?|means|goes|has)\b)",
+_UNIT: Final = (
+    r"(?:minutes?|hours?|days?|weeks?|minuten|stunden?|tagen?|wochen?|heures?|jours?|semaines?|horas?|"
+    r"d[íi]as?|semanas?|or[ea]|giorni)"
 )
-_PASSING_CUES: Final = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _PASSING_RULES)
+_WEEKDAY: Final = (
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|lundi|mardi|"
+    r"mercredi|jeudi|vendredi|lunes|martes|miércoles|jueves|viernes|segunda|terça|quarta|quinta|sexta|lunedì|"
+    r"martedì|mercoledì|giovedì|venerdì)"
+)
+_MOMENT_RULES: Final[tuple[str, ...]] = (
+    # the present moment
+    r"\b(right now|just now|as we speak|at (the moment|present|this point)|for (now|the (moment|time being))|"
+    r"in the meantime|by now|currently|momentan|gerade|zurzeit|derzeit|aktuell|im (moment|augenblick)|"
+    r"en ce moment|pour (l'instant|le moment)|actuellement|ahora( mismo)?|(de|por el) momento|por ahora|"
+    r"actualmente|agora|no momento|por enquanto|atualmente|adesso|al momento|per (ora|il momento)|"
+    r"in questo momento|attualmente|op dit moment|teraz|сейчас|пока)\b|"
+    r"正在|现在|目前|暂时|現在|今は|途中|実装中|中です",
+    # a day counted from this one, from here on
+    r"\b(today|tonight|tomorrow|this (morning|afternoon|evening|week)|later today|next week|heute|morgen|"
+    r"diese woche|aujourd'hui|demain|ce (matin|soir)|cet après-midi|cette semaine|hoy|mañana|esta (tarde|"
+    r"mañana|noche|semana)|hoje|amanhã|oggi|domani|stamattina|stasera|questa settimana|vandaag|jutro|dzisiaj|"
+    r"сегодня|завтра)\b|今天|明天|今日|明日",
+    # since or until a moment that is near
+    r"\b(until|till|by|since|before|due( on)?|bis|seit|jusqu'(à|au)|depuis|hasta|desde|até|fino a|"
+    rf"dal?) (next |the end of |last |el |al |a |ce |zum |einer |an |une? |una |uma )*({_WEEKDAY}|noon|"
+    r"midnight|tonight|tomorrow|lunch|yesterday|midi|hier|ayer|ontem|ieri|stamattina|gestern|heute|"
+    rf"(\w+ )?{_UNIT}|the \d+(st|nd|rd|th)|the (demo|launch|release))\b|\bin (an?|\d+|two|three|"
+    rf"a few) {_UNIT}\b|\babout to\b",
+    # what is not done
+    r"\b(yet|so far|not (finished|merged|deployed|tested|started|done|reviewed|signed)|have ?n[o']t|"
+    r"has ?n[o']t|have not|has not|still|unresolved|outstanding|remaining|remains?|left|missing|to go|noch|"
+    r"fehl(t|en)|encore|toujours|(il )?(me )?reste(nt)?|manque|todavía|aún|(me )?(falta|queda)n?|sigo|"
+    r"seguimos|ainda|ancora|manca(no)?|nog|jeszcze|ещё)\b|还没|まだ",
+    # how much is done
+    r"\b(\d+|one|two|three|four|five|six|seven|zwei|drei|deux|trois|dos|tres|dois|due|tre) (\w+ )?(of|out of|"
+    r"von|sur|de|su|di) (the |los |os |les |\w+ )?(\d+|four|five|six|seven|eight|nine|ten|twelve|fünf|neun|"
+    r"sept|cinco|diez|cinque)\b|\b(half(way)?|a third|hälfte|moitié|mitad|metade|metà|almost|nearly|presque|"
+    r"casi|quase|quasi)\b|\b\d+ ?(%|percent|prozent)( of| through|$|\.)|\d+ to go",
+    # somebody at work on it
+    r"\b(i'm|i am|we're|we are) (now |still |currently |just |about to |going to )?(in the (middle|midst)|"
+    r"\w+ing|halfway|stuck)\b|\b(i|we)('ve| have) (just |got |only )?\w+(ed|t|en|wn)\b|\bi (was|left|pushed|"
+    r"stopped|keep)\b|\b(i'll|i will|we'll|i'd like to|i (still )?(have|need|must) to|let me)\b|"
+    r"\bich (bin (an|bei|mitten|gerade|dabei)|sitze|habe|muss|mache|schreibe|teste|warte|suche|komme|hänge)\b|"
+    r"^(bin|sitze|warte)\b|\b(je suis (en|bloqu|au)|j'(ai|en suis)|je (dois|corrige|termine|teste|"
+    r"travaille sur|cherche|reprends|finis))\b|\b(est(oy|amos|ou|á|án|ão)|sto|stiamo) (\w+ )?\w+ndo\b|"
+    r"\b(tengo que|he \w+do|voy por|preciso|devo|ho \w+to|sono (bloccat\w|a metà|ferm\w))\b|\b\w+ is (looking|"
+    r"testing|fixing|rewriting|deploying|checking|on it)\b",
+    # waiting
+    r"\b(waiting (for|on|until|to)|awaiting|blocked (on|by|until)|stuck|on hold|no (reply|answer)|(warten?|"
+    r"liegt) (noch )?(auf|bei)|j'attends|on attend (le|la|les|l')|attendons|en attente d\w|bloqué|esperando|"
+    r"en espera|aguardando|bloqueado|aspett(o|iamo|ando)|in attesa d\w+|bloccato|wacht op|czekam\w*|жду|"
+    r"ждём)\b|待ち|等待",
+    # one thing in a bad state
+    r"\b(is|are|has been|have been|went|ist|sind|est|est[áa]n?|è|ligt|jest) (still |currently |now |again |"
+    r"all |seit \w+ |momentan |gerade |zurzeit |derzeit )*(down|out|off|offline|broken|red|dead|unreachable|"
+    r"unavailable|unusable|slow|stuck|flaky|failing|jammed|gone|full|locked|paused|delayed|behind|ill|sick|"
+    r"away|kaputt|rot|weg|gesperrt|gestört|krank|tombée?|en panne|cassée?|rouge|hors service|bloquée?|"
+    r"absente?|caíd[oa]|rot[oa]|apagad[oa]|saturad\w+|fora do ar|quebrad[oa]|rott[oa]|giù|ferm[oa]|"
+    r"spent[oa])\b|\b(doesn't|does not|won't|can't) (answer|respond|build|compile|start|reach)\b|"
+    r"\bantwortet (gerade )?nicht|\bne (répond|marche)|\bno (responde|funciona)|\bnão responde|"
+    r"\bnon (risponde|va|funziona)|nie działa|не отвечает",
+    # under way
+    r"\b(is|are) (being|underway|under way|in progress|in review|pending|running|building|going|deploying|"
+    r"restarting)\b|\bwird (gerade|momentan)|läuft (noch|gerade)|\ben (cours|curso)|\bse está|em andamento|"
+    r"\bsendo\b|in corso|in fase|\bin progress|under ?way|\bongoing",
+    # the heading of a note to oneself
+    r"^\W*((to-?do|wip|next( up| step| thing)?|up next|remaining|open( (points?|question))?|pending|reminder|"
+    r"outstanding|status|progress|current \w+|plan|goal|left( to do)?|session|handover|notes|paused|postponed|"
+    r"not (done|started|yet)|offen|noch (offen|zu tun)|nächster schritt|à (faire|reprendre)|reste|"
+    r"prochaine étape|étape suivante|pendiente|por hacer|siguiente paso|queda|falta|pendente|próximo passo|"
+    r"da fare|in sospeso|prossimo passo|nog te doen)\b[^.:]{0,30}:|(todo|wip|remind me|remember to|"
+    r"don't forget|heads.?up|fyi|als nächstes|left off|next (i|thing|step))\b(?! (comment|commit|item|branch|"
+    r"limit)))|待办",
+    # beginning with what is being done
+    r"^\W*(currently|debugging|investigating|trying|looking (at|into|for)|working (on|through)|fixing|"
+    r"waiting (for|on)|blocked (on|by)|stuck|picking|continu(e|ing)|resume|stopped|got|done so far|just \w+ed|"
+    r"almost|nearly|temporarily|disabled|turned off|asked)\b(?!.*\b(is|are|needs?) )",
+    # changed for a while
+    r"\b(temporarily|workaround|hack|uncommitted|unpushed|stashed (my|the)|draft|commented( \w+)? out|"
+    r"breakpoint|console\.log|hard-?coded|work(ing)? tree|switched off|turned (it )?off|disabled|"
+    r"vorübergehend|vorläufig|abgeschaltet|provisoirement|désactivé|provisionalmente|desactivad[oa]|desativei|"
+    r"desligad[oa]|disattivat[oa]|spento)\b",
+    # one's own branch, ticket or machine
+    r"\bmy (branch|pr|patch|laptop|local|machine|shell|current)\b|\bpr #?\d+|#\d{2,}|\b[A-Z]{2,}-\d+\b|"
+    r"\bbranch (\w+ )?\w+/\w+|\bon branch\b",
+)
+_LASTING_RULES: Final[tuple[str, ...]] = (
+    # again and again
+    r"\b(every|each|always|usually|by (design|default)|on purpose|whenever|once an?|per (day|week|month|user|"
+    rf"year)|daily|weekly|nightly|monthly|yearly|{_WEEKDAY}s|jede[nrsm]?|immer|täglich|nachts|(morgen|freitag|"
+    r"sonntag)s|chaque|tou(s|tes) les|cada|todos? (los|as|os)|todas las|los (lunes|martes|viernes|fines)|toda|"
+    r"às (segundas|terças|sextas)|ogni|sempre|il (lunedì|martedì|venerdì)|elke|co noc|по \w+ам)\b|每|毎",
+    # under a condition
+    r"^\W*(if|when|while|until|once|as (long|soon) as|during|whenever|before|after|whoever|wenn|während|"
+    r"solange|sobald|si|quand|pendant|tant que|en cas|cuando|mientras|durante|se|quando|enquanto|mentre|"
+    r"als)\b.{8,}(,|\bthen\b)",
+    # a condition or a relative clause after the verb
+    r"\w (that|which|who|whoever|whether|while|when|whenever|if|unless|ob|wenn|bevor|solange|bis zur?|qui|"
+    r"quand|tant que|cuando|mientras|al|quando|enquanto|che|mentre|se) \w+",
+    # for a fixed time
+    r"\b(after|within|for|older than|at most|up to|longer than|more than|nach|après|au bout de|después de|"
+    rf"depois de|dopo) (\w+) ({_UNIT}|seconds?|months?|years?|ms|settimana)\b",
+    # what is done with things of a sort
+    r"\b(are|is|gets?|were) (\w+ly |only )?(\w+ed|kept|shown|sent|run|written|held|set|done|taken|made|drawn|"
+    r"built|cut|chosen) (by|in|on|to|at|after|from|as|with|under|when|into|for|before|only|once|twice)\b|"
+    r"\b(werden|wird (immer|nur|von|in|aus|jede\w?)|sont \w+|se \w+n|são|vengono|viene)\b",
+    # a rule
+    r"\b(must|may|can|cannot|needs?|requires?|ha(s|ve) to be|should|(not )?allowed|forbidden|is limited|darf|"
+    r"dürfen|müssen|doit|doivent|peut|peuvent|debe|deben|puede|pueden|deve|devem|pode|podem|può|possono)\b",
+    # a definition
+    r"\b(means|stands for|is (called|named|spelled|translated|based|required|the|an?|one|our)|are the|"
+    r"bedeutet|heißt|signifie|s'appelle|significa|se llama|chama-se|si chiama|the words?|das wort|le mot|"
+    r"la palabra)\b|«|„|\"\w",
+    # where a thing is
+    r"\b(lives?|sits?|lies?|stored|kept|located|hosted|comes?|defined|documented|configured|shared) (in|at|"
+    r"under|from|on|with)\b|\b(is|are) (in|at|under|from) (the|/|[A-Z`])|\b(steht|stehen|liegt|liegen|"
+    r"befindet sich) (in|im|unter|auf)\b|se trouve|\bestán? en\b|\bfica em|si trova|\bsta in\b",
+    # who answers for what
+    r"\b(owns?|leads?|maintains?|reviews|responsible|in charge|contact|maintainer|manager|zuständig|"
+    r"verantwortlich|responsable|relit|encargad[oa]|responsável|referente)\b",
+    # what people have or use
+    r"\b(we|i|wir|ich|nous|je|on) (use|support|work (from|with|in)|prefer|want|always|only|hold|run|test|"
+    r"arbeiten?|nutzen?|utilis\w+|travaill\w+ (avec|sous|en))\b|\b(we|i)('re| are|'m| am) using\b|"
+    r"\bwe are (on|a|bound)\b|\bi('m| am) (on|in|an?|the|new|left|col\w+)\b|\b(usamos|trabalh(o|amos)|"
+    r"trabaj(o|amos)|lavor(o|iamo)|usiamo|somos|siamo un)",
+    # any one of a sort
+    r"^\W*(an?|any(one)?|nobody|whoever|every|each|some|only|people|eine?|une?|uno|uma?) ",
+    # all of a sort
+    r"^\W*(?!this|is|was|status|progress|tests?\b)[a-z-]+( [a-z-]+)?s( (that|which|who|in|on|of|with|"
+    r"from) .{2,30})? (are|get|go|have|need|live|take|run|become|start|must|may|can|belong|expire|wait|keep|"
+    r"stay|follow)\b|^\W*(die|les|los|las|os|as|gli|le|i) \w+.{0,25} (werden|sind|sont|reçoivent|se|son|"
+    r"reciben|são|recebem|vengono|sono|stehen|verfallen)\b",
+    # a word of state as a name
+    r"\bthe (current|next|remaining|working|temporary|last) \w+ (is|are|of|must|lies)\b|\b(der|die|"
+    r"das) (aktuelle|nächste|laufende|heutige)\b|\b(le|la|el|il|o|a) \w+ (actuel(le)?|courante?|actual|atual|"
+    r"attuale)\b|\b(pending|open|waiting|blocked|paused|unfinished|in-progress|stuck|remaining|missing|"
+    r"left) \w+s? (is|are|can|may|must|go|get)\b|^\W*(todo|wip) (and|comment|commit|item|branch|limit)\w*",
+    # something that is over
+    rf"\b(yesterday|last (night|week|month|year|{_WEEKDAY})|gestern|hier|ayer|ontem|ieri|gisteren|wczoraj|"
+    r"вчера)\b|^\W*(had|shipped|interviewed|decided|deployed|released|migrated|presented|met)\b|\b(was|were|"
+    r"went|took|lost|ended|wurde|hat|haben|a été|fue|foi|è stat[oa])\b",
+    # names of code
+    r"`[^`]+`|\"[^\"]+\"|\w+_\w+|\w+\(\)|/\w+|\bv?\d+\.\d+\b",
+    # the speaker
+    r"\b(i|i'm|i've|i'll|me|my|ich|mein\w*|je|j'|yo|mi|eu|meu|minha)\b",
+    # a participle without a verb
+    r"^\W*\w+ing\b(?!.*\b(is|are|needs?|requires?|means|goes|has|takes|happens|uses|clears)\b)",
+)
+_MOMENT_CUES: Final = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _MOMENT_RULES)
+_LASTING_CUES: Final = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _LASTING_RULES)
+_SUBORDINATE: Final = re.compile(
+    r"(?<=\w) (that|which|who|whoever|whether|while|when|whenever|if|unless|ob|wenn|bevor|solange|qui|que|quand|"
+    r"tant que|cuando|mientras|quando|enquanto|che|mentre) [^,;.:]*",
+    re.IGNORECASE,
+)
 _PASSING_ALONE: Final = re.compile(
     r"\b(right now|at the moment|in progress|for now|i'm working|half done)\b|"
     r"^\W*(todo|wip|next step|waiting for|currently \w+ing|working on|blocked (on|by))\b",
@@ -208,10 +323,11 @@ def classify(content: str, vector: "Vector | None" = None, *, kind: Kind | None 
     text = content[:_READ]
     likely = _passing_likelihood(text, vector)
     found, share = (kind, 1.0) if kind is not None else _guessed(text, vector)
-    fades = found in _FADING or share < CERTAIN_OF_KIND
-    if likely >= PASSING and fades:
+    fades = found == "fact" or (found == "event" if kind is not None else share < CERTAIN_OF_KIND)
+    if likely >= (PASSING if fades else CERTAINLY_PASSING) and (kind is None or kind in _FADING):
         return Guess(found if kind is not None or found == "event" else "fact", "working", passing=True)
-    unsure = kind is None and likely >= (MAYBE_PASSING if found == "fact" else PASSING)
+    maybe = MAYBE_PASSING_OF_A_KIND if share < CERTAIN_OF_KIND else MAYBE_PASSING_OF_A_CERTAIN_KIND
+    unsure = kind is None and likely >= (MAYBE_PASSING if found == "fact" else maybe)
     return Guess(found, "episodic" if unsure else _LAYERS[found], passing=False)
 
 
@@ -250,8 +366,16 @@ def rule_features(text: str) -> list[float]:
 
 
 def passing_features(text: str) -> list[float]:
-    """Return which rules of passing context fit a text."""
-    return [RULE_WEIGHT * bool(cue.search(text)) for cue in _PASSING_CUES]
+    """Return which rules of passing context fit a text.
+
+    What marks the moment is also looked for in the main clause alone: "the page shows which services are down right
+    now" says nothing about now.
+    """
+    asserted = _SUBORDINATE.sub("", text)
+    return [
+        *(RULE_WEIGHT * bool(cue.search(text)) for cue in (*_MOMENT_CUES, *_LASTING_CUES)),
+        *(RULE_WEIGHT * bool(cue.search(asserted)) for cue in _MOMENT_CUES),
+    ]
 
 
 def words_of(text: str) -> set[str]:

@@ -151,11 +151,6 @@ async def test_a_long_text_is_not_compared_with_long_ones_and_the_answer_says_so
     assert any("too long to be compared" in warning for warning in again.warnings)
 
 
-def test_a_text_that_is_embedded_whole_has_all_its_statements_judged(bundled):
-    text = VARIED["prose"][:7_000]
-    assert bundled.affordable([text[at : at + 400] for at in range(0, 7_000, 400)], beside=text) == 18
-
-
 def test_of_a_long_text_the_first_and_last_windows_are_among_the_embedded():
     assert spread(3, 10) == [0, 1, 2]
     assert spread(100, 4) == [0, 33, 66, 99]

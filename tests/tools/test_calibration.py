@@ -3,9 +3,11 @@
 The notes and questions were written before anything was fitted, and nothing was fitted on them.
 """
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from reverie.tools.session import Session
 from tests.tools.parcel_lockers import ANSWERED, NOTES, OFF_TOPIC, ON_TOPIC
 
 pytestmark = pytest.mark.anyio
+HELD_OUT = Path(__file__).parent / "held_out" / "halyard"
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +118,20 @@ async def test_a_script_that_the_model_cannot_read_is_judged_by_its_words(locker
     answer = await lockers.ask("缓存的过期时间")
     assert answer.fits == "well"
     assert answer.results[0].id == kept.id
+
+
+async def test_the_held_out_world_is_answered_as_published(tmp_path: Path) -> None:
+    def read(name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (HELD_OUT / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+    settings = Settings(home=str(tmp_path / "home"), project="halyard")
+    session = await Session.open(settings, embedder=BundledEmbedder(), folder=tmp_path)
+    await session.warm()
+    for note in read("world"):
+        await remember.remember(session, remember.Request(content=note["content"], source="human"))
+    asked = [(q, (await recall.recall(session, recall.Request(query=q["query"])))[0]) for q in read("questions")]
+    await session.close()
+    without = [answer.fits != "well" for question, answer in asked if question["group"] == "none"]
+    empty = [not answer.results for question, answer in asked if question["group"] != "none"]
+    assert sum(without) >= 0.8 * len(without)
+    assert sum(empty) <= 1  # "command to format everything", whose note is not among the first eight at any cut
