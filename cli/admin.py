@@ -21,8 +21,9 @@ from reverie.storage.reembed import reembed, stamp_of
 from reverie.time import clock_from
 from reverie.tools.arguments import checked_number
 from reverie.tools.doctor import Check, Doctor, versions
-from reverie.tools.forget import Request, forget
+from reverie.tools.forget import forget
 from reverie.tools.quarantine import Decided, Held, decide, held_memories
+from reverie.tools.requests import ForgetRequest
 from reverie.tools.results import Forgotten
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _event_line(row: "Row") -> str:
 async def run_purge(session: "Session", given: Namespace) -> int:
     """Remove memories for good, and tell what was left; 1 if nothing could be removed."""
     session.all_projects = given.all_projects
-    result = await forget(session, Request(ids=given.ids, purge=True, dry_run=given.dry_run))
+    result = await forget(session, ForgetRequest(ids=given.ids, purge=True, dry_run=given.dry_run))
     if given.json:
         say_json(result)
     else:

@@ -8,6 +8,7 @@ from reverie.cli.terminal import Progress, columns, counted, say, say_json
 from reverie.recall.results import freshness_word
 from reverie.tools.drift import drift
 from reverie.tools.index_codebase import index_codebase
+from reverie.tools.requests import IndexRequest
 
 if TYPE_CHECKING:
     from reverie.tools.results import Drifted, Indexed
@@ -18,13 +19,15 @@ async def run_index(session: "Session", given: Namespace) -> int:
     """Scan a project and say what was written."""
     bar = Progress("Indexing")
     started = time.perf_counter()
+
+    async def show(done: int, total: int, message: str) -> None:
+        bar.show(done / (total or 1), f"{done // 2:,} of {total // 2:,} files")
+
     try:
         result = await index_codebase(
             session,
-            path=given.path,
-            project=given.project,
-            max_files=given.max_files,
-            progress=lambda done, total: bar.show(done / (total or 1), f"{done // 2:,} of {total // 2:,} files"),
+            IndexRequest(path=given.path, project=given.project, max_files=given.max_files),
+            show,
         )
     finally:
         bar.done()

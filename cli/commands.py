@@ -17,6 +17,7 @@ from reverie.cli.render import told_recalled, told_remembered, told_status
 from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, note, say, say_json
 from reverie.server.startup import load_tools
 from reverie.settings import Settings, load_settings
+from reverie.tools.requests import RecallRequest, RememberRequest, StatusRequest
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
@@ -96,7 +97,7 @@ async def _status(settings: Settings, given: Namespace) -> int:
 
     async with opened(settings) as session:
         await session.warm()
-        result = await status(session)
+        result = await status(session, StatusRequest())
     if given.json:
         say_json(result)
     else:
@@ -106,9 +107,9 @@ async def _status(settings: Settings, given: Namespace) -> int:
 
 async def _remember(settings: Settings, given: Namespace) -> int:
     from reverie.cli.files import text_from_stdin
-    from reverie.tools.remember import Request, remember
+    from reverie.tools.remember import remember
 
-    request = Request(
+    request = RememberRequest(
         content=text_from_stdin() if given.text == "-" else given.text,
         layer=given.layer,
         kind=given.kind,
@@ -136,9 +137,9 @@ async def _remember(settings: Settings, given: Namespace) -> int:
 
 
 async def _recall(settings: Settings, given: Namespace) -> int:
-    from reverie.tools.recall import Request, recall
+    from reverie.tools.recall import recall
 
-    request = Request(
+    request = RecallRequest(
         query=given.query,
         limit=given.limit,
         max_tokens=given.max_tokens,
@@ -156,7 +157,7 @@ async def _recall(settings: Settings, given: Namespace) -> int:
     )
     async with opened(settings) as session:
         await session.warm()
-        result, _ = await recall(session, request)
+        result = await recall(session, request)
         if given.json:
             say_json(result)
         else:

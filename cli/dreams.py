@@ -6,6 +6,7 @@ from dataclasses import asdict
 from reverie.cli.terminal import Progress, columns, counted, say, say_json
 from reverie.tools.consolidate import consolidate
 from reverie.tools.dreams import dreams, story, told
+from reverie.tools.requests import ConsolidateRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated
 from reverie.tools.session import Session
@@ -21,11 +22,10 @@ async def run_dream(session: Session, given: Namespace) -> int:
     try:
         result = await consolidate(
             session,
-            dry_run=given.dry_run,
-            steps=given.steps,
-            project=given.project,
-            budget_cents=given.budget_cents,
-            tell=tell,
+            ConsolidateRequest(
+                dry_run=given.dry_run, steps=given.steps, project=given.project, budget_cents=given.budget_cents
+            ),
+            tell,
         )
     finally:
         progress.done()
@@ -40,7 +40,7 @@ async def run_dreams(session: Session, given: Namespace) -> int:
     """List the nights, tell one, or undo it."""
     session.all_projects = given.all_projects
     if given.undo:
-        undone = await restore(session, dream_id=given.id)
+        undone = await restore(session, RestoreRequest(dream_id=given.id))
         if given.json:
             say_json(undone)
         else:

@@ -6,10 +6,11 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 from reverie.guard.hidden_text import escaped_json, spelled_out
+from reverie.recall.results import structured
 
 INTERRUPTED = 130
 """The exit code of a command that Ctrl-C ended, as shells have it."""
@@ -30,7 +31,7 @@ def note(*lines: str) -> None:
 
 def say_json(value: Any) -> None:
     """Write one JSON value to stdout, and nothing else."""
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    plain = structured(value) if is_dataclass(value) and not isinstance(value, type) else value
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     _write(sys.stdout, escaped_json(json.dumps(plain, ensure_ascii=not utf8)) + "\n")
 
