@@ -46,7 +46,7 @@ class AccessRecorder:
     def __init__(self, store: MemoryStore, wrote: Callable[[], None] = lambda: None) -> None:
         folder = store.database.generations.folder
         self._store = store
-        self._spool = LogFile(folder / "accesses", folder / "locks" / "accesses.lock")
+        self._log_file = LogFile(folder / "accesses", folder / "locks" / "accesses.lock")
         self._wrote = wrote  # told after each count, so that upkeep comes to know of it
         self._served: dict[str, datetime] = {}
         self._noted: list[Access] = []
@@ -76,7 +76,7 @@ class AccessRecorder:
         noted, self._noted = self._noted, []
         if noted:
             try:
-                await self._spool.append(lambda _last: [_to_line(access) for access in noted])
+                await self._log_file.append(lambda _last: [_to_line(access) for access in noted])
             except BaseException:
                 self._noted = noted + self._noted
                 raise
@@ -88,7 +88,7 @@ class AccessRecorder:
             StoreError: if it cannot be written; what is in the file stays there.
         """
         await self.keep()
-        if self._spool.waiting_bytes():
+        if self._log_file.pending_bytes():
             async with self._store.changing():
                 await self._count_now()
 
@@ -120,7 +120,7 @@ class AccessRecorder:
         self._counting = asyncio.create_task(self.count_if_possible())
 
     async def _count_now(self) -> None:
-        earlier, now = await self._spool.set_aside()
+        earlier, now = await self._log_file.rotate()
         waiting = await _not_yet_counted(self._store, _accesses_in(earlier)) + _accesses_in(now)
         while waiting:
             # One access of each memory by one session at a time; hardly ever is there a second round.

@@ -70,7 +70,7 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
     """
     async with store.changing():
         found = await _look(store)
-        async with store.journal.settled():
+        async with store.journal.flushed():
             rows = await store.journal.rows()
             last = Link(rows[-1]["number"], rows[-1]["hash"]) if rows else START
             await store.journal.go_on_after(last)

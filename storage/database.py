@@ -115,7 +115,7 @@ class Database:
         self.stamp = stamp
         locks = generations.folder / "locks"
         self.write_lock = ProcessLock(locks / "write.lock")
-        self.upkeep_lock = ProcessLock(locks / "upkeep.lock")
+        self.maintenance_lock = ProcessLock(locks / "upkeep.lock")
         self.write_ahead_log = write_ahead_log
         self._raw_tables = tables
         self._tables = {name: table.after(self.write_ahead_log.flush_before_read) for name, table in tables.items()}

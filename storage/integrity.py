@@ -16,7 +16,7 @@ from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.locks import ProcessLock
 from reverie.storage.schema import TABLES
-from reverie.storage.write_ahead_log import waiting_lines
+from reverie.storage.write_ahead_log import pending_lines
 
 INDEXED = ("id", "search_text")
 """The columns of a layer that always have an index."""
@@ -48,7 +48,7 @@ class IntegrityCheck:
 
     reports: list[TableReport] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
-    on_the_way: int = 0  # new memories that the next reader brings to their tables
+    pending_memories: int = 0  # new memories that the next reader brings to their tables
 
     @classmethod
     async def of(cls, path: Path) -> "IntegrityCheck":
@@ -63,7 +63,7 @@ class IntegrityCheck:
             names = await table_names(connection)
         except LANCE_ERRORS as error:
             raise translated(str(path), error) from error
-        checkup.on_the_way = len(waiting_lines(write_ahead_log_folder(path)))
+        checkup.pending_memories = len(pending_lines(write_ahead_log_folder(path)))
         for name in TABLES:
             if name not in names:
                 checkup.reports.append(TableReport(name, damage="it is not there"))

@@ -70,8 +70,8 @@ class Journal:
         self.sealed_head = head
         self._table = database.raw_table("events")
         locks = database.generations.folder / "locks"
-        self._spool = LogFile(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
-        self._settling = ProcessLock(locks / "settle-journal.lock")
+        self._log_file = LogFile(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
+        self._flush_lock = ProcessLock(locks / "settle-journal.lock")
         self._started = False
 
     async def write(self, events: Sequence[Event]) -> None:
@@ -93,36 +93,36 @@ class Journal:
             if head is not None:
                 head.follow(_as_link(previous), _seal_in(previous), _as_link(last), _seal_in(last))
 
-        await self._spool.append(lambda last: _chained(rows, last, head), follow)
+        await self._log_file.append(lambda last: _chained(rows, last, head), follow)
 
-    async def settle(self) -> int:
+    async def flush(self) -> int:
         """Move what waits to the table, in one commit; return how many events that were."""
-        if not self._spool.waiting_bytes():
+        if not self._log_file.pending_bytes():
             return 0
-        async with self._settling.held():
-            return await self._settle_now()
+        async with self._flush_lock.held():
+            return await self._flush_now()
 
     @asynccontextmanager
-    async def settled(self) -> AsyncIterator[None]:
+    async def flushed(self) -> AsyncIterator[None]:
         """Settle, and let nobody else do so until the block ends: what is written meanwhile waits."""
-        async with self._settling.held():
-            await self._settle_now()
+        async with self._flush_lock.held():
+            await self._flush_now()
             yield
 
-    async def _settle_now(self) -> int:
+    async def _flush_now(self) -> int:
         if not self._database.is_current():
             return 0  # sessions on the newer tables see to it
-        earlier, now = await self._spool.set_aside()
-        rows = await self._not_yet_settled(earlier) + _rows_of(now)
+        earlier, now = await self._log_file.rotate()
+        rows = await self._not_yet_flushed(earlier) + _rows_of(now)
         if rows:
             await self._table.add(_as_table(rows))
         for path in (*earlier, *now):
             path.unlink(missing_ok=True)
         return len(rows)
 
-    def waiting_bytes(self) -> int:
+    def pending_bytes(self) -> int:
         """Return how much waits to be settled."""
-        return self._spool.waiting_bytes()
+        return self._log_file.pending_bytes()
 
     async def about(self, memory_id: str) -> list[Event]:
         """Return everything that happened to a memory, oldest first."""
@@ -166,26 +166,26 @@ class Journal:
 
     async def rows(self) -> list[Row]:
         """Return every event as it is kept, in the order of the chain."""
-        waiting = _parsed(await self._spool.lines())
-        settled = await self._table.rows([*_COLUMNS, *_LINKS])
-        found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
+        waiting = _parsed(await self._log_file.lines())
+        flushed = await self._table.rows([*_COLUMNS, *_LINKS])
+        found = {row["id"]: _with_text_moment(row) for row in flushed.to_pylist()}
         found |= {row["id"]: row for row in waiting}
         return sorted(found.values(), key=_number)
 
     async def head(self) -> Link | None:
         """Return the last link of the chain as the file beside the table has it; None if it has none."""
-        last = await self._spool.last()
+        last = await self._log_file.last()
         return _as_link(last) if last else None
 
     async def accept_head(self) -> None:
         """Let the sealed head be where the chain stands now."""
-        last = await self._spool.last()
+        last = await self._log_file.last()
         if self.sealed_head is not None and last:
             self.sealed_head.accept(_as_link(last), _seal_in(last))
 
     async def go_on_after(self, link: Link) -> None:
         """Let the chain go on from a link, whatever the file beside the table says; call it inside `settled()`."""
-        await self._spool.start_from(json.dumps({"number": link.number, "hash": link.hash}).encode(), anew=True)
+        await self._log_file.start_from(json.dumps({"number": link.number, "hash": link.hash}).encode(), anew=True)
 
     async def remove(self, event_ids: Sequence[str]) -> None:
         """Take events out of the table; what vouches for the chain across the gaps is written before."""
@@ -198,22 +198,22 @@ class Journal:
     async def _read(self, where: Condition, fits: Callable[[Row], bool], *, containing: str = "") -> list[Event]:
         """Return the events that fit, said once for the table and once for what still waits."""
         # The file first: what leaves it meanwhile is in the table by then.
-        waiting = _parsed(await self._spool.lines(containing=containing.encode()))
-        settled = await self._table.rows([*_COLUMNS, "number"], where)
-        found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
+        waiting = _parsed(await self._log_file.lines(containing=containing.encode()))
+        flushed = await self._table.rows([*_COLUMNS, "number"], where)
+        found = {row["id"]: _with_text_moment(row) for row in flushed.to_pylist()}
         found |= {row["id"]: row for row in waiting if fits(row)}
         return [_from_row(row) for row in sorted(found.values(), key=_number)]
 
     async def _start(self) -> None:
         """Let the chain go on from the last event in the table: a new store, or one from before the chain."""
-        if self._started or await self._spool.last():
+        if self._started or await self._log_file.last():
             self._started = True
             return
         rows = (await self._table.rows(["number", "hash", "seal"])).to_pylist()
         last = max(rows, key=lambda row: row["number"], default={"number": START.number, "hash": START.hash})
-        await self._spool.start_from(json.dumps(last).encode())
+        await self._log_file.start_from(json.dumps(last).encode())
 
-    async def _not_yet_settled(self, earlier: Sequence[Path]) -> list[Row]:
+    async def _not_yet_flushed(self, earlier: Sequence[Path]) -> list[Row]:
         """Return the rows of files whose settling was cut short, without those that reached the table."""
         rows = _rows_of(earlier)
         there: set[str] = set()

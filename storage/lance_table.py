@@ -19,7 +19,7 @@ from lancedb.query import MatchQuery
 
 from reverie.errors import ReverieError, StoreBusy, StoreDamaged, StoreUnavailable
 from reverie.storage.filters import Condition, everything, literal, one_of
-from reverie.storage.rows import Vector
+from reverie.storage.rows import RowLocation, Vector
 
 Result = TypeVar("Result")
 
@@ -113,12 +113,17 @@ First = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class TextHit:
-    """A memory found by its words: its table, where it lies there, its BM25 score."""
+    """A memory found by its words: its table and row id, and its BM25 score."""
 
     id: str
     table: str
-    place: int
+    row_id: int
     score: float
+
+    @property
+    def location(self) -> RowLocation:
+        """Where its row was found."""
+        return RowLocation(self.table, self.row_id)
 
 
 class Table:
@@ -156,13 +161,13 @@ class Table:
         where: Condition | None = None,
         limit: int | None = None,
         *,
-        with_places: bool = False,
+        with_row_ids: bool = False,
     ) -> pa.Table:
-        """Read rows in no particular order; with places, `_rowid` says where each lies."""
+        """Read rows in no particular order; with row ids, each has its own as `_rowid`."""
 
         async def read() -> pa.Table:
             query = self.lance.query().select(list(columns))
-            if with_places:
+            if with_row_ids:
                 query = query.with_row_id()
             if where is not None:
                 query = query.where(where.sql)
@@ -172,39 +177,39 @@ class Table:
 
         return await self._do(read)
 
-    async def places(self, where: Condition) -> dict[str, int]:
-        """Return where the matching rows lie now: id to row number, for `at_places`."""
+    async def row_ids(self, where: Condition) -> dict[str, int]:
+        """Return the row ids of the matching rows by memory id, for `take_by_id`."""
 
-        return _places(await self.rows(["id"], where, with_places=True))
+        return _row_ids(await self.rows(["id"], where, with_row_ids=True))
 
-    async def addresses(self) -> np.ndarray:
-        """Return where every row lies now."""
+    async def all_row_ids(self) -> np.ndarray:
+        """Return the row id of every row."""
         rows = await self._do(lambda: self.lance.query().select(["_rowid"]).to_arrow())
         return np.asarray(rows.column("_rowid").to_numpy().astype(np.int64))
 
-    async def at_addresses(self, addresses: np.ndarray, columns: Sequence[str]) -> pa.Table:
-        """Read the rows that still lie at these addresses, each with its own as `_rowid`."""
+    async def take(self, row_ids: np.ndarray, columns: Sequence[str]) -> pa.Table:
+        """Read the rows that still have these row ids, each with its own as `_rowid`."""
 
         async def take() -> pa.Table:
-            query = self.lance.take_row_ids(addresses.tolist()).with_row_id()
+            query = self.lance.take_row_ids(row_ids.tolist()).with_row_id()
             return await query.select(list(columns)).to_arrow()
 
         return await self._do(take)
 
-    async def at_places(self, places: Mapping[str, int], columns: Sequence[str]) -> pa.Table:
-        """Read whole rows by where they lie.
+    async def take_by_id(self, row_ids: Mapping[str, int], columns: Sequence[str]) -> pa.Table:
+        """Read the rows of memories by their row ids.
 
-        Reading many columns by a condition touches every piece of the table; this touches the rows alone.
-        Rows that another process moved meanwhile are read by a condition after all: one query, one version, in
+        Reading many columns by a condition touches every fragment of the table; this touches the rows alone.
+        Rows that another process rewrote meanwhile are read by a condition after all: one query, one version, in
         which a row is there or gone.
         """
 
         async def take() -> pa.Table:
-            query = self.lance.take_row_ids(list(places.values()))
+            query = self.lance.take_row_ids(list(row_ids.values()))
             return await query.select(["id", *_without_id(columns)]).to_arrow()
 
         rows = await self._do(take)
-        missing = places.keys() - set(rows.column("id").to_pylist())
+        missing = row_ids.keys() - set(rows.column("id").to_pylist())
         if missing:
             moved = await self.rows(["id", *_without_id(columns)], one_of("id", sorted(missing)))
             rows = pa.concat_tables([rows, moved])
@@ -221,8 +226,8 @@ class Table:
         rows = await self._do(read)
         scores = rows.column("_score").to_pylist()
         return [
-            TextHit(memory_id, self.name, place, score)
-            for (memory_id, place), score in zip(_places(rows).items(), scores, strict=True)
+            TextHit(memory_id, self.name, row_id, score)
+            for (memory_id, row_id), score in zip(_row_ids(rows).items(), scores, strict=True)
         ]
 
     async def nearest(self, vector: Vector, where: Condition, columns: Sequence[str], limit: int) -> pa.Table:
@@ -343,7 +348,7 @@ def _newest_in(folder: Path) -> int | None:
     return _HIGHEST - int(min(numbers))
 
 
-def _places(rows: pa.Table) -> dict[str, int]:
+def _row_ids(rows: pa.Table) -> dict[str, int]:
     return dict(zip(rows.column("id").to_pylist(), rows.column("_rowid").to_pylist(), strict=True))
 
 

@@ -27,14 +27,14 @@ _KEPT = (FOLDED, ACCEPTED, REDACTED, "purged")
 async def old_logs(store: MemoryStore, cutoff: datetime) -> tuple[int, int]:
     """Count the accesses and the foldable events from before a moment."""
     accesses = await store.database.table("accesses").count(before("at", cutoff))
-    if not await store.database.table("events").count(before("at", cutoff)) and not store.journal.waiting_bytes():
+    if not await store.database.table("events").count(before("at", cutoff)) and not store.journal.pending_bytes():
         return accesses, 0
     return accesses, len(await _foldable(store, cutoff))
 
 
 async def fold_old_logs(store: MemoryStore, cutoff: datetime, at: datetime) -> None:
     """Take away logs from before a moment; call it inside `changing()`."""
-    async with store.journal.settled():
+    async with store.journal.flushed():
         rows = await _foldable(store, cutoff)
         if rows:
             counts = Counter(str(row["action"]) for row in rows)
@@ -93,7 +93,7 @@ SECONDS_TO_REST = 1.0
 FEWEST_ROWS_TO_INDEX_VECTORS = 4_000
 FEWEST_ROWS_TO_INDEX_VALUES = 5_000
 
-MOST_WAITING_BYTES = 256 * 1024
+MOST_PENDING_BYTES = 256 * 1024
 """Journal that may wait while the store is busy; readers of the journal go through all of it."""
 
 _MOST_SIDE_PIECES = 64
@@ -141,11 +141,11 @@ class Maintenance:
         Merging rewrites a table and competes with what goes on, so a busy store is let go further than one
         at rest.
         """
-        async with self._database.upkeep_lock.held_if_free() as ours:
+        async with self._database.maintenance_lock.held_if_free() as ours:
             if not ours:
                 return []
-            if at_rest or self._journal.waiting_bytes() > MOST_WAITING_BYTES:
-                await self._journal.settle()
+            if at_rest or self._journal.pending_bytes() > MOST_PENDING_BYTES:
+                await self._journal.flush()
             tables = [self._database.raw_table(name) for name in (*LAYERS, *SIDE_TABLES)]
             return [table.name for table in tables if await self._keep(table, at_rest=at_rest)]
 

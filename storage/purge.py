@@ -153,7 +153,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
     database = store.database
     # Nobody else writes to the tables meanwhile: then files that no version names are left over from a write that
     # was cut short, and can go as well.
-    async with database.upkeep_lock.held(), store.journal.settled(), database.write_ahead_log.paused():
+    async with database.maintenance_lock.held(), store.journal.flushed(), database.write_ahead_log.paused():
         tables = {name: database.raw_table(name) for name in (*LAYERS, "passages", "accesses", "questions", "dreams")}
         ids = [memory.id for memory in gone]
         rows = await store.journal.rows()
@@ -374,7 +374,7 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
             tables = await open_tables(await connect_to(path))
         except StoreDamaged:
             continue  # an empty shell: a session opened just as the tables were switched
-        await (await write_ahead_log_to(path, tables)).settle()
+        await (await write_ahead_log_to(path, tables)).flush()
         await _delete(tables, ids)
         await tables["events"].delete(at_most("number", max(newest, default=0)))
         for name in ("passages", "accesses", "questions", "dreams"):

@@ -39,7 +39,7 @@ async def top_memories(
     """
     tables = [store.database.table(layer) for layer in layers]
     fitting = pa.concat_tables(
-        await asyncio.gather(*(table.rows(_NARROW, where, with_places=True) for table in tables))
+        await asyncio.gather(*(table.rows(_NARROW, where, with_row_ids=True) for table in tables))
     )
     first = _first(fitting, project, by, limit)
     parts = await asyncio.gather(*(_whole(table, first) for table in tables))
@@ -60,8 +60,8 @@ def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
 
 async def _whole(table: Table, rows: pa.Table) -> list[Memory]:
     here = rows.filter(pa.array([layer == table.name for layer in rows.column("layer").to_pylist()], pa.bool_()))
-    places = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
-    return from_table(await table.at_places(places, FIELDS)) if places else []
+    row_ids = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
+    return from_table(await table.take_by_id(row_ids, FIELDS)) if row_ids else []
 
 
 _ROWS_AT_A_TIME = 2_000
@@ -103,11 +103,11 @@ def _joined(tables: list[pa.Table], dimensions: int) -> tuple[list[Memory], Vect
         vectors = as_matrix(table.column("vector"), dimensions)
         rows = table.drop_columns(["vector"])
         for start in range(0, len(rows), _ROWS_AT_A_TIME):  # piecewise: rows as Python values are large
-            for place, row in enumerate(rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), start):
+            for index, row in enumerate(rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), start):
                 memory = from_row(row)
                 known = newest.get(memory.id)
                 if known is None or memory.updated_at > known[0].updated_at:
-                    newest[memory.id] = memory, vectors[place]
+                    newest[memory.id] = memory, vectors[index]
     both = sorted(newest.values(), key=lambda pair: (pair[0].created_at, creation_order(pair[0].id)))
     matrix = np.stack([vector for _, vector in both]) if both else np.empty((0, dimensions), np.float32)
     return [memory for memory, _ in both], matrix

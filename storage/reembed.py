@@ -155,7 +155,7 @@ class _Conversion:
                     old = await open_tables(await connect_to(path))
                 except StoreDamaged:
                     continue  # a session that opened just as the tables were switched left an empty shell
-                await (await write_ahead_log_to(path, old)).settle()
+                await (await write_ahead_log_to(path, old)).flush()
                 staging = await _staging(self._folder / _STAGING, self.stamp)
                 await self._carry_over(old, fresh, staging)
         self._tidy_away(database.generation)
@@ -201,7 +201,7 @@ class _Conversion:
 async def _settled(database: Database) -> AsyncIterator[None]:
     """Bring what waits to the tables, and let what the journal gets later wait for the new ones."""
     journal = Journal(database)
-    async with journal.settled():
+    async with journal.flushed():
         yield
 
 

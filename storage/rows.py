@@ -31,6 +31,14 @@ class Embedded:
     pieces: bytes = b""
 
 
+@dataclass(frozen=True, slots=True)
+class RowLocation:
+    """The table that a search found a memory in, and its LanceDB row id if the search knew it."""
+
+    table: str
+    row_id: int | None = None
+
+
 def as_values(memory: Memory) -> dict[str, Any]:
     """Return a memory's fields by name."""
     return {name: getattr(memory, name) for name in FIELDS}
@@ -168,8 +176,8 @@ class CandidateRows:
         self._parts = parts
         self._vectors = vectors
 
-    def pieces(self) -> dict[str, bytes]:
-        """Return the packed word pieces of each memory that has them."""
+    def token_vectors(self) -> dict[str, bytes]:
+        """Return the packed token vectors of each memory that has them."""
         found: dict[str, bytes] = {}
         for rows in self._parts:
             ids, packed = rows.column("id").to_pylist(), rows.column(PIECES.name).to_pylist()

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,6 @@ from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.as_of import past_state_of
 from reverie.storage.candidates import CandidateSearch, VectorSearch
 from reverie.storage.database import Database, Stamp
-from reverie.storage.features import Candidate
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.hash_chain import SealedHead, state_of
 from reverie.storage.journal import Event, Journal
@@ -28,6 +27,7 @@ from reverie.storage.rows import (
     FIELDS,
     CandidateRows,
     Embedded,
+    RowLocation,
     Vector,
     as_rows,
     as_values,
@@ -42,11 +42,11 @@ from reverie.storage.write_ahead_log import MOST_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
-class RowLocation:
-    """The table a search saw a memory in, and where it lay there if the search could tell."""
+class NearMemories:
+    """Vector hits, best first, and the memories among all that wait in the write-ahead log, by id."""
 
-    table: str
-    place: int | None = None
+    hits: Sequence[VectorHit]
+    pending: Mapping[str, Memory] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -62,8 +62,7 @@ class MemoryStore:
         self.journal = Journal(database, head)
         self.vectors = VectorSearch(database)
         self.search = CandidateSearch(database, self.vectors)
-        database.write_ahead_log.settled = self._note_added
-        self._arriving: dict[str, Memory] = {}
+        database.write_ahead_log.on_flush = self._note_added
 
     @classmethod
     async def open(
@@ -140,29 +139,29 @@ class MemoryStore:
         """Return the memories closest to a vector, best first."""
         return await self.vectors.nearest(vector, scope, limit)
 
-    async def around(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        """Return the memories closest to a vector, those on their way to the tables included, best first.
+    async def nearest_with_pending(self, vector: Vector, scope: Scope, limit: int) -> NearMemories:
+        """Return the memories closest to a vector, those not written to the tables yet included, best first.
 
-        Unlike `nearest` it does not wait for them to arrive, so that one `remember` need not wait for the last.
+        Unlike `nearest` it does not wait for them to be written, so that one `remember` need not wait for the last.
         """
-        waiting = await self.database.write_ahead_log.waiting()
-        self._arriving = {item.memory.id: item.memory for item in waiting}
-        return await self.vectors.around(vector, scope, limit, waiting)
+        pending = await self.database.write_ahead_log.pending()
+        hits = await self.vectors.nearest_with_pending(vector, scope, limit, pending)
+        return NearMemories(hits, {item.memory.id: item.memory for item in pending})
 
     async def matching(self, text: str, scope: Scope, limit: int) -> list[TextHit]:
         """Return the memories that share words with a text, best first by BM25."""
         return await self.search.matching(text, scope, limit)
 
-    async def candidate_rows(self, candidates: Sequence[Candidate], scope: Scope) -> CandidateRows:
-        """Return what ranking and an answer need of candidates that are still in scope.
+    async def candidate_rows(self, locations: Mapping[str, RowLocation | None], scope: Scope) -> CandidateRows:
+        """Return what ranking and an answer need of memories that are still in scope.
 
-        Most stand on the shelves that the search has just brought up to date; the others are read from all tables
-        at once.
+        `locations` says where each was seen; None if its table is not known. Most are held in memory by the index
+        that the search has just refreshed; the others are read from all tables at once.
         """
-        held, rows = self.vectors.rows_held(candidate.id for candidate in candidates)
-        seen = {c.id: RowLocation(c.table, c.place) for c in candidates if c.table is not None}
-        ids = [candidate.id for candidate in candidates if candidate.id not in held]
-        vectors = self.vectors.held(candidate.id for candidate in candidates)
+        cached, rows = self.vectors.cached_rows(locations)
+        seen = {memory_id: location for memory_id, location in locations.items() if location is not None}
+        ids = [memory_id for memory_id in locations if memory_id not in cached]
+        vectors = self.vectors.cached_vectors(locations)
         columns = CANDIDATE_COLUMNS if vectors.keys() >= set(ids) else (*CANDIDATE_COLUMNS, "vector")
         if ids:
             parts = await asyncio.gather(
@@ -174,55 +173,38 @@ class MemoryStore:
             rows += read
         return CandidateRows(rows, vectors)
 
-    async def fetch(self, seen: Mapping[str, RowLocation], ids: Sequence[str], scope: Scope) -> list[Memory]:
-        """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
-        parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.tables))
-        found = _newest_of_each([memory for part in parts for memory in part])
-        return [scope.as_asked(memory) for memory in found]
-
     async def as_of_scope(self, scope: Scope) -> Scope:
         """Return the scope with what the journal tells of its moment; one without a moment stays as it is."""
         if scope.as_of is None:
             return scope
         return replace(scope, past=await past_state_of(self.journal, self.database.layers, scope))
 
-    async def behind(self, hits: Sequence[VectorHit], scope: Scope) -> dict[str, Memory]:
-        """Return the memories behind vector hits, as far as `glimpses` shows them."""
-        found = {hit.id: self._arriving[hit.id] for hit in hits if hit.id in self._arriving}
-        candidates = [
-            Candidate(id=hit.id, table=hit.table, place=hit.place, cosine=hit.similarity, meaning=None, text=0.0)
-            for hit in hits
-            if hit.id not in found
-        ]
-        ids = {candidate.id for candidate in candidates}
-        candidate_rows = (await self.candidate_rows(candidates, scope)).of(ids) if candidates else []
-        return found | {candidate_row.memory.id: candidate_row.memory for candidate_row in candidate_rows}
-
-    async def _fetch_from(
-        self, layer: Layer, seen: Mapping[str, RowLocation], ids: Sequence[str], scope: Scope
-    ) -> list[Memory]:
-        rows = await self._rows_from(layer, seen, ids, FIELDS, scope)
-        return [] if rows is None else from_table(rows)
+    async def memories_of(self, near: NearMemories, scope: Scope) -> dict[str, Memory]:
+        """Return the memories behind vector hits, with the fields that recall reads."""
+        found = {hit.id: near.pending[hit.id] for hit in near.hits if hit.id in near.pending}
+        locations: dict[str, RowLocation | None] = {hit.id: hit.location for hit in near.hits if hit.id not in found}
+        rows = (await self.candidate_rows(locations, scope)).of(locations) if locations else []
+        return found | {row.memory.id: row.memory for row in rows}
 
     async def _rows_from(
         self, layer: Layer, seen: Mapping[str, RowLocation], ids: Sequence[str], columns: Sequence[str], scope: Scope
     ) -> pa.Table | None:
         table = self.database.raw_table(layer)  # what was seen is there
-        known = {i: seen[i].place for i in ids if i in seen and seen[i].table == layer}
-        places = {i: place for i, place in known.items() if place is not None}
+        known = {i: seen[i].row_id for i in ids if i in seen and seen[i].table == layer}
+        row_ids = {i: row_id for i, row_id in known.items() if row_id is not None}
         # A passage names its memory but not the layer, nor whether it is in scope.
-        unknown = [i for i in ids if (i not in seen) or (i in known and i not in places)]
+        unknown = [i for i in ids if (i not in seen) or (i in known and i not in row_ids)]
         if unknown and await table.count():
-            places |= await table.places(one_of("id", unknown) & scope.condition())
-        return await table.at_places(places, columns) if places else None
+            row_ids |= await table.row_ids(one_of("id", unknown) & scope.condition())
+        return await table.take_by_id(row_ids, columns) if row_ids else None
 
     async def _read(self, where: Condition) -> list[Memory]:
         parts = await asyncio.gather(*(self._read_from(table, where) for table in self.database.layers.values()))
         return _newest_of_each([memory for part in parts for memory in part])
 
     async def _read_from(self, table: Table, where: Condition) -> list[Memory]:
-        places = await table.places(where) if await table.count() else {}
-        return from_table(await table.at_places(places, FIELDS)) if places else []
+        row_ids = await table.row_ids(where) if await table.count() else {}
+        return from_table(await table.take_by_id(row_ids, FIELDS)) if row_ids else []
 
     # -- writing ---------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ HOMES: dict[str, frozenset[str]] = {
     "lancedb": frozenset({"storage"}),
     "matplotlib": frozenset({"cli"}),
     "mcp": frozenset({"server", "cli"}),
-    "numpy": frozenset({"embeddings", "storage", "dream"}),
+    "numpy": frozenset({"embeddings", "storage", "recall", "dream"}),
     "onnxruntime": frozenset({"embeddings"}),
     "openai": frozenset({"embeddings", "llm"}),
     "pyarrow": frozenset({"storage"}),
@@ -184,7 +184,7 @@ def test_every_dependency_has_a_home_and_every_home_a_dependency() -> None:
 @pytest.mark.parametrize(
     ("folder", "line", "complaint"),
     [
-        ("core", "import numpy", "numpy belongs in dream, embeddings, storage, not in core"),
+        ("core", "import numpy", "numpy belongs in dream, embeddings, recall, storage, not in core"),
         ("core", "from reverie.storage import lance", "core may not import storage"),
         ("core", "from reverie import storage", "core may not import storage"),
         ("core", "from . import storage", "core may not import storage"),

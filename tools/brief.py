@@ -12,7 +12,7 @@ from reverie.ids import creation_order, short_id
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.strength import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
-from reverie.recall.freshness import freshness_of
+from reverie.recall.features import freshness_of
 from reverie.recall.render import FEWEST_TOKENS, MOST_TOKENS, cut_at_sentence
 from reverie.recall.results import as_sent, lean
 from reverie.storage import filters

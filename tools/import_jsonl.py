@@ -242,7 +242,7 @@ async def _compact(session: Session) -> None:
     """Bring the indexes up to date at once: searching three thousand unindexed texts takes ten times as long."""
     database = session.store.database
     with suppress(StoreError):  # everything is written; the next upkeep comes soon
-        async with database.upkeep_lock.held_if_free() as ours:
+        async with database.maintenance_lock.held_if_free() as ours:
             if ours:
                 for name in (*LAYERS, "passages", "events"):
                     await database.table(name).tidy(KEEP_VERSIONS_FOR)

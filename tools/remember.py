@@ -75,9 +75,10 @@ async def neighbours_of(
 ) -> Neighbours:
     """Look around a new text among the active memories that its project sees."""
     scope = Scope(projects=session.visible_from(project), statuses=("active",))
-    hits = await session.store.around(vector, scope, _LOOKED_AT)
+    nearest = await session.store.nearest_with_pending(vector, scope, _LOOKED_AT)
+    hits = list(nearest.hits)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
-    found = await session.store.behind(near, scope)
+    found = await session.store.memories_of(replace(nearest, hits=near), scope)
     late = {m.id for m in found.values() if overdue(m, session.now, session.settings.tier)}
     hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]

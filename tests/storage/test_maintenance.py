@@ -20,7 +20,7 @@ OpenSession = Callable[..., Awaitable[Session]]
 async def _add_singly(session: Session, make: Make, count: int) -> None:
     for number in range(count):
         await session.store.add([make(f"lamp number {number}")], actor="test", at=session.now)
-        await session.store.database.write_ahead_log.settle()
+        await session.store.database.write_ahead_log.flush()
 
 
 async def test_pieces_are_merged_and_nothing_is_lost(session: Session, make: Make) -> None:
@@ -43,7 +43,7 @@ async def test_a_tidy_store_is_left_alone(session: Session, make: Make) -> None:
 async def test_many_single_writes_never_leave_many_pieces(session: Session, make: Make) -> None:
     for number in range(120):
         await session.store.add([make(f"lamp number {number}")], actor="test", at=session.now)
-        await session.store.database.write_ahead_log.settle()
+        await session.store.database.write_ahead_log.flush()
         session.maintenance.note_write()
         await asyncio.sleep(0)
     for _ in range(200):  # the last round of upkeep runs when the writing has ceased
@@ -56,7 +56,7 @@ async def test_many_single_writes_never_leave_many_pieces(session: Session, make
 
 async def test_one_process_at_a_time_does_the_work(session: Session, make: Make) -> None:
     await _add_singly(session, make, 20)
-    async with session.store.database.upkeep_lock.held():
+    async with session.store.database.maintenance_lock.held():
         other = Maintenance(session.store.database, session.store.journal)
         assert await other.run() == []
     assert await other.run() != []
