@@ -92,7 +92,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """How an answer is to be written: its budget in tokens, what it says of the search, whether scores are explained."""
+    """How an answer is written: its budget in tokens, what it says of the search, whether it explains scores."""
 
     budget: int
     index_state: IndexState
@@ -147,7 +147,7 @@ class _Writer:
     def write(
         self, found: Sequence[ScoredMemory], evidence: Mapping[str, EvidenceState], now: datetime
     ) -> tuple[list[RecalledMemory], str]:
-        """Write as many rows as text and structure both have room for, inside a fence, each with its share of the room."""
+        """Write as many rows as text and structure both have room for, fenced, each with its share of the room."""
         note = WORDS_ONLY.get(self.page.index_state, "")
         if not found:
             return [], self._if_room(NOTHING, note)

@@ -46,7 +46,7 @@ class VectorSearch:
     async def nearest_with_pending(
         self, vector: Vector, scope: Scope, limit: int, pending: Sequence[Embedded]
     ) -> list[VectorHit]:
-        """Return the closest among the memories in the tables and those that are not written there yet, best first."""
+        """Return the closest among the memories in the tables and those not written there yet, best first."""
         not_written = [
             VectorHit(item.memory.id, item.memory.layer, float(item.vector @ vector))
             for item in pending

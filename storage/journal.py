@@ -128,11 +128,6 @@ class Journal:
         """Return everything that happened to a memory, oldest first."""
         return await self._read_where("memory_id", memory_id)
 
-    async def with_id(self, event_id: str) -> Event | None:
-        """Return one event, or None."""
-        found = await self._read_where("id", event_id)
-        return found[0] if found else None
-
     async def beginning(self, column: Literal["id", "batch"], given: str) -> list[Event]:
         """Return the events whose id or batch is this one or begins so, oldest first."""
         return await self._read(

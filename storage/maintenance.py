@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from reverie.errors import StoreError
 from reverie.memory import LAYERS
 from reverie.storage.candidates import MAX_VECTORS_IN_MEMORY
-from reverie.storage.database import Database
 from reverie.storage.filters import before
-from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Journal, Row
+from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.lance_table import Table
 from reverie.storage.schema import SIDE_TABLES
 from reverie.storage.store import MemoryStore
@@ -107,9 +106,9 @@ log = logging.getLogger(__name__)
 class Maintenance:
     """Looks after the tables whenever this process has written a little; one process at a time does the work."""
 
-    def __init__(self, database: Database, journal: Journal) -> None:
-        self._database = database
-        self._journal = journal
+    def __init__(self, store: MemoryStore) -> None:
+        self._database = store.database
+        self._journal = store.journal
         self._writes = 0
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -148,6 +147,14 @@ class Maintenance:
                 await self._journal.flush()
             tables = [self._database.raw_table(name) for name in (*LAYERS, *SIDE_TABLES)]
             return [table.name for table in tables if await self._keep(table, at_rest=at_rest)]
+
+    async def compact(self) -> None:
+        """Merge small fragments and update the indexes at once, whether that is due or not."""
+        async with self._database.maintenance_lock.held_if_free() as ours:
+            if ours:
+                for name in (*LAYERS, "passages", "events"):
+                    await self._database.table(name).tidy(KEEP_VERSIONS_FOR)
+        await self.run()
 
     async def _look(self, at_rest: bool) -> None:
         try:

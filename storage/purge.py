@@ -1,24 +1,17 @@
-"""Removing memories for good, from every table and version and from what quotes them; the hashes of what was
-purged.
-"""
+"""Removing memories for good: from every table and version, and from what quotes them."""
 
 import asyncio
-import hashlib
 import json
-import os
 import re
 import shutil
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from reverie.errors import StoreDamaged, StoreUnavailable
+from reverie.errors import StoreDamaged
 from reverie.memory import LAYERS, Memory
-from reverie.storage.database import Database, connect_to, open_tables, write_ahead_log_to
+from reverie.storage.database import connect_to, open_tables, write_ahead_log_to
 from reverie.storage.filters import at_most, differs, equals, has_any, one_of
 from reverie.storage.hash_chain import GONE, text_digest
 from reverie.storage.journal import REDACTED, Event, Row
@@ -26,70 +19,6 @@ from reverie.storage.lance_table import Table
 from reverie.storage.locks import ProcessLock
 from reverie.storage.rows import FIELDS, from_table
 from reverie.storage.store import MemoryStore
-
-FILE = "purged"
-
-_known: WeakKeyDictionary[Database, tuple[int, frozenset[str]]] = WeakKeyDictionary()
-
-
-def tombstone_of(content: str) -> str:
-    """Return the fingerprint of a text, the same for a copy with other spaces, capitals or compositions."""
-    plain = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
-    return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def purged_among(database: Database, contents: Iterable[str]) -> set[str]:
-    """Return those of the texts that were purged from this store.
-
-    Raises:
-        StoreUnavailable: if the file cannot be read.
-    """
-    stones = _stones(database)
-    return {content for content in contents if tombstone_of(content) in stones} if stones else set()
-
-
-def bury(database: Database, contents: Iterable[str]) -> None:
-    """Note that these texts were purged. Call it inside `changing()`.
-
-    Raises:
-        StoreUnavailable: if it cannot be written.
-    """
-    fresh = {tombstone_of(content) for content in contents} - _stones(database)
-    if not fresh:
-        return
-    try:
-        descriptor = os.open(_file(database), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with open(descriptor, "a", encoding="ascii") as file:
-            file.write("".join(f"{stone}\n" for stone in sorted(fresh)))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise _unavailable(database, error) from error
-
-
-def _stones(database: Database) -> frozenset[str]:
-    file = _file(database)
-    try:
-        size = file.stat().st_size
-        known = _known.get(database)
-        if known is None or known[0] != size:
-            known = _known[database] = (size, frozenset(file.read_text("ascii").split()))
-    except FileNotFoundError:
-        return frozenset()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unavailable(database, error) from error
-    return known[1]
-
-
-def _file(database: Database) -> Path:
-    return database.generations.folder / FILE
-
-
-def _unavailable(database: Database, error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"The list of what was purged, {_file(database)}, cannot be used ({error}). Check its owner and permissions."
-    )
-
 
 BLANK = "[purged]"
 
@@ -145,7 +74,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
         return Reach()
     reach = await reach_of(store, memories)
     gone = [*memories, *reach.along]
-    bury(store.database, (memory.content for memory in gone))  # first: a purge cut short is finished by another
+    store.purged_texts.add(memory.content for memory in gone)  # first: a purge cut short is finished by another
     if reach.back:
         values = {"status": "active", "superseded_by": None, "expired_at": None, "status_reason": None}
         told = "what had taken its place was purged"

@@ -1,6 +1,11 @@
-"""The memory store: everything the tools read and write goes through here."""
+"""The memory store: everything that other folders read and write goes through a MemoryStore.
+
+No other folder names a table. What is done to the store as a whole (queries.py, changes.py, purge.py, maintenance.py,
+access_log.py) are functions and classes here in storage/ that take the store.
+"""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -14,14 +19,18 @@ from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy,
 from reverie.ids import SHORTEST_PREFIX, IdMaker, creation_order
 from reverie.installation import Installation
 from reverie.memory import LAYERS, Layer, Memory
-from reverie.storage.as_of import past_state_of
 from reverie.storage.candidates import CandidateSearch, VectorSearch
 from reverie.storage.database import Database, Stamp
+from reverie.storage.dream_log import DreamLog
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.hash_chain import SealedHead, state_of
 from reverie.storage.journal import Event, Journal
 from reverie.storage.lance_table import Table, TextHit
+from reverie.storage.locks import ProcessLock
 from reverie.storage.memory_index import VectorHit, vectors_in
+from reverie.storage.projects import ProjectTable
+from reverie.storage.purged_texts import PurgedTexts
+from reverie.storage.review_queue import ReviewQueue
 from reverie.storage.rows import (
     CANDIDATE_COLUMNS,
     FIELDS,
@@ -37,8 +46,9 @@ from reverie.storage.rows import (
     passage_rows,
     to_table,
 )
-from reverie.storage.scope import Scope
+from reverie.storage.scope import Scope, past_state_of
 from reverie.storage.write_ahead_log import MOST_AT_ONCE
+from reverie.time import parse_iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +65,20 @@ class MemoryStore:
     def __init__(
         self, database: Database, session: str, new_id: IdMaker, installation: Installation | None = None
     ) -> None:
-        self.database = database
+        self.database = database  # for storage/ alone
         self.session = session
         self.new_id = new_id
-        head = None if installation is None else SealedHead(installation, database.generations.folder)
+        self.folder = database.generations.folder
+        head = None if installation is None else SealedHead(installation, self.folder)
         self.journal = Journal(database, head)
+        self.dream_log = DreamLog(database.table("dreams"))
+        self.review_queue = ReviewQueue(database.table("questions"))
+        self.projects = ProjectTable(database)
+        self.purged_texts = PurgedTexts(self.folder)
         self.vectors = VectorSearch(database)
         self.search = CandidateSearch(database, self.vectors)
+        self.write_lock = database.write_lock
+        self.dream_lock = ProcessLock(self.folder / "locks" / "dream.lock")
         database.write_ahead_log.on_flush = self._note_added
 
     @classmethod
@@ -77,6 +94,18 @@ class MemoryStore:
     ) -> Self:
         """Open a domain's folder; see Database.open for what can go wrong. Without a key nothing is sealed."""
         return cls(await Database.open(folder, stamp, now), session, new_id, installation)
+
+    async def close(self) -> None:
+        """Stop the background flush; what is pending is safe in the write-ahead log."""
+        await self.database.write_ahead_log.stop()
+
+    def is_current(self) -> bool:
+        """Whether the tables are still those in use: a re-embedding replaces them."""
+        return self.database.is_current()
+
+    async def created_at(self) -> datetime:
+        """Return when the store was created."""
+        return parse_iso((await self.database.read_meta())["created_at"], "created_at")
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -131,9 +160,25 @@ class MemoryStore:
         counts = await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
         return sum(counts)
 
-    async def open_questions(self) -> int:
-        """Count what waits in the review queue."""
-        return await self.database.table("questions").count(equals("status", "open"))
+    async def count_by_project(self, names: Sequence[str] | None = None) -> dict[str, Counter[str]]:
+        """Count the memories of each project by status; of these projects, or of all."""
+        counts: dict[str, Counter[str]] = {}
+        where = None if names is None else one_of("project", names)
+        for table in self.database.layers.values():
+            rows = await table.rows(["project", "status"], where)
+            for project, status in zip(
+                rows.column("project").to_pylist(), rows.column("status").to_pylist(), strict=True
+            ):
+                counts.setdefault(project, Counter())[status] += 1
+        return counts
+
+    async def ids_oldest_first(self, where: Condition | None = None) -> list[str]:
+        """Return the ids of every memory that a condition matches."""
+        created: dict[str, datetime] = {}
+        for table in self.database.layers.values():
+            rows = await table.rows(["id", "created_at"], where)
+            created |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
+        return sorted(created, key=lambda memory_id: (created[memory_id], creation_order(memory_id)))
 
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         """Return the memories closest to a vector, best first."""
@@ -402,7 +447,7 @@ class MemoryStore:
 
     def _check_still_current(self) -> None:
         """A write that raced with `reverie reembed` may have gone to tables that were just replaced."""
-        if not self.database.is_current():
+        if not self.is_current():
             raise StoreBusy(
                 "The store was re-embedded since this session opened it. Start the session again and repeat this."
             )

@@ -82,7 +82,7 @@ async def brief(session: Session, *, project: str = "", max_tokens: int = 800) -
     if not any(part.total for part in chosen):
         text = cut_at_sentence(_EMPTY.format(project=named), budget - _STRUCTURE_TOKENS, "…")
         return Briefing(text, count_tokens(text), [])
-    header = _HEADER.format(project=named) + _waiting(await session.store.open_questions())
+    header = _HEADER.format(project=named) + _waiting(await session.store.review_queue.count_open())
     there_are = await session.store.count(filters.one_of("status", RECALLED) & seen_from, LADDER)
     found = {memory.id: memory for part in chosen for memory in part.memories}
     evidence = await freshness_of(session.evidence, found.values())

@@ -131,7 +131,7 @@ def _alike(session: Session, request: Request) -> dict[str, Any]:
 
 
 def _look_alike_note(session: Session, room: int, *, found_nothing: bool) -> str:
-    """Name the projects that look like this one, once in a session and whenever nothing was found, if there is room."""
+    """Name the projects that look like this one: once in a session, and whenever nothing was found."""
     if not session.recognised.alike or (session.has_told_alike and not found_nothing):
         return ""
     note = "".join(f"\nNote: {harmless_line(look_alike(one))}." for one in session.recognised.alike[:3])

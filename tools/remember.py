@@ -16,7 +16,6 @@ from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Memory, Source, Tier
 from reverie.record import checked_text, encode
-from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.compare import contradictions, restates
@@ -42,7 +41,7 @@ def refuse_purged(session: Session, content: str) -> None:
     Raises:
         InvalidInput: if it was.
     """
-    if purged_among(session.store.database, [content]):
+    if session.store.purged_texts.among([content]):
         raise InvalidInput(
             "content",
             "this very text was purged and is kept out for good",

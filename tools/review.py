@@ -28,7 +28,7 @@ async def review(session: Session, decisions: Sequence[Mapping[str, Any]] = (), 
         InvalidInput: if an id, a verdict or a text is wrong; nothing is changed then.
     """
     limit = int(checked_number("limit", limit, 0, MOST_SHOWN))
-    questions = ReviewQueue(session.store.database.table("questions"))
+    questions = session.store.review_queue
     checked = [await _checked(session, decision) for decision in decisions]
     if len({decision.question.id for decision in checked}) < len(checked):
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
