@@ -56,7 +56,8 @@ def _features_of_hits(found: TableCandidates) -> Features:
     cosines = {hit.id: hit.similarity for hit in found.by_vector}
     for memory_id, similarity in found.by_passage.items():
         cosines[memory_id] = max(similarity, cosines.get(memory_id, -1.0))
-    locations = {hit.id: hit.location for hit in (*found.by_vector, *found.by_words)}
+    locations = {hit.id: hit.location for hit in found.by_vector}
+    locations |= {hit.id: hit.location for hit in found.by_words}  # with the row id, which a vector search lacks
     return Features(
         [
             CandidateFeatures(

@@ -1,7 +1,7 @@
 """Which memories a query may see, now or as of a moment in the past.
 
-Scope is part of the storage query, never a filter after it. For a query with `as_of`, the journal says how the memories
-that changed since were then.
+Scope is part of the storage query, never a filter after it. For a query with `as_of`, the journal says what the
+memories that changed since were then.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
