@@ -1,4 +1,4 @@
-"""One LanceDB table: every operation retried where that helps, its failures translated."""
+"""One LanceDB table: operations are retried where that helps, and failures become errors of ours."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts
 
 
 def translated(table: str, error: BaseException) -> ReverieError:
-    """Return the error that tells the user what happened to this table and what to try."""
+    """Return the error that says what happened to this table and what to try."""
     text = str(error).lower()
     first_line = _WHERE_IN_RUST.sub("", str(error).splitlines()[0])[:200] if str(error) else type(error).__name__
     if _says(text, _FULL):
@@ -138,7 +138,7 @@ class Table:
         self._first = first or _nothing
 
     def after(self, first: First) -> "Table":
-        """Return the same table, with something to do before anything in it is read or changed."""
+        """Return the same table with an action that runs before anything in it is read or changed."""
         return Table(self.name, self.lance, self._versions, first)
 
     async def _do(self, operation: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
@@ -267,7 +267,7 @@ class Table:
         return int(result.version)
 
     async def touch_one(self) -> None:
-        """Rewrite one row unchanged, which puts it in a piece of its own."""
+        """Rewrite one row unchanged, which puts it in a fragment of its own."""
         first = await self.rows(["id"], limit=1)
         if len(first):
             await self.update_by({"id": "id"}, one_of("id", first.column("id").to_pylist()))
@@ -276,7 +276,7 @@ class Table:
         """Write every row anew, with nothing behind the nulls of text columns.
 
         Where LanceDB has packed a column by a dictionary, a null reads as a null but carries the bytes of the first
-        word of it, and a merge of pieces writes those out: a text that no row says any more.
+        word of it, and a merge of fragments writes those out: a text that no row has any more.
         """
         nothing = literal(_NOTHING)
         await self.update_by(
@@ -288,7 +288,7 @@ class Table:
         await self._do(lambda: self.lance.delete(where.sql))
 
     async def fragments(self) -> int:
-        """Count the pieces the table lies in on disk."""
+        """Count the fragments of the table on disk."""
         stats: Any = await self._do(self.lance.stats)  # typed as a class, given as a dict
         return int(stats["fragment_stats"]["num_fragments"])
 
@@ -313,7 +313,7 @@ class Table:
         await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
 
     async def tidy(self, keep_versions_for: timedelta, *, every_file: bool = False) -> None:
-        """Merge small pieces, bring the indexes up to date, drop versions older than the given age.
+        """Merge small fragments, bring the indexes up to date, drop versions older than the given age.
 
         `every_file` also removes what no version names: the remains of writes that were cut short, but also the files
         of a write under way. Only where nobody else can be writing.
@@ -321,7 +321,7 @@ class Table:
         with warnings.catch_warnings():
             # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
             warnings.simplefilter("ignore", UserWarning)
-            # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
+            # Few attempts: it is a lot of work to repeat, and the next maintenance comes soon.
             await self._do(
                 lambda: self.lance.optimize(cleanup_older_than=keep_versions_for, delete_unverified=every_file),
                 attempts=3,

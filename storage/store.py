@@ -133,7 +133,7 @@ class MemoryStore:
             )
         fitting = await self._read(starts_with("id", given))
         if not fitting:
-            # The layers are read one beside the other: a memory on its way between two may be in neither.
+            # The layers are read in parallel: a memory that is moving may be seen in neither.
             fitting = await self._read(starts_with("id", given))
         if not fitting:
             raise MemoryNotFound(given)
@@ -148,7 +148,7 @@ class MemoryStore:
         return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, creation_order(memory.id)))
 
     async def find_few(self, where: Mapping[Layer, Condition]) -> list[Memory]:
-        """Return the memories that each layer's condition matches, oldest first; quickest where they are few."""
+        """Return the memories that each layer's condition matches, oldest first; fastest where they are few."""
         parts = await asyncio.gather(
             *(self._read_from(self.database.table(layer), condition) for layer, condition in where.items())
         )
@@ -219,7 +219,7 @@ class MemoryStore:
         return CandidateRows(rows, vectors)
 
     async def as_of_scope(self, scope: Scope) -> Scope:
-        """Return the scope with what the journal tells of its moment; one without a moment stays as it is."""
+        """Return the scope with what the journal says of its moment; one without a moment stays as it is."""
         if scope.as_of is None:
             return scope
         return replace(scope, past=await past_state_of(self.journal, self.database.layers, scope))
@@ -275,12 +275,12 @@ class MemoryStore:
                 await self._append(items)
             await self.journal.write(events)
         except StoreError:
-            await self._take_back(items)
+            await self._remove_incomplete(items)
             raise
         self._check_still_current()
 
     async def _append(self, items: Sequence[Embedded]) -> None:
-        """Write straight to the tables, while nobody brings there what waits: a purge waits for both."""
+        """Write directly to the tables while nobody flushes the log: a purge waits for both."""
         async with self.database.write_ahead_log.paused():
             for name, rows in as_rows(items, self.database.stamp.dimensions).items():
                 self._note_added(name, await self.database.raw_table(name).add(rows), rows)
@@ -290,10 +290,10 @@ class MemoryStore:
             if layer == table:
                 self.vectors.note_added(layer, version, rows)
 
-    async def _take_back(self, items: Sequence[Embedded]) -> None:
+    async def _remove_incomplete(self, items: Sequence[Embedded]) -> None:
         """Remove rows whose write was not completed, as far as the disk still lets us."""
         ids = [item.memory.id for item in items]
-        with suppress(StoreError):  # the first failure is the one to tell
+        with suppress(StoreError):  # the first failure is the one to report
             async with self.database.write_ahead_log.paused():
                 for layer in by_layer(items):
                     await self.database.raw_table(layer).delete(one_of("id", ids))
@@ -340,10 +340,10 @@ class MemoryStore:
     ) -> list[Memory]:
         """Set fields of memories to the same new values and record it. Call it inside `changing()`.
 
-        What the journal says stood there before is read now: the caller may have read it before it held the lock.
+        What the journal records as `before` is read now: the caller may have read it before it had the lock.
         A memory that was purged meanwhile is left out.
         """
-        memories = await self._as_they_are(memories)
+        memories = await self._reread(memories)
         if not memories:
             return []
         await self.journal.write(
@@ -373,7 +373,7 @@ class MemoryStore:
         return [replace(memory, **values, updated_at=at) for memory in memories]
 
     async def move(self, memory: Memory, to: Layer, *, actor: str, at: datetime, reason: str | None = None) -> Memory:
-        """Take a memory to another layer. Call it inside `changing()`.
+        """Move a memory to another layer. Call it inside `changing()`.
 
         The new row is written before the old one goes: a crash in between leaves two, and readers take
         the newer.
@@ -381,12 +381,12 @@ class MemoryStore:
         Raises:
             MemoryNotFound: if it was purged meanwhile.
         """
-        current = await self._as_they_are([memory])
+        current = await self._reread([memory])
         if not current:
             raise MemoryNotFound(memory.id)
         [memory] = current
         if memory.layer == to:
-            return memory  # somebody else has just taken it there
+            return memory  # somebody else has just moved it
         event = self.event(
             "moved",
             memory,
@@ -423,13 +423,13 @@ class MemoryStore:
         )
 
     async def move_passages(self, memory_ids: Sequence[str], project: str) -> None:
-        """Let the passages of memories follow them to another project: searches ask a passage for its own."""
+        """Set the project of memories' passages: a search filters passages by their own."""
         passages = self.database.table("passages")
         if await passages.count(one_of("memory_id", memory_ids)):
             await passages.update(one_of("memory_id", memory_ids), {"project": project})
 
-    async def _as_they_are(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Return memories as their rows are now, in the same order; most are where they were read."""
+    async def _reread(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Return memories as their rows are now, in the same order; most are still in the same layer."""
         by_table: dict[Layer, list[str]] = {}
         for memory in memories:
             by_table.setdefault(memory.layer, []).append(memory.id)

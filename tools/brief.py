@@ -17,7 +17,7 @@ from reverie.recall.render import FEWEST_TOKENS, MOST_TOKENS, cut_at_sentence
 from reverie.recall.results import as_sent, lean
 from reverie.storage import filters
 from reverie.storage.filters import Condition
-from reverie.storage.queries import Order, guides, top_memories
+from reverie.storage.queries import Order, guidance_rank, top_memories
 from reverie.storage.scope import RECALLED
 from reverie.tools.arguments import checked_label, checked_number
 from reverie.tools.results import Briefing
@@ -156,7 +156,7 @@ async def _choose(
             key=lambda m: (
                 m.project != project,
                 not m.pinned,
-                guides(m.source, m.kind),
+                guidance_rank(m.source, m.kind),
                 -strength_of(m, now),
                 creation_order(m.id),
             )
