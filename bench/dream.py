@@ -38,7 +38,7 @@ from reverie.lifecycle.trust import trust_of
 from reverie.memory import Memory
 from reverie.server.dream_process import consolidate_in_process
 from reverie.settings import Settings
-from reverie.storage.batch import write_batch
+from reverie.storage.changes import write_batch
 from reverie.storage.rows import Embedded
 from reverie.text.compare import restates
 from reverie.time import clock_from, iso

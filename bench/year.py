@@ -130,7 +130,7 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     clock = MovingClock(year.mornings[0])
     settings = Settings(home=home, retention=curve, tier=tier)
     session = await Session.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
-    session.maintenance = MorningUpkeep(session.store.database, session.store.journal)
+    session.maintenance = MorningUpkeep(session.store)
     session.accesses = AccessRecorder(session.store)  # the first one would call upkeep behind our back
     life = Life(session, clock, report)
     mornings = [*year.mornings, year.mornings[0] + timedelta(days=DAYS)]

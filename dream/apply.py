@@ -7,10 +7,10 @@ from datetime import datetime
 from reverie.dream.plan import ChangeSet, ProposedQuestion, Refusal
 from reverie.dream.snapshot import Snapshot, changed
 from reverie.memory import Memory
-from reverie.storage.batch import Edit, write_batch
+from reverie.storage.changes import Edit, write_batch
 from reverie.storage.journal import Event
 from reverie.storage.queries import RowVersion, version_of
-from reverie.storage.review_queue import OPEN, ReviewQuestion, ReviewQueue
+from reverie.storage.review_queue import OPEN, ReviewQuestion
 from reverie.storage.rows import FIELDS, Embedded
 from reverie.storage.store import MemoryStore
 
@@ -85,9 +85,7 @@ async def write(batch: Batch, embedded: Sequence[Embedded], store: MemoryStore, 
     """Write a batch: the journal first, what is new before what is retired. Call it inside `changing()`."""
     await store.journal.write(batch.events)
     await write_batch(store, embedded, batch.edits)
-    await ReviewQueue(store.database.table("questions")).write(
-        [asked_from(question, at) for question in batch.questions]
-    )
+    await store.review_queue.write([asked_from(question, at) for question in batch.questions])
 
 
 def asked_from(question: ProposedQuestion, at: datetime) -> ReviewQuestion:

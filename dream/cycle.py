@@ -25,12 +25,11 @@ from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import move_of, overdue
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.storage.dream_log import DreamLog, DreamRecord, DreamStatus
+from reverie.storage.dream_log import DreamRecord, DreamStatus
 from reverie.storage.filters import one_of
-from reverie.storage.locks import ProcessLock
 from reverie.storage.maintenance import fold_old_logs, old_logs
 from reverie.storage.queries import read_all, read_versions
-from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
+from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 
@@ -91,8 +90,7 @@ async def alone(store: MemoryStore) -> AsyncIterator[None]:
     Raises:
         StoreBusy: at once, if another session is dreaming.
     """
-    lock = ProcessLock(store.database.generations.folder / "locks" / "dream.lock")
-    async with lock.held_if_free() as ours:
+    async with store.dream_lock.held_if_free() as ours:
         if not ours:
             raise StoreBusy(
                 "Another session is dreaming on this store right now. Remembering and recalling go on meanwhile; "
@@ -132,7 +130,7 @@ async def _refuse_another(store: MemoryStore, since: datetime) -> None:
     Raises:
         StoreBusy: if there was.
     """
-    dream_log = await DreamLog(store.database.table("dreams")).all()
+    dream_log = await store.dream_log.all()
     if any(record.started_at > since for record in dream_log if record.status != "rolled back"):
         raise StoreBusy("Another session has dreamt on this store meanwhile; the next dream is due in a day.")
 
@@ -197,10 +195,10 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     if projects:
         where &= one_of("project", projects)
     memories, vectors = await read_all(store, where)
-    asked = await ReviewQueue(store.database.table("questions")).all()
+    asked = await store.review_queue.all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, context.evidence, memories)
-    dream_log = await DreamLog(store.database.table("dreams")).all()
+    dream_log = await store.dream_log.all()
     living = {memory.id for memory in memories}
     snapshot = Snapshot(
         now=now,
@@ -236,7 +234,7 @@ def _last_outcome(dream_log: Sequence[DreamRecord]) -> str | None:
 
 async def recover(store: MemoryStore, now: datetime) -> list[str]:
     """Take back whatever a night that was killed left half written, and finish an undoing that was."""
-    dream_log = DreamLog(store.database.table("dreams"))
+    dream_log = store.dream_log
     unfinished = await dream_log.unfinished()
     for record in unfinished:
         async with store.changing():
@@ -263,7 +261,7 @@ async def _write(
 ) -> DreamReport:
     store, now = context.store, snapshot.now
     dream_id = store.new_id()
-    dream_log = DreamLog(store.database.table("dreams"))
+    dream_log = store.dream_log
     async with store.changing():
         batch = applying.batched(plan.change_sets, snapshot, await read_versions(store), store, dream_id)
         told = _told(dream_id, plan, batch.too_late, context.judge, dry_run=False)

@@ -22,7 +22,7 @@ from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.queries import version_of
-from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
+from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 from reverie.text.shorten import title_of
@@ -44,7 +44,7 @@ def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | Non
 
 async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
     """Withdraw every open question that is moot, each with an event; call it inside `changing()`."""
-    questions = ReviewQueue(store.database.table("questions"))
+    questions = store.review_queue
     still_open = await questions.open()
     memories = await store.get(list({one for asked in still_open for one in asked.memory_ids}))
     found = [(asked, why) for asked in still_open if (why := why_moot(asked, memories)) is not None]
@@ -126,7 +126,7 @@ async def apply_decision(
                 if vectors
             ]
             await applying.write(batch, embedded, store, now)
-        await ReviewQueue(store.database.table("questions")).close([question.id], decision.verdict)
+        await store.review_queue.close([question.id], decision.verdict)
     if change_set is None:
         return []
     return [*(new.memory.id for new in change_set.new_memories), *(change.memory_id for change in change_set.changes)]

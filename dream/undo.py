@@ -9,11 +9,10 @@ from reverie.dream.plan import question_id, refused_changes
 from reverie.errors import InvalidInput
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES
 from reverie.memory import Layer, Memory
-from reverie.storage.batch import Edit, remove_strays, write_batch
-from reverie.storage.dream_log import DreamLog
+from reverie.storage.changes import Edit, remove_strays, write_batch
 from reverie.storage.hash_chain import GONE, state_of
 from reverie.storage.journal import Event
-from reverie.storage.review_queue import OPEN, ReviewQuestion, ReviewQueue
+from reverie.storage.review_queue import OPEN, ReviewQuestion
 from reverie.storage.rows import FIELDS
 from reverie.storage.store import MemoryStore
 
@@ -37,7 +36,7 @@ async def undo_dream(store: MemoryStore, given: str, *, actor: str, at: datetime
     Raises:
         InvalidInput: if there is no such dream, or nothing of it is left to undo.
     """
-    dream_log = DreamLog(store.database.table("dreams"))
+    dream_log = store.dream_log
     found = await dream_log.named(given)
     if len(found) != 1:
         return await _undo_batch(store, given, actor=actor, at=at)
@@ -62,7 +61,7 @@ async def undo_dream(store: MemoryStore, given: str, *, actor: str, at: datetime
 
 
 async def _undo_batch(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
-    questions = ReviewQueue(store.database.table("questions"))
+    questions = store.review_queue
     asked = await questions.named(given)
     batch = asked[0].id if len(asked) == 1 else given
     events = await store.journal.of_batch(batch)
@@ -91,7 +90,7 @@ async def _remember_refusals(store: MemoryStore, events: Sequence[Event], at: da
         for ids in merged
         if set(ids) <= superseded
     ]
-    await ReviewQueue(store.database.table("questions")).write(refused)
+    await store.review_queue.write(refused)
 
 
 async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, actor: str, at: datetime) -> Undone:
@@ -132,7 +131,7 @@ async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, 
 
 async def withdraw_questions(store: MemoryStore, question_ids: Sequence[str]) -> None:
     """Take the questions of an undone batch off the record, so that a later night may ask them again."""
-    questions = ReviewQueue(store.database.table("questions"))
+    questions = store.review_queue
     still_open = {asked.id for asked in await questions.all() if asked.status == OPEN}
     await questions.remove([question_id for question_id in question_ids if question_id in still_open])
 

@@ -1,16 +1,27 @@
-"""Writing what was found into rows and a text, each within the token budget."""
+"""Render: ranked memories as rows and as a text, each within the token budget."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens
 from reverie.guard.fence import fresh_fence, harmless, harmless_line, quoted
 from reverie.ids import short_ids
 from reverie.lifecycle.strength import strength_word
-from reverie.recall.results import Fits, IndexState, RecalledMemory, as_sent, freshness_word, lean, repeats
+from reverie.memory import Memory
+from reverie.recall.results import (
+    Fits,
+    IndexState,
+    Recalled,
+    RecalledMemory,
+    as_sent,
+    freshness_word,
+    lean,
+    repeats,
+)
 from reverie.recall.score import ScoredMemory
 from reverie.time import iso
 
@@ -22,7 +33,7 @@ _SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)|\n")
 
 def cut_at_sentence(text: str, limit: int, mark: str) -> str:
     """Return as much of a text as fits in so many tokens, ending with a sentence if that keeps half of it."""
-    beginning = text[: limit * _CHARACTERS_PER_TOKEN]  # so that a huge text is not counted whole to be cut
+    beginning = text[: limit * _CHARACTERS_PER_TOKEN]  # a huge text is not counted to its end to be cut
     if len(beginning) == len(text) and count_tokens(text) <= limit:
         return text
     room = limit - count_tokens(mark)
@@ -41,9 +52,9 @@ def fair_shares(texts: Sequence[str], total: int) -> list[int]:
     """Divide tokens among texts: short ones get what they need, long ones an equal part of the rest."""
     needs = [count_tokens(text[: max(0, total) * _CHARACTERS_PER_TOKEN]) for text in texts]
     shares = [0] * len(texts)
-    left, waiting = max(0, total), sorted(range(len(texts)), key=lambda number: needs[number])
-    for done, number in enumerate(waiting):
-        shares[number] = min(needs[number], left // (len(waiting) - done))
+    left, shortest_first = max(0, total), sorted(range(len(texts)), key=lambda number: needs[number])
+    for done, number in enumerate(shortest_first):
+        shares[number] = min(needs[number], left // (len(shortest_first) - done))
         left -= shares[number]
     return shares
 
@@ -61,33 +72,89 @@ _LEAST_CONTENT = 20
 """Tokens: a sentence. With less a row says nothing."""
 
 _COMMA = 1
+_MOST_FOR_THE_SEARCH = 0.3  # of a budget; if scope and counts need more, they are left out for the rows
 _SECONDS_PER_DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPage:
-    """What is known of an answer before its rows are written; `size` counts the tokens of its structure."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a search found, best first, with what it left out and why."""
+
+    rows: Sequence[ScoredMemory]
+    evidence: Mapping[str, EvidenceState]
+    fits: Fits
+    matches: int
+    filtered: Mapping[str, int]  # counts by reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """How an answer is written: its budget in tokens, what it says of the search, whether it explains scores."""
 
     budget: int
-    fits: Fits
     index_state: IndexState
-    explain: bool
+    scope: Mapping[str, Any]
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer in both forms, and the memories that it shows."""
+
+    recalled: Recalled
+    text: str
+    memories: list[Memory]
+
+
+def render(found: Found, page: Page, now: datetime) -> Answer:
+    """Write what was found as rows and as a text, both within the budget."""
+
+    def structure(shown: Sequence[RecalledMemory], text: str, *, brief: bool) -> Recalled:
+        filtered = {} if brief else {**found.filtered, "budget": len(found.rows) - len(shown)}
+        return Recalled(
+            results=list(shown),
+            fits=found.fits if shown else "none",
+            total_matches=found.matches,
+            filtered={reason: count for reason, count in filtered.items() if count},
+            tokens=count_tokens(text),
+            index_state=page.index_state,
+            scope={} if brief else dict(page.scope),
+        )
+
+    brief = _size(structure([], "", brief=False)) > _MOST_FOR_THE_SEARCH * page.budget
+    writer = _Writer(page, found.fits, lambda shown, text: _size(structure(shown, text, brief=brief)))
+    shown, text = writer.write(found.rows, found.evidence, now)
+    shown_ids = {row.id for row in shown}
+    memories = [row.memory for row in found.rows if row.memory.id in shown_ids]
+    return Answer(structure(shown, text, brief=brief), text, memories)
+
+
+def _size(recalled: Recalled) -> int:
+    return count_tokens(as_sent(lean(recalled)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes rows and text; `size` counts the tokens of the structure that would be sent with them."""
+
+    page: Page
+    fits: Fits
     size: Callable[[Sequence[RecalledMemory], str], int]
 
-    def served(
+    def write(
         self, found: Sequence[ScoredMemory], evidence: Mapping[str, EvidenceState], now: datetime
     ) -> tuple[list[RecalledMemory], str]:
         """Write as many rows as text and structure both have room for, fenced, each with its share of the room."""
-        note = WORDS_ONLY.get(self.index_state, "")
+        note = WORDS_ONLY.get(self.page.index_state, "")
         if not found:
             return [], self._if_room(NOTHING, note)
         fence = fresh_fence()
         heading = self._if_room(NEAREST if self.fits == "weak" else HEADING, note, also=30)
         start, end = f"{heading}\n{fence.opening}", f"\n{fence.closing}"
-        all_rows = [_row(one, evidence[one.memory.id], now, explain=self.explain) for one in found]
+        all_rows = [_row(one, evidence[one.memory.id], now, explain=self.page.explain) for one in found]
         short = short_ids(row.id for row in all_rows)
         labels = [f"\n{_label(row, short[row.id])}" for row in all_rows]
-        left = self.budget - max(count_tokens(start) + count_tokens(end), self.size([], start + end))
+        left = self.page.budget - max(count_tokens(start) + count_tokens(end), self.size([], start + end))
         sizes = _sizes(all_rows, labels)
         if left - sizes[0] < _LEAST_CONTENT:
             all_rows = [_bare(row) for row in all_rows]
@@ -109,12 +176,12 @@ class AnswerPage:
         return shown, "".join([*lines, end]) if shown else self._if_room(TOO_LITTLE, note)
 
     def _has_room(self, rows: Sequence[RecalledMemory], text: str) -> bool:
-        return count_tokens(text) <= self.budget and self.size(rows, text) <= self.budget
+        return count_tokens(text) <= self.page.budget and self.size(rows, text) <= self.page.budget
 
     def _if_room(self, text: str, note: str, also: int = 0) -> str:
-        """Add a note where the budget holds it."""
+        """Add a note if the budget has room for it."""
         both = f"{note} {text}" if note else text
-        return both if count_tokens(both) + also <= self.budget else text
+        return both if count_tokens(both) + also <= self.page.budget else text
 
 
 def _sizes(rows: Sequence[RecalledMemory], labels: Sequence[str]) -> list[int]:
@@ -180,16 +247,16 @@ def _row(candidate: ScoredMemory, checked: EvidenceState, now: datetime, *, expl
 
 
 def _why(candidate: ScoredMemory) -> dict[str, float]:
-    """Return the parts of a score: what it shares with the question, then what it was multiplied by."""
+    """Return the parts of a score: what it shares with the query, then the factors."""
     parts: Mapping[str, float | None] = {
         "fit": candidate.fit,
         "vector": candidate.parts.vector,
         "text": candidate.parts.text,
-        "pieces": candidate.parts.pieces,
+        "pieces": candidate.parts.tokens,
         "strength": candidate.strength,
         "freshness": candidate.freshness,
         "trust": candidate.memory.trust,
-        "standing": candidate.standing,
+        "standing": candidate.kind_factor,
         "diversity": candidate.diversity,
     }
     return {name: round(value, 3) for name, value in parts.items() if value is not None}

@@ -1,13 +1,14 @@
-"""Scoring candidates: what they share with the question, and how far they can be relied on.
+"""Scoring candidates, and every constant of ranking.
 
-relevance = 0.4 · pieces + 0.35 · vector + 0.25 · text, each brought to [0, 1] over the candidates of one question
-score     = relevance · strength · freshness · trust · standing, factors that order near-equals and bury nothing:
+relevance = 0.4 · tokens + 0.35 · vector + 0.25 · text, each brought to [0, 1] over the candidates of one query
+score     = relevance · strength · freshness · trust · kind, factors that order near-equals and bury nothing:
             0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
             0.6 for what a dream wrote about others, 1.2 for what the user wants always or never done, 0.75 for what
-            is said by somebody else than is asked about. What challenges another stands ahead of it.
+            is said by somebody else than the query asks about. A challenger ranks ahead of what it challenges.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
-were measured on three sets of conversations at once; see docs/decisions/0013.
+were measured on three sets of conversations at once; see docs/decisions/0013. What the vectors of single tokens are
+compared with (stretch, length cost) is part of embeddings/token_vectors.py.
 """
 
 import re
@@ -20,132 +21,264 @@ from typing import Final
 from reverie.ids import creation_order
 from reverie.lifecycle.rules import challenger_in
 from reverie.lifecycle.strength import bounded, strength_of
-from reverie.memory import Memory
-from reverie.recall.freshness import WORST_DEMOTION
-from reverie.storage.features import Candidate
-from reverie.storage.rows import CandidateRow
+from reverie.lifecycle.trust import trust_of
+from reverie.memory import Freshness, Memory
+from reverie.storage.rows import CandidateRow, RowLocation
+
+# -- how many candidates are looked at -----------------------------------------------------------------
+
+CANDIDATES = 60  # the best so many by vector and the best so many by words
+COMPARED_BY_TOKEN = 50  # of the candidates, the most relevant so many are compared with the query token by token
+READ_PER_ROW = 3  # so many candidates are read for each row of an answer: strength may reorder them
+CHECKED_PER_ROW = 3  # the evidence of so many is checked for each row: others may sink or be capped
+
+# -- word score: BM25 over the whole scope, plus a share of the neighbours' ----------------------------
+
+BM25_K1 = 1.2  # how soon a word that is repeated stops counting
+BM25_B = 0.9  # how far a long text is held to its length
+NEIGHBOUR_SHARE = 0.3  # of the word score of the memories before and after it in its session
+FUNCTION_WORD_SHARE = 0.3  # of its weight that a word such as "the" keeps beside words with a meaning
+
+# -- vector score: the best cosine of a memory and its passages ----------------------------------------
+
+PASSAGE_COST = 0.08  # times ln(passages), off the cosine: a long text has many chances to be near
+
+# -- relevance -----------------------------------------------------------------------------------------
+
+TOKEN_WEIGHT = 0.4  # of how far the tokens agree with the query's (late interaction)
+VECTOR_WEIGHT = 0.35  # of the vector score
+TEXT_WEIGHT = 0.25  # of the word score
+FULL_WORD_SHARE = 1 / 3  # of the word score possible; a best match below it leaves words less than their full weight
+LEAST_UNDERSTOOD = 0.2  # what vectors and tokens keep for a query in a script that the model was not taught
+
+# -- factors of the score ------------------------------------------------------------------------------
+
+STRENGTH_WEIGHT = 0.3  # how much of a score the strength decides: it orders near-equals and buries no right answer
+TRUST_WEIGHT = 0.1  # how much of a score the trust in the source decides
+SECOND_HAND = 0.6  # for what a dream wrote about other memories: they rank ahead of what quotes them
+STANDING_ORDER = 1.2  # for what the user wants always or never done: it is short and shares few words with a query
+ANOTHER_SPEAKER = 0.75  # for what somebody says whom the query does not ask about
+LONGEST_ORDER = 400  # characters; a longer text is no standing order alone
+FRESHNESS_FACTORS: Mapping[Freshness, float] = {  # for what the code on disk says of a memory's anchors
+    "verified": 1.0,
+    "unanchored": 1.0,
+    "unverifiable": 1.0,
+    "changed": 0.97,
+    "moved": 0.85,
+    "missing": 0.6,
+}
+CHALLENGER_LEAD = 1.001  # times the score of what it challenges: just ahead of it
+CHALLENGER_NEAR = 0.3  # of that score; a challenger below it speaks of something else and stays where it is
+_LEAST_FACTOR = (  # what the factors can make of a score at worst, over what they can make of another at best
+    (1.0 - STRENGTH_WEIGHT)
+    * (1.0 - TRUST_WEIGHT)
+    * min(FRESHNESS_FACTORS.values())
+    * ANOTHER_SPEAKER
+    / STANDING_ORDER
+)
+
+# -- rerank --------------------------------------------------------------------------------------------
+
+COPY_COSINE = 0.95  # from here on two memories may be copies of each other
+COPY_FACTOR = 0.5  # for a copy: its row is worth more to something else
+COMPARED_FOR_COPIES = 40  # beyond these rows nothing is shown by any usual limit
+LONGEST_COMPARED = 10_000  # characters of two texts together: two of 100,000 take half a second, for 780 pairs
+LOW_TRUST = trust_of("ai")  # a source trusted less than an assistant is capped
+ROWS_PER_LOW_TRUST = 3  # such a source gives one row in so many at most
+SAME_STATEMENT = 0.8  # the cosine from which two memories of different sessions say the same: the newer goes first
+SAME_SUBJECT = 0.5  # the cosine from which two memories may give two values of the same thing
+NEAR_IN_SCORE = 0.6  # of the older memory's score, that the newer needs to go first
+SHARED_SUBJECT = 0.4  # of the query's words in the older memory, that the newer must have too
+LONGEST_STATEMENT = 1_200  # characters; a longer text speaks of many things and gives no single value
+
+# -- calibration: the probability that a memory answers; docs/decisions/0032 ---------------------------
+
+FIT_AGREEMENT = 11.2  # weight of the token agreement in the logit
+FIT_COSINE = 3.9  # weight of the cosine
+FIT_COVERAGE = 3.2  # weight of the share of the query's words that the memory has
+FIT_BIAS = -4.4  # the logit of a memory that has nothing of the query
+FIT_COVERAGE_ALONE = 8.6  # weight of the coverage where there is no model to ask
+FIT_BIAS_ALONE = -2.25  # the bias there
+FITS_WELL = 0.55  # below it the best row is likelier to be near the answer than to be it, and the answer says so
+LEAST_FIT = 0.05  # what fits less is not shown; of the evidence of four sets nothing was lost at it
+LONGEST_FOR_FIT = 400  # characters; a longer text speaks of several things and is never left out for its fit
+LEAST_READ = 0.5  # the share of a query that the model must be able to read for its numbers to count
+ROWS_THAT_DECIDE_FIT = 3  # an answer fits if one of its first rows does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateFeatures:
+    """What the cheap features say of a candidate; computed in features.py."""
+
+    id: str
+    location: RowLocation | None  # where its row was seen; None if only a passage was found
+    cosine: float | None  # the best of the memory and its passages; None: not known
+    vector_score: float | None  # the cosine less the cost of many passages
+    word_score: float
+    neighbours: tuple[str, ...] = ()  # the memories before and after it in its session
+
+
+# -- who speaks ----------------------------------------------------------------------------------------
 
 USER = frozenset({"user", "human"})
 ASSISTANT = frozenset({"assistant", "ai", "bot"})
 
 _SPEAKER = re.compile(r"([^\W\d_][\w .'-]{0,30}?):\s+")
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
-_OF_THE_ASSISTANT = re.compile(
+_ASKS_ASSISTANT = re.compile(
     r"\bdid you\b|\byou(?:'ve| have| had)? (?:recommended|suggested|mentioned|said|told|gave|given|advised|explained"
     r"|proposed|provided|listed|wrote|written|showed|shown)\b",
     re.IGNORECASE,
 )
 
 
-def parted(text: str) -> tuple[str, str]:
-    """Return who says a text and what is said; the speaker is empty where none stands in front."""
+def speaker_and_text(text: str) -> tuple[str, str]:
+    """Split `speaker: text`; the speaker is empty where none is named."""
     found = _SPEAKER.match(text)
     return (found[1], text[found.end() :]) if found else ("", text)
 
 
 def said_by_others(query: str, memories: Iterable[Memory]) -> frozenset[str]:
-    """Return the ids of those memories that somebody says whom the question does not ask about.
+    """Return the ids of the memories whose speaker the query does not ask about.
 
-    There are none unless one of the memories is said by somebody it does ask about. Roles are held against roles and
-    names against names: "I" does not speak against `Caroline:`, nor her name against `user:`.
+    There are none unless another memory has a speaker that it does ask about. Roles are compared with roles and names
+    with names: "I" says nothing about `Caroline:`, nor her name about `user:`.
     """
-    spoken = [(memory, name) for memory in memories if (name := parted(memory.content)[0])]
-    roles = {name for _, name in spoken if name.lower() in USER | ASSISTANT}
-    names = {name for _, name in spoken} - roles
+    with_speaker = [(memory, name) for memory in memories if (name := speaker_and_text(memory.content)[0])]
+    roles = {name for _, name in with_speaker if name.lower() in USER | ASSISTANT}
+    names = {name for _, name in with_speaker} - roles
     asked_roles = {role for role in roles if role.lower() in _roles_asked(query)}
     asked_names = {name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query)}
     others = (roles - asked_roles if asked_roles else set()) | (names - asked_names if asked_names else set())
     turns = [f"\n{name}:" for name in asked_roles | asked_names]
     return frozenset(
         memory.id
-        for memory, name in spoken
+        for memory, name in with_speaker
         if name in others and not any(turn in memory.content for turn in turns)  # several may speak in one memory
     )
 
 
 def _roles_asked(query: str) -> frozenset[str]:
     user = USER if _FIRST_PERSON.search(query) else frozenset[str]()
-    return user | ASSISTANT if _OF_THE_ASSISTANT.search(query) else user
+    return user | ASSISTANT if _ASKS_ASSISTANT.search(query) else user
 
 
-SECOND_HAND = 0.6
-"""What a dream wrote about other memories (cards, digests, bridges) stands behind what it quotes."""
-
-STANDING_ORDER = 1.2
-"""What the user wants always or never done is short and shares few words with what it holds for: it is lifted."""
-
-_QUOTING: Final = ("peer_card", "digest", "bridge")
-_USER_SOURCES: Final = ("human", "import")  # nobody else's orders are lifted
-_LONGEST_ORDER = 400  # characters; longer texts tell something as well
+_QUOTING_KINDS: Final = ("peer_card", "digest", "bridge")
+_USER_SOURCES: Final = ("human", "import")  # the orders of other sources are not lifted
 _ORDER = re.compile(
     r"(?:please,? )?(?:always(?! \w+ed\b)|never(?! mind\b)(?! \w+ed\b)|from now on)\b", re.IGNORECASE
-)  # not "Always loved the sea", which tells
+)  # not "Always loved the sea", which is no order
 
 
-def standing_of(memory: Memory) -> float:
-    """Return the factor for what a memory is."""
-    if memory.source == "dream" and memory.kind in _QUOTING:
+def kind_factor(memory: Memory) -> float:
+    """Return the factor for what a memory is: a dream's summary, a standing order, or neither."""
+    if memory.source == "dream" and memory.kind in _QUOTING_KINDS:
         return SECOND_HAND
     return STANDING_ORDER if _is_standing_order(memory) else 1.0
 
 
 def _is_standing_order(memory: Memory) -> bool:
-    if memory.source not in _USER_SOURCES or len(memory.content) > _LONGEST_ORDER:
+    if memory.source not in _USER_SOURCES or len(memory.content) > LONGEST_ORDER:
         return False
-    speaker, words = parted(memory.content)
-    return speaker.lower() not in ASSISTANT and bool(_ORDER.match(words))
+    speaker, text = speaker_and_text(memory.content)
+    return speaker.lower() not in ASSISTANT and bool(_ORDER.match(text))
 
 
-PIECES_WEIGHT = 0.4
-VECTOR_WEIGHT = 0.35
-TEXT_WEIGHT = 0.25
-WORDS_THAT_SATISFY = 1 / 3
-"""The share of what a question's words could score that the best match needs for words to have their full say."""
-
-LEAST_UNDERSTOOD = 0.2
-"""What is left of meaning and pieces for a question in a script that the model was not taught: words decide."""
-
-STRENGTH_WEIGHT = 0.3
-"""How much of a score the strength decides: enough to order near-equals, too little to bury a right answer."""
-
-TRUST_WEIGHT = 0.1
-ANOTHER_SPEAKER = 0.75
-"""What somebody says whom the question does not ask about stands behind what the one it names says."""
-
-_JUST_AHEAD, _NEAR_ENOUGH = 1.001, 0.3
-_READ_PER_ROW = 3
-_LEAST_FACTOR = (1.0 - STRENGTH_WEIGHT) * (1.0 - TRUST_WEIGHT) * WORST_DEMOTION * ANOTHER_SPEAKER / STANDING_ORDER
+# -- relevance -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreParts:
-    """What a candidate shares with the question: in meaning, in words, piece by piece; each within [0, 1]."""
+    """What a candidate shares with the query: by vector, by words, token by token; each within [0, 1]."""
 
     vector: float
     text: float
-    pieces: float | None = None
+    tokens: float | None = None  # None: not compared
 
     @property
     def relevance(self) -> float:
-        """The parts in one; without pieces the other two keep their proportion."""
+        """The weighted sum; without tokens the other two keep their proportion."""
         rest = VECTOR_WEIGHT * self.vector + TEXT_WEIGHT * self.text
-        if self.pieces is None:
+        if self.tokens is None:
             return rest / (VECTOR_WEIGHT + TEXT_WEIGHT)
-        return PIECES_WEIGHT * self.pieces + rest
+        return TOKEN_WEIGHT * self.tokens + rest
+
+
+def score_parts(
+    candidates: Iterable[CandidateFeatures], max_word_score: float = 0.0, understood: float = 1.0
+) -> dict[str, ScoreParts]:
+    """Return for each candidate its vector and text part, both within [0, 1].
+
+    Cosines are spread from the least to the best, because even unrelated texts have one; BM25 starts at zero. Where
+    even the best has little of the `max_word_score` possible, words count less. Where the model cannot read the
+    query's script, vectors count less.
+    """
+    known = list(candidates)
+    vector_share = max(understood, LEAST_UNDERSTOOD)
+    vectors = _spread({c.id: c.vector_score for c in known if c.vector_score is not None})
+    best = max((c.word_score for c in known), default=0.0)
+    full = max(best, FULL_WORD_SHARE * max_word_score) or 1.0
+    return {c.id: ScoreParts(vector_share * vectors.get(c.id, 0.0), c.word_score / full) for c in known}
+
+
+def token_weights(words: Sequence[str], in_language: Sequence[float], in_scope: Mapping[str, float]) -> list[float]:
+    """Return the weight of each token of a query: √(rarity in the language · rarity of its word in scope).
+
+    A word counts once, however many tokens it has. Where the rarity in scope is not known, the language decides.
+    """
+    tokens = Counter(words)
+    return [
+        (rarity * in_scope.get(word, 0.0 if in_scope else 1.0)) ** 0.5 / tokens[word]
+        for word, rarity in zip(words, in_language, strict=True)
+    ]
+
+
+def with_tokens(
+    parts: Mapping[str, ScoreParts],
+    agreements: Mapping[str, float],
+    compared: Iterable[str],
+    understood: float = 1.0,
+) -> dict[str, ScoreParts]:
+    """Add how far the tokens agree with the query's.
+
+    A candidate that was not compared gets nothing; one that has no token vectors stored keeps its relevance.
+    """
+    if not agreements:
+        return dict(parts)
+    token_share = max(understood, LEAST_UNDERSTOOD)
+    spread = {memory_id: token_share * value for memory_id, value in _spread(agreements).items()}
+    unknown = {memory_id: parts[memory_id].relevance for memory_id in compared if memory_id not in agreements}
+    known = unknown | spread
+    return {memory_id: ScoreParts(p.vector, p.text, known.get(memory_id, 0.0)) for memory_id, p in parts.items()}
+
+
+def most_relevant(parts: Mapping[str, ScoreParts], count: int) -> list[str]:
+    """Return the most relevant candidates, best first."""
+    return sorted(parts, key=lambda memory_id: -parts[memory_id].relevance)[:count]
+
+
+def may_reach_top(parts: Mapping[str, ScoreParts], rows: int) -> list[str]:
+    """Return the candidates that the factors of the score may still bring among the best `rows`, three for each."""
+    best = most_relevant(parts, READ_PER_ROW * rows)
+    least = parts[best[:rows][-1]].relevance * _LEAST_FACTOR if best else 0.0
+    return [memory_id for memory_id in best if parts[memory_id].relevance >= least]
+
+
+# -- score ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredMemory:
-    """A memory with the parts of its score."""
+    """A memory with its score and the factors that made it."""
 
     candidate_row: CandidateRow
     score: float
     parts: ScoreParts
     strength: float
-    freshness: float = 1.0  # what its evidence leaves of the score; known once that is checked
-    standing: float = 1.0
-    diversity: float = 1.0
-    fit: float = 1.0  # how likely it answers the question, whatever else was found; see calibration.py
+    freshness: float = 1.0  # the factor for its evidence; known once that is checked
+    kind_factor: float = 1.0  # for what it is and who says it
+    diversity: float = 1.0  # the factor for a copy of a better row
+    fit: float = 1.0  # the probability that it answers the query; see calibration.py
 
     @property
     def memory(self) -> Memory:
@@ -153,96 +286,43 @@ class ScoredMemory:
         return self.candidate_row.memory
 
 
-def parts_of(
-    candidates: Iterable[Candidate], most_text: float = 0.0, understood: float = 1.0
-) -> dict[str, ScoreParts]:
-    """Return for each candidate its vector and text score, both within [0, 1].
-
-    Cosines are spread from the least to the best, because even strangers have one; BM25 starts at zero. Where even
-    the best shares little with the question, of the `most_text` that its words could score, words say little.
-    Where the model cannot read the question's script, meaning says little.
-    """
-    known = list(candidates)
-    heard = max(understood, LEAST_UNDERSTOOD)
-    vectors = _spread({c.id: c.meaning for c in known if c.meaning is not None})
-    most = max((c.text for c in known), default=0.0)
-    full = max(most, WORDS_THAT_SATISFY * most_text) or 1.0
-    return {c.id: ScoreParts(heard * vectors.get(c.id, 0.0), c.text / full) for c in known}
-
-
-def piece_weights(words: Sequence[str], in_language: Sequence[float], here: Mapping[str, float]) -> list[float]:
-    """Return what each piece of a question weighs: √(rarity in the language · rarity of its word here).
-
-    A word counts once, however many pieces the model cuts it into. Where nothing is known of what is rare here, the
-    language has the say.
-    """
-    pieces = Counter(words)
-    return [
-        (rarity * here.get(word, 0.0 if here else 1.0)) ** 0.5 / pieces[word]
-        for word, rarity in zip(words, in_language, strict=True)
-    ]
-
-
-def with_pieces(
-    parts: Mapping[str, ScoreParts],
-    agreements: Mapping[str, float],
-    looked_at: Iterable[str],
-    understood: float = 1.0,
-) -> dict[str, ScoreParts]:
-    """Add how far the pieces agree with the question.
-
-    A candidate that was not looked at has none; one that was, but keeps no pieces, is taken as it stood.
-    """
-    if not agreements:
-        return dict(parts)
-    heard = max(understood, LEAST_UNDERSTOOD)
-    spread = {memory_id: heard * value for memory_id, value in _spread(agreements).items()}
-    unknown = {memory_id: parts[memory_id].relevance for memory_id in looked_at if memory_id not in agreements}
-    known = unknown | spread
-    return {memory_id: ScoreParts(p.vector, p.text, known.get(memory_id, 0.0)) for memory_id, p in parts.items()}
-
-
-def best_of(parts: Mapping[str, ScoreParts], count: int) -> list[str]:
-    """Return the most relevant candidates, best first."""
-    return sorted(parts, key=lambda memory_id: -parts[memory_id].relevance)[:count]
-
-
-def contenders(parts: Mapping[str, ScoreParts], wanted: int) -> list[str]:
-    """Return the candidates that may end among the best so many by their strengths, three for each place."""
-    best = best_of(parts, _READ_PER_ROW * wanted)
-    least = parts[best[:wanted][-1]].relevance * _LEAST_FACTOR if best else 0.0
-    return [memory_id for memory_id in best if parts[memory_id].relevance >= least]
-
-
 def ranked(
     candidate_rows: Sequence[CandidateRow], parts: Mapping[str, ScoreParts], query: str, now: datetime
 ) -> list[ScoredMemory]:
-    """Order memories by score, best first; equals by the newer."""
+    """Score memories and return them best first; of equals the newer."""
     others = said_by_others(query, (candidate_row.memory for candidate_row in candidate_rows))
     scored = []
     for candidate_row in candidate_rows:
         memory = candidate_row.memory
         strength = strength_of(memory, now)
-        held = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
-        trusted = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
-        score = parts[memory.id].relevance * held * trusted
-        standing = standing_of(memory) * (ANOTHER_SPEAKER if memory.id in others else 1.0)
-        scored.append(ScoredMemory(candidate_row, score * standing, parts[memory.id], strength, standing=standing))
-    return behind_their_challengers(scored)
+        strength_factor = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
+        trust_factor = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
+        score = parts[memory.id].relevance * strength_factor * trust_factor
+        kind = kind_factor(memory) * (ANOTHER_SPEAKER if memory.id in others else 1.0)
+        scored.append(ScoredMemory(candidate_row, score * kind, parts[memory.id], strength, kind_factor=kind))
+    return challengers_first(scored)
 
 
-def behind_their_challengers(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
-    """Put the newer memory right ahead of each one that it challenges: whoever asks for the old wants to know it."""
+def challengers_first(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
+    """Put the newer memory right ahead of each one that it challenges: who asks for the old one needs to know it."""
     scores = {one.memory.id: one.score for one in found}
-    for one in sorted(found, key=lambda ranked: ranked.memory.happened_at):  # a challenger may be challenged in turn
+    for one in sorted(found, key=lambda row: row.memory.happened_at):  # a challenger may be challenged in turn
         newer = challenger_in(one.memory.status_reason)
         score = scores[one.memory.id]
-        if newer in scores and _NEAR_ENOUGH * score <= scores[newer] < score:  # far below: another matter
-            scores[newer] = score * _JUST_AHEAD
-    return in_order(replace(one, score=scores[one.memory.id]) for one in found)
+        if newer in scores and CHALLENGER_NEAR * score <= scores[newer] < score:
+            scores[newer] = score * CHALLENGER_LEAD
+    return best_first(replace(one, score=scores[one.memory.id]) for one in found)
 
 
-def in_order(found: Iterable[ScoredMemory]) -> list[ScoredMemory]:
+def by_freshness(found: Sequence[ScoredMemory], freshness: Mapping[str, Freshness]) -> list[ScoredMemory]:
+    """Multiply scores with the factor for each memory's evidence, and return them best first."""
+    factors = {one.memory.id: FRESHNESS_FACTORS[freshness[one.memory.id]] for one in found}
+    return best_first(
+        replace(one, score=one.score * factors[one.memory.id], freshness=factors[one.memory.id]) for one in found
+    )
+
+
+def best_first(found: Iterable[ScoredMemory]) -> list[ScoredMemory]:
     """Sort by score, best first; equals by the newer."""
     return sorted(found, key=lambda r: (-r.score, -r.memory.happened_at.timestamp(), creation_order(r.memory.id)))
 

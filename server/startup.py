@@ -78,7 +78,7 @@ class Startup:
         opening = self._opening
         assert opening is not None  # noqa: S101 - start() has just seen to it
         session = await asyncio.shield(opening)
-        if session.store.database.is_current():
+        if session.store.is_current():
             await session.refresh()
             return session
         if self._opening is opening:  # or else another call has begun to open the new one

@@ -1,4 +1,4 @@
-"""Counting recalls behind the answer: nothing is written on the recall path, nothing is lost at exit."""
+"""The access log: recalls are counted after the answer; nothing is written before it, nothing is lost at exit."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ ONE_ACCESS_PER = timedelta(minutes=10)
 """The same memory served again to the same session within this time is the same access."""
 
 MOST_NOTED = 10_000
-"""So many wait in memory while the file cannot be written, as on a full disk."""
+"""So many are kept in memory while the file cannot be written, as on a full disk."""
 
 _SECONDS_TO_GATHER = 10.0
 
@@ -41,13 +41,13 @@ class Access:
 
 
 class AccessRecorder:
-    """Notes what recall served in a file that all processes share, and counts it in the tables a little later."""
+    """Writes what recall served to a file that all processes share, and counts it in the tables a little later."""
 
     def __init__(self, store: MemoryStore, wrote: Callable[[], None] = lambda: None) -> None:
-        folder = store.database.generations.folder
+        folder = store.folder
         self._store = store
-        self._spool = LogFile(folder / "accesses", folder / "locks" / "accesses.lock")
-        self._wrote = wrote  # told after each count, so that upkeep comes to know of it
+        self._log_file = LogFile(folder / "accesses", folder / "locks" / "accesses.lock")
+        self._wrote = wrote  # called after each count, so that maintenance knows of it
         self._served: dict[str, datetime] = {}
         self._noted: list[Access] = []
         self._keeping: asyncio.Task[None] | None = None
@@ -55,7 +55,7 @@ class AccessRecorder:
         self._timer: asyncio.TimerHandle | None = None
 
     def note(self, memories: Iterable[Memory], at: datetime) -> None:
-        """Remember that these were served; the writing happens later."""
+        """Note that these were served; they are written later."""
         for memory in memories:
             last = self._served.get(memory.id)
             if last is None or at - last >= ONE_ACCESS_PER:
@@ -65,7 +65,7 @@ class AccessRecorder:
             log.warning("The oldest recalls are not counted: more than %d could not be written.", MOST_NOTED)
             del self._noted[:-MOST_NOTED]
         if self._noted and (self._keeping is None or self._keeping.done()):
-            self._keeping = asyncio.create_task(self._keep_behind_the_answer())
+            self._keeping = asyncio.create_task(self._keep_after_answer())
 
     async def keep(self) -> None:
         """Write what was noted to the file; from there any session counts it. Enough at exit.
@@ -76,37 +76,37 @@ class AccessRecorder:
         noted, self._noted = self._noted, []
         if noted:
             try:
-                await self._spool.append(lambda _last: [_to_line(access) for access in noted])
+                await self._log_file.append(lambda _last: [_to_line(access) for access in noted])
             except BaseException:
                 self._noted = noted + self._noted
                 raise
 
     async def count(self) -> None:
-        """Count in the tables whatever any session noted. For those who judge a memory by its recalls.
+        """Count in the tables whatever any session noted. For callers that judge a memory by its recalls.
 
         Raises:
             StoreError: if it cannot be written; what is in the file stays there.
         """
         await self.keep()
-        if self._spool.waiting_bytes():
+        if self._log_file.pending_bytes():
             async with self._store.changing():
                 await self._count_now()
 
     async def count_if_possible(self) -> None:
-        """Count, or leave it to a later time: for those who would rather show a memory without its last recalls."""
+        """Count, or leave it to a later time: for callers that can do without the last recalls."""
         try:
             await self.count()
         except StoreError as error:
             log.warning("Recalls are not counted yet: %s", error)
 
     async def stop(self) -> None:
-        """Write what was noted to the file and leave the counting to others; one under way is waited for."""
+        """Write what was noted to the file, and wait for a count under way; other sessions count the rest."""
         await asyncio.gather(*(task for task in (self._keeping, self._counting) if task is not None))
         if self._timer is not None:
             self._timer.cancel()
         await self.keep()
 
-    async def _keep_behind_the_answer(self) -> None:
+    async def _keep_after_answer(self) -> None:
         await asyncio.sleep(0)  # the answer goes first
         try:
             await self.keep()
@@ -120,23 +120,23 @@ class AccessRecorder:
         self._counting = asyncio.create_task(self.count_if_possible())
 
     async def _count_now(self) -> None:
-        earlier, now = await self._spool.set_aside()
-        waiting = await _not_yet_counted(self._store, _accesses_in(earlier)) + _accesses_in(now)
-        while waiting:
+        earlier, now = await self._log_file.rotate()
+        pending = await _not_yet_counted(self._store, _accesses_in(earlier)) + _accesses_in(now)
+        while pending:
             # One access of each memory by one session at a time; hardly ever is there a second round.
             once: dict[str, Access] = {}
-            for access in waiting:
-                if access.session == waiting[0].session:
+            for access in pending:
+                if access.session == pending[0].session:
                     once.setdefault(access.memory_id, access)
             await _record(self._store, once)
-            waiting = [access for access in waiting if once.get(access.memory_id) is not access]
+            pending = [access for access in pending if once.get(access.memory_id) is not access]
         for path in (*earlier, *now):
             path.unlink(missing_ok=True)
         self._wrote()
 
 
 async def _not_yet_counted(store: MemoryStore, accesses: list[Access]) -> list[Access]:
-    """Leave out what was counted before a counting was cut short."""
+    """Leave out what was counted before a count was cut short."""
     if not accesses:
         return []
     memories = await store.get([access.memory_id for access in accesses])
@@ -169,13 +169,13 @@ async def _record(store: MemoryStore, accesses: Mapping[str, Access]) -> None:
         accessed = {memory: accesses[memory.id].at for memory in memories if memory.layer == layer}
         ids = [memory.id for memory in accessed]
         await store.database.table(layer).update_by(_after_access(accessed, session), one_of("id", ids))
-    # The memory first: its own times tell whether an access was counted, should this be cut short here.
+    # The memory first: its access times show whether an access was counted if this is cut short here.
     rows = [asdict(accesses[memory.id]) for memory in memories]
     await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))
 
 
 def _after_access(accessed: Mapping[Memory, datetime], session: str) -> dict[str, str]:
-    """Say lifecycle's after_access in SQL: counters over their present values, stability as computed.
+    """Write lifecycle's after_access in SQL: counters over their present values, stability as computed.
 
     LanceDB knows no CASE, and within one statement it may show an expression the new value of another
     column; so what differs between memories is picked by id, and no expression reads a column but its own.

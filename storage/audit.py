@@ -1,4 +1,4 @@
-"""Going through the journal and the rows to see whether anybody has tampered with them.
+"""The audit: checks journal and rows for tampering.
 
 Four things must agree: each event with the one before it, the last event with the head that is kept outside the data
 folder, the events after that head with the key that seals them, and each row with what the last event about it says.
@@ -18,7 +18,7 @@ from reverie.storage.rows import FIELDS, from_row
 from reverie.storage.store import MemoryStore
 
 _BLANK = {"reason": None, "before": "{}", "after": "{}"}
-_MOST_NAMED = 20
+_MOST_LISTED = 20
 _ROWS_AT_A_TIME = 2_000
 _SECONDS_TO_FINISH = 0.5
 """A `remember` takes no lock: its row may be there a moment before its event."""
@@ -26,7 +26,7 @@ _SECONDS_TO_FINISH = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What a look through the journal and the rows found."""
+    """What an audit found."""
 
     events: int
     folded: int  # how many earlier events were folded away
@@ -50,15 +50,15 @@ async def audit(store: MemoryStore) -> Audit:
     Raises:
         StoreError: if the store cannot be read.
     """
-    found = await _look(store)
+    found = await _compare(store)
     if found.intact:
         return found
     await asyncio.sleep(_SECONDS_TO_FINISH)
     async with store.changing():
-        found = await _look(store)
+        found = await _compare(store)
         if not found.intact:
             await asyncio.sleep(_SECONDS_TO_FINISH)
-            found = await _look(store)
+            found = await _compare(store)
     return found
 
 
@@ -69,13 +69,13 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
         StoreError: if the store cannot be read or written.
     """
     async with store.changing():
-        found = await _look(store)
-        async with store.journal.settled():
+        found = await _compare(store)
+        async with store.journal.flushed():
             rows = await store.journal.rows()
             last = Link(rows[-1]["number"], rows[-1]["hash"]) if rows else START
             await store.journal.go_on_after(last)
             present = await _present(store)
-            told = {"through": last.number, "hash": last.hash, "faults": len(found.faults)}
+            accepted = {"through": last.number, "hash": last.hash, "faults": len(found.faults)}
             events = [
                 Event(
                     id=store.new_id(),
@@ -84,10 +84,10 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
                     memory_id="",
                     actor=actor,
                     session=store.session,
-                    reason=json.dumps(told),
+                    reason=json.dumps(accepted),
                 )
             ]
-            states = _Told(rows)
+            states = _LastStates(rows)
             for memory_id, seen in present.items():
                 if states.last.get(memory_id) != seen.state:
                     events.append(_accepted(store, memory_id, seen.state, actor, at))
@@ -111,20 +111,20 @@ def _accepted(store: MemoryStore, memory_id: str, state: str, actor: str, at: da
     )
 
 
-async def _look(store: MemoryStore) -> Audit:
+async def _compare(store: MemoryStore) -> Audit:
     journal = store.journal
     known = KnownHead(None, "no key is configured") if journal.sealed_head is None else journal.sealed_head.known()
-    beside = await journal.head()  # both first: events may be written while we read
+    in_log_file = await journal.head()  # both first: events may be written while we read
     before = await _last_changes(store)
     rows = await journal.rows()
     after = await _present(store)
     chain = _Chain(rows)
     faults, unchecked = chain.faults(), list[str]()
-    if beside is None:
+    if in_log_file is None:
         if known.head is not None and rows:
             faults.append("the file that says where the journal stands, journal/last, is missing")
-    elif not chain.holds(beside):
-        faults.append(_ends_wrong(chain, beside, "the file beside the table"))
+    elif not chain.holds(in_log_file):
+        faults.append(_ends_wrong(chain, in_log_file, "the file beside the table"))
     faults += _against_head(store, chain, known)
     if known.head is None:
         unchecked.append(
@@ -149,14 +149,14 @@ async def _look(store: MemoryStore) -> Audit:
 
 
 class _Chain:
-    """The events in their order, and what vouches for the gaps between them."""
+    """The events in their order, and the folds that account for the gaps between them."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows = rows
-        told = [_reason(row) for row in rows if row["action"] in (FOLDED, ACCEPTED) and not row["memory_id"]]
-        starts = [Link(one["through"], one["hash"]) for one in told if "through" in one]
+        reasons = [_reason(row) for row in rows if row["action"] in (FOLDED, ACCEPTED) and not row["memory_id"]]
+        starts = [Link(one["through"], one["hash"]) for one in reasons if "through" in one]
         self._start = max(starts, key=lambda link: link.number, default=START)
-        self._gaps = {first: Link(last, digest) for one in told for first, last, digest in one.get("gaps", ())}
+        self._gaps = {first: Link(last, digest) for one in reasons for first, last, digest in one.get("gaps", ())}
         folds = [_reason(row) for row in rows if row["action"] == FOLDED]
         self.folded = sum(sum(one.get("counts", {}).values()) for one in folds)
         self._may_be_blank = {row["memory_id"] for row in rows if row["action"] == "purged"}
@@ -176,7 +176,7 @@ class _Chain:
         return sum(_is_blank(row) and row["memory_id"] in self._may_be_blank for row in self.rows)
 
     def holds(self, link: Link) -> bool:
-        """Whether the chain goes through a link; one that was folded away is vouched for by what came after."""
+        """Whether the chain goes through a link; a folded one counts, since the next one follows from it."""
         if link.number in self._hashes:
             return bool(self._hashes[link.number] == link.hash)
         return link == START or link.number < self._start.number or self._folded_away(link.number)
@@ -247,7 +247,7 @@ def _ends_wrong(chain: _Chain, link: Link, who: str) -> str:
     return f"event {link.number} is not the one that {who} knows: the journal was rewritten"
 
 
-class _Told:
+class _LastStates:
     """What the journal says of each memory: the state that the last event about it left."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
@@ -304,13 +304,13 @@ def _see(rows: Sequence[Mapping[str, Any]], found: dict[str, _Seen]) -> None:
 def _rows_against(
     rows: Sequence[Row], before: set[tuple[str, datetime]], after: Mapping[str, _Seen]
 ) -> tuple[list[str], list[str]]:
-    """Compare the rows with what the journal last said of each; `before` is what stood there before it was read."""
-    told, faults, untied = _Told(rows), list[str](), 0
+    """Compare the rows with what the journal last said of each; `before` is what the rows were before it was read."""
+    states, faults, untied = _LastStates(rows), list[str](), 0
     cut = any(row["action"] == FOLDED and "through" in _reason(row) for row in rows)
     for memory_id, seen in after.items():
         if (memory_id, seen.updated_at) not in before:
             continue  # it came or changed while we read, and its event may follow
-        if memory_id not in told.last:
+        if memory_id not in states.last:
             untied += cut  # an older version folded its events away
             if not cut:
                 faults.append(
@@ -318,26 +318,28 @@ def _rows_against(
                     "or its process was killed while writing it"
                 )
             continue
-        expected = told.last[memory_id]
+        expected = states.last[memory_id]
         if expected is None:
             untied += 1
-            if seen.status != told.statuses.get(memory_id, seen.status):
-                faults.append(f"memory {memory_id} is {seen.status}, and the journal says {told.statuses[memory_id]}")
+            if seen.status != states.statuses.get(memory_id, seen.status):
+                faults.append(
+                    f"memory {memory_id} is {seen.status}, and the journal says {states.statuses[memory_id]}"
+                )
         elif expected == GONE:
             faults.append(f"memory {memory_id} is there although the journal says that it was removed")
         elif seen.state != expected:
-            faults.append(_changed_behind(memory_id, seen.state, expected, told))
-    for memory_id, expected in told.last.items():
+            faults.append(_changed_behind(memory_id, seen.state, expected, states))
+    for memory_id, expected in states.last.items():
         if expected not in (None, GONE) and memory_id not in after:
             faults.append(f"memory {memory_id} is gone from its table, and no event says so")
     notes = [f"{untied:,} memories have not changed since states are kept: only their status is tied to an event"]
     return faults, notes if untied else []
 
 
-def _changed_behind(memory_id: str, state: str, expected: str, told: _Told) -> str:
-    event = told.event[memory_id]
+def _changed_behind(memory_id: str, state: str, expected: str, states: _LastStates) -> str:
+    event = states.event[memory_id]
     name = f"event {event['number']} ({event['action']})"
-    if told.previous.get(memory_id) == state:
+    if states.previous.get(memory_id) == state:
         return (
             f"memory {memory_id} does not show its last change, {name}: "
             "the process was killed in between, or the row was set back"
@@ -347,8 +349,8 @@ def _changed_behind(memory_id: str, state: str, expected: str, told: _Told) -> s
 
 
 def _shortened(faults: list[str]) -> list[str]:
-    more = len(faults) - _MOST_NAMED
-    return faults if more <= 0 else [*faults[:_MOST_NAMED], f"and {more:,} more memories like these"]
+    more = len(faults) - _MOST_LISTED
+    return faults if more <= 0 else [*faults[:_MOST_LISTED], f"and {more:,} more memories like these"]
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -356,12 +358,12 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _reason(row: Row) -> dict[str, Any]:
-    """Return what an event of ours says in JSON; one that was meddled with says nothing."""
+    """Return the JSON in an event's reason; nothing if it was tampered with."""
     try:
-        told = json.loads(row["reason"] or "{}")
+        reason = json.loads(row["reason"] or "{}")
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return reason if isinstance(reason, dict) else {}
 
 
 def _is_blank(row: Row) -> bool:

@@ -1,4 +1,7 @@
-"""The tables of one domain: found or made, migrated, stamped with their embedder, one generation current."""
+"""The tables of one domain: opened or created, migrated, stamped with their embedder.
+
+A re-embedding writes a new generation of tables; a pointer file says which one is in use.
+"""
 
 import asyncio
 import os
@@ -66,7 +69,7 @@ class Generations:
         return self.folder / f"{_TABLES}{number}"
 
     def switch(self, number: int) -> None:
-        """Make a generation the one in use, in one step that survives a crash."""
+        """Make a generation the one in use, atomically."""
         fresh = self.folder / f"{_POINTER}.new"
         with fresh.open("w", encoding="ascii") as file:
             file.write(str(number))
@@ -115,7 +118,7 @@ class Database:
         self.stamp = stamp
         locks = generations.folder / "locks"
         self.write_lock = ProcessLock(locks / "write.lock")
-        self.upkeep_lock = ProcessLock(locks / "upkeep.lock")
+        self.maintenance_lock = ProcessLock(locks / "upkeep.lock")
         self.write_ahead_log = write_ahead_log
         self._raw_tables = tables
         self._tables = {name: table.after(self.write_ahead_log.flush_before_read) for name, table in tables.items()}
@@ -145,11 +148,11 @@ class Database:
         return cls(generations, generation, stamp, tables, write_ahead_log)
 
     def table(self, name: str) -> Table:
-        """Return one table by name."""
+        """Return one table by name; reading it flushes the write-ahead log first."""
         return self._tables[name]
 
     def raw_table(self, name: str) -> Table:
-        """Return one table as it stands, without what is on its way there."""
+        """Return one table without flushing the write-ahead log first."""
         return self._raw_tables[name]
 
     @property
@@ -162,22 +165,22 @@ class Database:
         return self.generations.current() == self.generation
 
     async def read_meta(self) -> dict[str, str]:
-        """Return everything the store notes about itself."""
+        """Return every key and value of the meta table."""
         rows = await self.table("meta").rows(["id", "value"])
         return {row["id"]: row["value"] for row in rows.to_pylist()}
 
     async def write_meta(self, values: Mapping[str, str]) -> None:
-        """Note something about the store."""
+        """Write keys and values to the meta table."""
         await self.table("meta").upsert(meta_rows(values))
 
 
 def write_ahead_log_folder(path: Path) -> Path:
-    """Return where new memories wait for the tables of the generation in a folder."""
+    """Return the folder of the write-ahead log of the generation in a folder."""
     return path / "additions"
 
 
 async def write_ahead_log_to(path: Path, tables: Mapping[str, Table]) -> WriteAheadLog:
-    """Return what waits to be added to the tables of the generation in a folder."""
+    """Open the write-ahead log of the generation in a folder."""
     dimensions = (await tables["passages"].lance.schema()).field("vector").type.list_size
     locks = path.parent / "locks"
     log_file = LogFile(write_ahead_log_folder(path), locks / "additions.lock")
@@ -197,7 +200,7 @@ async def connect_to(path: Path) -> AsyncConnection:
 
 
 async def create_database(path: Path, stamp: Stamp, now: datetime) -> dict[str, Table]:
-    """Make a complete, empty, stamped set of tables in a fresh folder."""
+    """Create a complete, empty, stamped set of tables in a new folder."""
     connection = await connect_to(path)
     await _migrate(connection, stamp, now)
     return await open_tables(connection)
@@ -271,6 +274,6 @@ async def _migrate(connection: AsyncConnection, stamp: Stamp, now: datetime) -> 
 
 
 def meta_rows(values: Mapping[str, str]) -> pa.Table:
-    """Lay notes out as rows of the meta table."""
+    """Return keys and values as rows of the meta table."""
     schema = side_schema("meta", 1)
     return pa.Table.from_pylist([{"id": key, "value": value} for key, value in values.items()], schema=schema)

@@ -1,4 +1,4 @@
-"""The record of dreams: when each was, its status, what it reported. Texts of memories are not in it."""
+"""The log of dreams: when each was, its status, its report. It has no texts of memories."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,27 +29,27 @@ class DreamRecord:
 
 
 class DreamLog:
-    """Writes and reads the record."""
+    """Writes and reads the log."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     async def write(self, record: DreamRecord) -> None:
-        """Put a night on record, over what was known of it."""
+        """Write a dream, over what was logged of it before."""
         row = {name: getattr(record, name) for name in _COLUMNS} | {"report": json.dumps(dict(record.report))}
         await self._table.upsert(pa.Table.from_pylist([row], schema=side_schema("dreams", 1)))
 
     async def all(self) -> list[DreamRecord]:
-        """Return every night, the latest first."""
+        """Return every dream, the latest first."""
         return await self._read(None)
 
     async def unfinished(self) -> list[DreamRecord]:
-        """Return the nights that were cut short."""
+        """Return the dreams that were cut short."""
         return await self._read(one_of("status", UNFINISHED))
 
-    async def named(self, night_id: str) -> Sequence[DreamRecord]:
-        """Return the night with this id, or those whose ids begin so."""
-        return await self._read(equals("id", night_id)) or await self._read(starts_with("id", night_id))
+    async def named(self, dream_id: str) -> Sequence[DreamRecord]:
+        """Return the dream with this id, or those whose ids begin so."""
+        return await self._read(equals("id", dream_id)) or await self._read(starts_with("id", dream_id))
 
     async def _read(self, where: Condition | None) -> list[DreamRecord]:
         rows = (await self._table.rows(_COLUMNS, where)).to_pylist()

@@ -1,4 +1,4 @@
-"""The hash chain of the journal, and its head: kept outside the data folder, sealed with the installation's key."""
+"""The hash chain of the journal, and its head: stored outside the data folder, sealed with the installation's key."""
 
 import hashlib
 import json
@@ -20,17 +20,17 @@ TEXTS = ("reason", "before", "after")
 GONE = "gone"
 """The state of a memory that an event left without a row."""
 
-_UNTIED = ("access_count", "access_times", "last_accessed_at", "stability", "sessions")
+_COUNTERS = ("access_count", "access_times", "last_accessed_at", "stability", "sessions")
 """Recalls count these without an event."""
 
-_OF_THE_ROW = ("id", "updated_at", "embedder", "precision")
-"""How a row is stored, not what it says."""
+_ROW_FIELDS = ("id", "updated_at", "embedder", "precision")
+"""Fields about the row, not about the memory."""
 
 _TEXT = ("content", "content_hash", "title")
-_STANDING = ("status", "status_reason", "expired_at", "superseded_by", "layer", "project", "pinned")
-_OTHERS = tuple(name for name in sorted(FIELDS) if name not in (*_UNTIED, *_OF_THE_ROW, *_TEXT, *_STANDING))
-PARTS: Mapping[str, tuple[str, ...]] = {"text": _TEXT, "standing": _STANDING, "other fields": _OTHERS}
-"""What a state tells apart: the text, the standing (status, layer, project, pin), and everything else."""
+_STATUS = ("status", "status_reason", "expired_at", "superseded_by", "layer", "project", "pinned")
+_OTHER_FIELDS = tuple(name for name in sorted(FIELDS) if name not in (*_COUNTERS, *_ROW_FIELDS, *_TEXT, *_STATUS))
+PARTS: Mapping[str, tuple[str, ...]] = {"text": _TEXT, "standing": _STATUS, "other fields": _OTHER_FIELDS}
+"""The parts of a state: the text, the standing (status, layer, project, pin), and everything else."""
 
 _DEFAULTS = {one.name: one.default for one in fields(Memory)}
 _DIGITS = 24
@@ -38,7 +38,7 @@ _DIGITS = 24
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A place in the chain: the number of an event and its hash."""
+    """A link of the chain: the number of an event and its hash."""
 
     number: int
     hash: str
@@ -48,7 +48,7 @@ START = Link(0, "")
 
 
 def text_digest(row: Mapping[str, Any]) -> str:
-    """Return the digest of what an event says, apart from what happened when to whom."""
+    """Return the digest of the texts of an event."""
     return _sha256([row[name] for name in TEXTS])
 
 
@@ -61,15 +61,15 @@ def link_after(previous: Link, row: Mapping[str, Any], digest: str) -> Link:
 
 
 def state_of(memory: Memory) -> str:
-    """Return the digests of what a row must keep saying until the next event about it.
+    """Return the digests that the row of a memory must keep until the next event about it.
 
     What has its default is left out, so that a field which a later version adds changes no state of an older row.
     """
-    parts = ([said for name in names if (said := _said(memory, name))] for names in PARTS.values())
+    parts = ([pair for name in names if (pair := _name_and_value(memory, name))] for names in PARTS.values())
     return ".".join(_sha256(part)[:_DIGITS] for part in parts)
 
 
-def _said(memory: Memory, name: str) -> list[Any]:
+def _name_and_value(memory: Memory, name: str) -> list[Any]:
     """Return a field's name and value; nothing if it has its default."""
     value = getattr(memory, name)
     if value == _DEFAULTS.get(name, MISSING):
@@ -107,13 +107,13 @@ class Head:
     """How far the journal had come when this installation last wrote to it."""
 
     link: Link
-    since: int  # events up to this number were there before the head was kept, and were taken as found
-    lost: Link | None = None  # an earlier head that the journal did not lead on from
+    since: int  # events up to this number are older than the head and are not proved by it
+    lost: Link | None = None  # an earlier head that the journal did not continue from
 
 
 @dataclass(frozen=True, slots=True)
 class KnownHead:
-    """What the configuration folder knows of a journal: its head, or why it cannot tell."""
+    """The head of a journal as the configuration folder has it, or why there is none."""
 
     head: Head | None
     reason: str = ""
@@ -166,13 +166,13 @@ class SealedHead:
         """Move the head on to the last of the events that were just written after a link."""
         if seal is None:
             return
-        # Whoever appends moves the head: as long as the journal stands where we left it, so does the head.
+        # Whoever appends moves the head: while the journal ends where we left it, so does the head.
         head = self._left if self._left is not None and self._left.link == previous else self.known().head
         if head is None:
             head = Head(last, since=previous.number)
         elif head.link == previous or (previous.number > head.link.number and self.fits(previous, previous_seal)):
             head = replace(head, link=last)
-        else:  # the journal goes on from another place than we left it at: that must not be lost by going on
+        else:  # the journal continues from another link than ours: keep ours, or the audit could not see it
             head = replace(head, link=last, lost=head.lost or head.link)
         self._write(head, seal)
 
@@ -182,12 +182,12 @@ class SealedHead:
             self._write(Head(link, since=link.number), seal)
 
     def _read(self) -> tuple[Head, str]:
-        kept = json.loads(self._file.read_bytes())
-        lost = kept["lost"]
-        return Head(Link(*kept["link"]), int(kept["since"]), Link(*lost) if lost else None), str(kept["seal"])
+        stored = json.loads(self._file.read_bytes())
+        lost = stored["lost"]
+        return Head(Link(*stored["link"]), int(stored["since"]), Link(*lost) if lost else None), str(stored["seal"])
 
     def _write(self, head: Head, seal: str) -> None:
-        kept = {
+        stored = {
             "folder": self._folder,
             "link": [head.link.number, head.link.hash],
             "since": head.since,
@@ -199,7 +199,7 @@ class SealedHead:
             self._file.parent.mkdir(mode=0o700, exist_ok=True)
             descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT, 0o600)
             try:
-                written = os.write(descriptor, json.dumps(kept).encode().ljust(_LENGTH) + b"\n")
+                written = os.write(descriptor, json.dumps(stored).encode().ljust(_LENGTH) + b"\n")
                 os.ftruncate(descriptor, written)
             finally:
                 os.close(descriptor)
@@ -209,7 +209,7 @@ class SealedHead:
             self._left = head
 
     def _complain(self, error: Exception) -> None:
-        """Say once what is missing: without a key everything works but the proof."""
+        """Log once what is missing: without a key everything works but the proof."""
         if not self._complained:
             self._complained = True
             log.warning("The journal is not sealed: %s", error)

@@ -1,4 +1,4 @@
-"""Checking a store table by table, without relying on any of it being in order."""
+"""Checking a store table by table, also when some of them are damaged."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.locks import ProcessLock
 from reverie.storage.schema import TABLES
-from reverie.storage.write_ahead_log import waiting_lines
+from reverie.storage.write_ahead_log import pending_lines
 
 INDEXED = ("id", "search_text")
 """The columns of a layer that always have an index."""
@@ -48,7 +48,7 @@ class IntegrityCheck:
 
     reports: list[TableReport] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
-    on_the_way: int = 0  # new memories that the next reader brings to their tables
+    pending_memories: int = 0  # in the write-ahead log: the next reader flushes them
 
     @classmethod
     async def of(cls, path: Path) -> "IntegrityCheck":
@@ -57,24 +57,24 @@ class IntegrityCheck:
         Raises:
             StoreError: if the folder itself cannot be read.
         """
-        checkup = cls()
+        check = cls()
         connection = await connect_to(path)
         try:
             names = await table_names(connection)
         except LANCE_ERRORS as error:
             raise translated(str(path), error) from error
-        checkup.on_the_way = len(waiting_lines(write_ahead_log_folder(path)))
+        check.pending_memories = len(pending_lines(write_ahead_log_folder(path)))
         for name in TABLES:
             if name not in names:
-                checkup.reports.append(TableReport(name, damage="it is not there"))
+                check.reports.append(TableReport(name, damage="it is not there"))
                 continue
             try:
                 table = Table(name, await connection.open_table(name))
-                checkup.reports.append(await _read_through(table))
-                checkup.tables[name] = table
+                check.reports.append(await _read_through(table))
+                check.tables[name] = table
             except (*LANCE_ERRORS, ReverieError) as error:
-                checkup.reports.append(TableReport(name, damage=_first_line(error)))
-        return checkup
+                check.reports.append(TableReport(name, damage=_first_line(error)))
+        return check
 
     @property
     def damaged(self) -> list[TableReport]:
@@ -82,23 +82,23 @@ class IntegrityCheck:
         return [report for report in self.reports if report.damage is not None]
 
     async def meta(self) -> dict[str, str]:
-        """Return what the store notes about itself; nothing if it cannot be read."""
+        """Return the keys and values of the meta table; nothing if it cannot be read."""
         if "meta" not in self.tables:
             return {}
         rows = await self.tables["meta"].rows(["id", "value"])
         return {row["id"]: row["value"] for row in rows.to_pylist()}
 
     async def doubled(self) -> dict[str, list[str]]:
-        """Return the ids that lie in several layers, each with its layers, the newest first."""
+        """Return the ids that are in several layers, each with its layers, the newest row first."""
         seen: dict[str, list[tuple[datetime, str]]] = {}
         for layer in LAYERS:
             if layer in self.tables:
                 for row in (await self.tables[layer].rows(["id", "updated_at"])).to_pylist():
                     seen.setdefault(row["id"], []).append((row["updated_at"], layer))
         return {
-            memory_id: [layer for _, layer in sorted(places, key=lambda place: place[0], reverse=True)]
-            for memory_id, places in seen.items()
-            if len(places) > 1
+            memory_id: [layer for _, layer in sorted(rows, key=lambda row: row[0], reverse=True)]
+            for memory_id, rows in seen.items()
+            if len(rows) > 1
         }
 
     async def orphans(self) -> set[str]:
@@ -118,7 +118,7 @@ class IntegrityCheck:
                 await self.tables[layer].delete(one_of("id", ids))
 
     async def drop_orphans(self, ids: set[str]) -> None:
-        """Remove the passages of memories that are no more."""
+        """Remove the passages of memories that have no row."""
         await self.tables["passages"].delete(one_of("memory_id", ids))
 
     async def build_indexes(self) -> None:

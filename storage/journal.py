@@ -1,6 +1,6 @@
 """The audit journal: what changed, before and after, by what and why. Enough to undo it.
 
-Events are written to a file (see spool.py) and moved to their table when there is time; readers look at both.
+Events are appended to a log file (see write_ahead_log.py) and flushed to their table later; readers read both.
 """
 
 import json
@@ -29,13 +29,13 @@ _WRITTEN = {*_COLUMNS, *_LINKS} - {"state", "seal"}  # a line from before these 
 _IDS_PER_READ = 500
 
 FOLDED = "folded"
-"""What an event is called that stands for older ones."""
+"""The action of an event that replaces older ones."""
 
 ACCEPTED = "accepted"
-"""What an event is called with which a person takes the store as it is."""
+"""The action of an event by which a person accepts the store as it is."""
 
 REDACTED = "redacted"
-"""What an event is called that says which other event lost a quotation of something purged."""
+"""The action of an event that names another one from which a quotation of something purged was removed."""
 
 Row = dict[str, Any]
 _NOTHING = "{}"
@@ -55,11 +55,11 @@ class Event:
     reason: str | None = None
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
-    state: str | None = None  # what the memory's row says from then on; see chain.state_of
+    state: str | None = None  # the digest of the row after the change; see hash_chain.state_of
 
 
 class _NothingToFollow(Exception):
-    """The file that says where the chain stands is not there."""
+    """The file with the last link of the chain is missing."""
 
 
 class Journal:
@@ -70,8 +70,8 @@ class Journal:
         self.sealed_head = head
         self._table = database.raw_table("events")
         locks = database.generations.folder / "locks"
-        self._spool = LogFile(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
-        self._settling = ProcessLock(locks / "settle-journal.lock")
+        self._log_file = LogFile(database.generations.folder / "journal", locks / "journal.lock", keep=_link_of)
+        self._flush_lock = ProcessLock(locks / "settle-journal.lock")
         self._started = False
 
     async def write(self, events: Sequence[Event]) -> None:
@@ -81,7 +81,7 @@ class Journal:
         rows = [_to_row(event) for event in events]
         try:
             await self._append(rows)
-        except _NothingToFollow:  # taken away since this session began: the table knows as well
+        except _NothingToFollow:  # deleted since this session began: the table has it as well
             self._started = False
             await self._append(rows)
 
@@ -93,45 +93,40 @@ class Journal:
             if head is not None:
                 head.follow(_as_link(previous), _seal_in(previous), _as_link(last), _seal_in(last))
 
-        await self._spool.append(lambda last: _chained(rows, last, head), follow)
+        await self._log_file.append(lambda last: _chained(rows, last, head), follow)
 
-    async def settle(self) -> int:
-        """Move what waits to the table, in one commit; return how many events that were."""
-        if not self._spool.waiting_bytes():
+    async def flush(self) -> int:
+        """Write what is pending to the table, in one commit; return how many events that were."""
+        if not self._log_file.pending_bytes():
             return 0
-        async with self._settling.held():
-            return await self._settle_now()
+        async with self._flush_lock.held():
+            return await self._flush_now()
 
     @asynccontextmanager
-    async def settled(self) -> AsyncIterator[None]:
-        """Settle, and let nobody else do so until the block ends: what is written meanwhile waits."""
-        async with self._settling.held():
-            await self._settle_now()
+    async def flushed(self) -> AsyncIterator[None]:
+        """Flush, and let nobody else flush until the block ends: what is written meanwhile stays pending."""
+        async with self._flush_lock.held():
+            await self._flush_now()
             yield
 
-    async def _settle_now(self) -> int:
+    async def _flush_now(self) -> int:
         if not self._database.is_current():
             return 0  # sessions on the newer tables see to it
-        earlier, now = await self._spool.set_aside()
-        rows = await self._not_yet_settled(earlier) + _rows_of(now)
+        earlier, now = await self._log_file.rotate()
+        rows = await self._not_yet_flushed(earlier) + _rows_of(now)
         if rows:
             await self._table.add(_as_table(rows))
         for path in (*earlier, *now):
             path.unlink(missing_ok=True)
         return len(rows)
 
-    def waiting_bytes(self) -> int:
-        """Return how much waits to be settled."""
-        return self._spool.waiting_bytes()
+    def pending_bytes(self) -> int:
+        """Return how much is pending."""
+        return self._log_file.pending_bytes()
 
     async def about(self, memory_id: str) -> list[Event]:
         """Return everything that happened to a memory, oldest first."""
         return await self._read_where("memory_id", memory_id)
-
-    async def with_id(self, event_id: str) -> Event | None:
-        """Return one event, or None."""
-        found = await self._read_where("id", event_id)
-        return found[0] if found else None
 
     async def beginning(self, column: Literal["id", "batch"], given: str) -> list[Event]:
         """Return the events whose id or batch is this one or begins so, oldest first."""
@@ -155,40 +150,40 @@ class Journal:
         )
 
     async def blank(self, memory_ids: Sequence[str]) -> None:
-        """Blank the texts of events about purged memories; call it inside `settled()`."""
+        """Blank the texts of events about purged memories; call it inside `flushed()`."""
         for start in range(0, len(memory_ids), _IDS_PER_READ):
             part = one_of("memory_id", memory_ids[start : start + _IDS_PER_READ])
             await self._table.update(part, {"before": _NOTHING, "after": _NOTHING, "reason": None})
 
     async def reword(self, event_id: str, texts: Mapping[str, Any]) -> None:
-        """Write other texts over those of one event; call it inside `settled()`."""
+        """Write other texts over those of one event; call it inside `flushed()`."""
         await self._table.update(equals("id", event_id), texts)
 
     async def rows(self) -> list[Row]:
-        """Return every event as it is kept, in the order of the chain."""
-        waiting = _parsed(await self._spool.lines())
-        settled = await self._table.rows([*_COLUMNS, *_LINKS])
-        found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
-        found |= {row["id"]: row for row in waiting}
+        """Return every event as it is stored, in the order of the chain."""
+        pending = _parsed(await self._log_file.lines())
+        flushed = await self._table.rows([*_COLUMNS, *_LINKS])
+        found = {row["id"]: _with_text_moment(row) for row in flushed.to_pylist()}
+        found |= {row["id"]: row for row in pending}
         return sorted(found.values(), key=_number)
 
     async def head(self) -> Link | None:
-        """Return the last link of the chain as the file beside the table has it; None if it has none."""
-        last = await self._spool.last()
+        """Return the last link of the chain as the log file has it; None if it has none."""
+        last = await self._log_file.last()
         return _as_link(last) if last else None
 
     async def accept_head(self) -> None:
-        """Let the sealed head be where the chain stands now."""
-        last = await self._spool.last()
+        """Set the sealed head to the last link of the chain."""
+        last = await self._log_file.last()
         if self.sealed_head is not None and last:
             self.sealed_head.accept(_as_link(last), _seal_in(last))
 
     async def go_on_after(self, link: Link) -> None:
-        """Let the chain go on from a link, whatever the file beside the table says; call it inside `settled()`."""
-        await self._spool.start_from(json.dumps({"number": link.number, "hash": link.hash}).encode(), anew=True)
+        """Continue the chain from a link, whatever the log file says; call it inside `flushed()`."""
+        await self._log_file.start_from(json.dumps({"number": link.number, "hash": link.hash}).encode(), anew=True)
 
     async def remove(self, event_ids: Sequence[str]) -> None:
-        """Take events out of the table; what vouches for the chain across the gaps is written before."""
+        """Delete events from the table; the event that accounts for the gaps is written before."""
         for start in range(0, len(event_ids), _IDS_PER_READ):
             await self._table.delete(one_of("id", event_ids[start : start + _IDS_PER_READ]))
 
@@ -196,25 +191,25 @@ class Journal:
         return await self._read(equals(column, value), lambda row: row[column] == value, containing=value)
 
     async def _read(self, where: Condition, fits: Callable[[Row], bool], *, containing: str = "") -> list[Event]:
-        """Return the events that fit, said once for the table and once for what still waits."""
+        """Return the events that fit: `where` selects them in the table, `fits` among the pending lines."""
         # The file first: what leaves it meanwhile is in the table by then.
-        waiting = _parsed(await self._spool.lines(containing=containing.encode()))
-        settled = await self._table.rows([*_COLUMNS, "number"], where)
-        found = {row["id"]: _with_text_moment(row) for row in settled.to_pylist()}
-        found |= {row["id"]: row for row in waiting if fits(row)}
+        pending = _parsed(await self._log_file.lines(containing=containing.encode()))
+        flushed = await self._table.rows([*_COLUMNS, "number"], where)
+        found = {row["id"]: _with_text_moment(row) for row in flushed.to_pylist()}
+        found |= {row["id"]: row for row in pending if fits(row)}
         return [_from_row(row) for row in sorted(found.values(), key=_number)]
 
     async def _start(self) -> None:
-        """Let the chain go on from the last event in the table: a new store, or one from before the chain."""
-        if self._started or await self._spool.last():
+        """Start the log file from the last event in the table: in a new store, or one from before the chain."""
+        if self._started or await self._log_file.last():
             self._started = True
             return
         rows = (await self._table.rows(["number", "hash", "seal"])).to_pylist()
         last = max(rows, key=lambda row: row["number"], default={"number": START.number, "hash": START.hash})
-        await self._spool.start_from(json.dumps(last).encode())
+        await self._log_file.start_from(json.dumps(last).encode())
 
-    async def _not_yet_settled(self, earlier: Sequence[Path]) -> list[Row]:
-        """Return the rows of files whose settling was cut short, without those that reached the table."""
+    async def _not_yet_flushed(self, earlier: Sequence[Path]) -> list[Row]:
+        """Return the rows of files whose flush was cut short, without those that reached the table."""
         rows = _rows_of(earlier)
         there: set[str] = set()
         for start in range(0, len(rows), _IDS_PER_READ):
@@ -238,7 +233,7 @@ def _chained(rows: Sequence[Row], last: bytes, head: SealedHead | None) -> list[
 
 
 def _link_of(line: bytes) -> bytes:
-    """Return all that the next line needs to know of this one; a purge must not miss its texts here."""
+    """Return what the next line needs of this one, without texts: a purge does not look here."""
     row = _values_in(line)
     return json.dumps({name: row.get(name) for name in ("number", "hash", "seal")}).encode()
 
@@ -282,7 +277,7 @@ def _values_in(line: bytes) -> Row:
 
 
 def _with_text_moment(row: Row) -> Row:
-    # A row without a number was written by hand: it stands outside the chain, in which it is then missed.
+    # A row without a number was written by hand: it is not part of the chain.
     return {**row, "at": iso(row["at"]), "number": row["number"] or 0}
 
 

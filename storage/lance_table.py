@@ -1,4 +1,4 @@
-"""One LanceDB table: every operation retried where that helps, its failures translated."""
+"""One LanceDB table: operations are retried where that helps, and failures become errors of ours."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from lancedb.query import MatchQuery
 
 from reverie.errors import ReverieError, StoreBusy, StoreDamaged, StoreUnavailable
 from reverie.storage.filters import Condition, everything, literal, one_of
-from reverie.storage.rows import Vector
+from reverie.storage.rows import RowLocation, Vector
 
 Result = TypeVar("Result")
 
@@ -71,7 +71,7 @@ async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts
 
 
 def translated(table: str, error: BaseException) -> ReverieError:
-    """Return the error that tells the user what happened to this table and what to try."""
+    """Return the error that says what happened to this table and what to try."""
     text = str(error).lower()
     first_line = _WHERE_IN_RUST.sub("", str(error).splitlines()[0])[:200] if str(error) else type(error).__name__
     if _says(text, _FULL):
@@ -113,12 +113,17 @@ First = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class TextHit:
-    """A memory found by its words: its table, where it lies there, its BM25 score."""
+    """A memory found by its words: its table and row id, and its BM25 score."""
 
     id: str
     table: str
-    place: int
+    row_id: int
     score: float
+
+    @property
+    def location(self) -> RowLocation:
+        """Where its row was found."""
+        return RowLocation(self.table, self.row_id)
 
 
 class Table:
@@ -133,7 +138,7 @@ class Table:
         self._first = first or _nothing
 
     def after(self, first: First) -> "Table":
-        """Return the same table, with something to do before anything in it is read or changed."""
+        """Return the same table with an action that runs before anything in it is read or changed."""
         return Table(self.name, self.lance, self._versions, first)
 
     async def _do(self, operation: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
@@ -156,13 +161,13 @@ class Table:
         where: Condition | None = None,
         limit: int | None = None,
         *,
-        with_places: bool = False,
+        with_row_ids: bool = False,
     ) -> pa.Table:
-        """Read rows in no particular order; with places, `_rowid` says where each lies."""
+        """Read rows in no particular order; with row ids, each has its own as `_rowid`."""
 
         async def read() -> pa.Table:
             query = self.lance.query().select(list(columns))
-            if with_places:
+            if with_row_ids:
                 query = query.with_row_id()
             if where is not None:
                 query = query.where(where.sql)
@@ -172,39 +177,39 @@ class Table:
 
         return await self._do(read)
 
-    async def places(self, where: Condition) -> dict[str, int]:
-        """Return where the matching rows lie now: id to row number, for `at_places`."""
+    async def row_ids(self, where: Condition) -> dict[str, int]:
+        """Return the row ids of the matching rows by memory id, for `take_by_id`."""
 
-        return _places(await self.rows(["id"], where, with_places=True))
+        return _row_ids(await self.rows(["id"], where, with_row_ids=True))
 
-    async def addresses(self) -> np.ndarray:
-        """Return where every row lies now."""
+    async def all_row_ids(self) -> np.ndarray:
+        """Return the row id of every row."""
         rows = await self._do(lambda: self.lance.query().select(["_rowid"]).to_arrow())
         return np.asarray(rows.column("_rowid").to_numpy().astype(np.int64))
 
-    async def at_addresses(self, addresses: np.ndarray, columns: Sequence[str]) -> pa.Table:
-        """Read the rows that still lie at these addresses, each with its own as `_rowid`."""
+    async def take(self, row_ids: np.ndarray, columns: Sequence[str]) -> pa.Table:
+        """Read the rows that still have these row ids, each with its own as `_rowid`."""
 
         async def take() -> pa.Table:
-            query = self.lance.take_row_ids(addresses.tolist()).with_row_id()
+            query = self.lance.take_row_ids(row_ids.tolist()).with_row_id()
             return await query.select(list(columns)).to_arrow()
 
         return await self._do(take)
 
-    async def at_places(self, places: Mapping[str, int], columns: Sequence[str]) -> pa.Table:
-        """Read whole rows by where they lie.
+    async def take_by_id(self, row_ids: Mapping[str, int], columns: Sequence[str]) -> pa.Table:
+        """Read the rows of memories by their row ids.
 
-        Reading many columns by a condition touches every piece of the table; this touches the rows alone.
-        Rows that another process moved meanwhile are read by a condition after all: one query, one version, in
+        Reading many columns by a condition touches every fragment of the table; this touches the rows alone.
+        Rows that another process rewrote meanwhile are read by a condition after all: one query, one version, in
         which a row is there or gone.
         """
 
         async def take() -> pa.Table:
-            query = self.lance.take_row_ids(list(places.values()))
+            query = self.lance.take_row_ids(list(row_ids.values()))
             return await query.select(["id", *_without_id(columns)]).to_arrow()
 
         rows = await self._do(take)
-        missing = places.keys() - set(rows.column("id").to_pylist())
+        missing = row_ids.keys() - set(rows.column("id").to_pylist())
         if missing:
             moved = await self.rows(["id", *_without_id(columns)], one_of("id", sorted(missing)))
             rows = pa.concat_tables([rows, moved])
@@ -221,8 +226,8 @@ class Table:
         rows = await self._do(read)
         scores = rows.column("_score").to_pylist()
         return [
-            TextHit(memory_id, self.name, place, score)
-            for (memory_id, place), score in zip(_places(rows).items(), scores, strict=True)
+            TextHit(memory_id, self.name, row_id, score)
+            for (memory_id, row_id), score in zip(_row_ids(rows).items(), scores, strict=True)
         ]
 
     async def nearest(self, vector: Vector, where: Condition, columns: Sequence[str], limit: int) -> pa.Table:
@@ -262,7 +267,7 @@ class Table:
         return int(result.version)
 
     async def touch_one(self) -> None:
-        """Rewrite one row unchanged, which puts it in a piece of its own."""
+        """Rewrite one row unchanged, which puts it in a fragment of its own."""
         first = await self.rows(["id"], limit=1)
         if len(first):
             await self.update_by({"id": "id"}, one_of("id", first.column("id").to_pylist()))
@@ -271,7 +276,7 @@ class Table:
         """Write every row anew, with nothing behind the nulls of text columns.
 
         Where LanceDB has packed a column by a dictionary, a null reads as a null but carries the bytes of the first
-        word of it, and a merge of pieces writes those out: a text that no row says any more.
+        word of it, and a merge of fragments writes those out: a text that no row has any more.
         """
         nothing = literal(_NOTHING)
         await self.update_by(
@@ -283,7 +288,7 @@ class Table:
         await self._do(lambda: self.lance.delete(where.sql))
 
     async def fragments(self) -> int:
-        """Count the pieces the table lies in on disk."""
+        """Count the fragments of the table on disk."""
         stats: Any = await self._do(self.lance.stats)  # typed as a class, given as a dict
         return int(stats["fragment_stats"]["num_fragments"])
 
@@ -308,7 +313,7 @@ class Table:
         await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
 
     async def tidy(self, keep_versions_for: timedelta, *, every_file: bool = False) -> None:
-        """Merge small pieces, bring the indexes up to date, drop versions older than the given age.
+        """Merge small fragments, bring the indexes up to date, drop versions older than the given age.
 
         `every_file` also removes what no version names: the remains of writes that were cut short, but also the files
         of a write under way. Only where nobody else can be writing.
@@ -316,7 +321,7 @@ class Table:
         with warnings.catch_warnings():
             # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
             warnings.simplefilter("ignore", UserWarning)
-            # Few attempts: it is a lot of work to repeat, and the next round of upkeep comes soon.
+            # Few attempts: it is a lot of work to repeat, and the next maintenance comes soon.
             await self._do(
                 lambda: self.lance.optimize(cleanup_older_than=keep_versions_for, delete_unverified=every_file),
                 attempts=3,
@@ -343,7 +348,7 @@ def _newest_in(folder: Path) -> int | None:
     return _HIGHEST - int(min(numbers))
 
 
-def _places(rows: pa.Table) -> dict[str, int]:
+def _row_ids(rows: pa.Table) -> dict[str, int]:
     return dict(zip(rows.column("id").to_pylist(), rows.column("_rowid").to_pylist(), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The terms of the memories of one table, held in memory for BM25."""
+"""The terms of the memories of one table, in memory: what BM25 is computed from."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 class LexicalIndex:
-    """The words of memories, each memory under the number of its place."""
+    """Which terms each memory has and how often, by the index of the memory."""
 
     def __init__(self) -> None:
-        self._held = 0
+        self._size = 0
         self._terms = np.zeros(_FIRST_ROOM, np.uint32)
         self._owners = np.zeros(_FIRST_ROOM, np.int32)
         self._counts = np.zeros(_FIRST_ROOM, np.uint8)
@@ -27,55 +27,55 @@ class LexicalIndex:
         self._order = np.zeros(0, np.int32)  # the first entries, by their term
         self._sorted = np.zeros(0, np.uint32)  # their terms
 
-    def write(self, places: np.ndarray, texts: Sequence[str]) -> None:
-        """Take in the texts of places; those that had one get the new one instead."""
-        known = places[places < len(self._lengths)]
+    def write(self, indices: np.ndarray, texts: Sequence[str]) -> None:
+        """Index the texts of memories; those that had one get the new one instead."""
+        known = indices[indices < len(self._lengths)]
         if len(known) and self._lengths[known].any():
-            self._terms[: self._held][np.isin(self._owners[: self._held], known)] = _NO_TERM
-        self._make_room_for_places(int(places.max(initial=-1)) + 1)
-        for place, text in zip(places.tolist(), texts, strict=True):
+            self._terms[: self._size][np.isin(self._owners[: self._size], known)] = _NO_TERM
+        self._make_room(int(indices.max(initial=-1)) + 1)
+        for index, text in zip(indices.tolist(), texts, strict=True):
             counted = Counter(terms(text))
-            self._append(place, counted)
-            self._lengths[place] = counted.total()
+            self._append(index, counted)
+            self._lengths[index] = counted.total()
 
-    def lengths(self, held: int) -> np.ndarray:
-        """Return how many words each of the first places has."""
-        self._make_room_for_places(held)
-        return self._lengths[:held]
+    def lengths(self, count: int) -> np.ndarray:
+        """Return how many words each of the first `count` memories has."""
+        self._make_room(count)
+        return self._lengths[:count]
 
     def entries(self, wanted: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return every entry of the wanted terms: which of them, whose, how often."""
         self._sort()
-        found = [self._with(np.uint32(term)) for term in wanted]
+        found = [self._entries_of(np.uint32(term)) for term in wanted]
         numbers = np.repeat(np.arange(len(wanted)), [len(part) for part in found])
-        places = np.concatenate(found) if found else np.empty(0, np.int64)
-        return numbers, self._owners[places], self._counts[places].astype(np.float32)
+        entries = np.concatenate(found) if found else np.empty(0, np.int64)
+        return numbers, self._owners[entries], self._counts[entries].astype(np.float32)
 
-    def _with(self, term: np.uint32) -> np.ndarray:
-        """Return where a term stands."""
+    def _entries_of(self, term: np.uint32) -> np.ndarray:
+        """Return the entries of a term."""
         first, last = (np.searchsorted(self._sorted, term, side) for side in _SIDES)
         early = self._order[first:last]
-        late = np.flatnonzero(self._terms[len(self._order) : self._held] == term) + len(self._order)
+        late = np.flatnonzero(self._terms[len(self._order) : self._size] == term) + len(self._order)
         return np.concatenate([early[self._terms[early] == term], late])  # some were written over since
 
     def _sort(self) -> None:
-        if self._held - len(self._order) > max(_FEWEST_TO_SORT, self._held // 4):
-            self._order = np.argsort(self._terms[: self._held], kind="stable").astype(np.int32)
+        if self._size - len(self._order) > max(_FEWEST_TO_SORT, self._size // 4):
+            self._order = np.argsort(self._terms[: self._size], kind="stable").astype(np.int32)
             self._sorted = self._terms[self._order]
 
-    def _append(self, place: int, counted: Counter[int]) -> None:
-        start, end = self._held, self._held + len(counted)
+    def _append(self, index: int, counted: Counter[int]) -> None:
+        start, end = self._size, self._size + len(counted)
         if end > len(self._terms):
             extra = max(end, len(self._terms) * 3 // 2) - len(self._terms)
             self._terms = np.concatenate([self._terms, np.zeros(extra, np.uint32)])
             self._owners = np.concatenate([self._owners, np.zeros(extra, np.int32)])
             self._counts = np.concatenate([self._counts, np.zeros(extra, np.uint8)])
         self._terms[start:end] = list(counted)
-        self._owners[start:end] = place
+        self._owners[start:end] = index
         self._counts[start:end] = [min(count, _MOST_COUNTED) for count in counted.values()]
-        self._held = end
+        self._size = end
 
-    def _make_room_for_places(self, count: int) -> None:
+    def _make_room(self, count: int) -> None:
         if count > len(self._lengths):
             extra = max(count, len(self._lengths) * 3 // 2) - len(self._lengths)
             self._lengths = np.concatenate([self._lengths, np.zeros(extra, np.float32)])

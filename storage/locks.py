@@ -1,4 +1,4 @@
-"""One lock across processes, for changes that read before they write."""
+"""A lock across processes, for changes that read before they write."""
 
 import asyncio
 import random

@@ -1,6 +1,4 @@
-"""Keeping the tables quick and the logs short: compaction, indexes, old versions, folded events. In the
-background.
-"""
+"""Background maintenance: compaction, indexes, old versions; and folding old logs, which a dream does."""
 
 import asyncio
 import json
@@ -12,33 +10,32 @@ from datetime import datetime, timedelta
 from reverie.errors import StoreError
 from reverie.memory import LAYERS
 from reverie.storage.candidates import MAX_VECTORS_IN_MEMORY
-from reverie.storage.database import Database
 from reverie.storage.filters import before
-from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Journal, Row
+from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.lance_table import Table
 from reverie.storage.schema import SIDE_TABLES
 from reverie.storage.store import MemoryStore
 from reverie.time import parse_iso
 
 _KEPT = (FOLDED, ACCEPTED, REDACTED, "purged")
-"""What the chain and the audit go by."""
+"""Actions whose events the audit needs."""
 
 
 async def old_logs(store: MemoryStore, cutoff: datetime) -> tuple[int, int]:
     """Count the accesses and the foldable events from before a moment."""
     accesses = await store.database.table("accesses").count(before("at", cutoff))
-    if not await store.database.table("events").count(before("at", cutoff)) and not store.journal.waiting_bytes():
+    if not await store.database.table("events").count(before("at", cutoff)) and not store.journal.pending_bytes():
         return accesses, 0
     return accesses, len(await _foldable(store, cutoff))
 
 
 async def fold_old_logs(store: MemoryStore, cutoff: datetime, at: datetime) -> None:
-    """Take away logs from before a moment; call it inside `changing()`."""
-    async with store.journal.settled():
+    """Delete logs from before a moment; call it inside `changing()`."""
+    async with store.journal.flushed():
         rows = await _foldable(store, cutoff)
         if rows:
             counts = Counter(str(row["action"]) for row in rows)
-            told = {"counts": dict(sorted(counts.items())), "gaps": _gaps(rows)}
+            summary = {"counts": dict(sorted(counts.items())), "gaps": _gaps(rows)}
             folded = Event(
                 id=store.new_id(),
                 at=at,
@@ -46,7 +43,7 @@ async def fold_old_logs(store: MemoryStore, cutoff: datetime, at: datetime) -> N
                 memory_id="",
                 actor="dream",
                 session=store.session,
-                reason=json.dumps(told),
+                reason=json.dumps(summary),
             )
             await store.journal.write([folded])
             await store.journal.remove([row["id"] for row in rows])
@@ -84,84 +81,91 @@ def _gaps(rows: Sequence[Row]) -> list[tuple[int, int, str]]:
 
 KEEP_VERSIONS_FOR = timedelta(seconds=30)
 """Other processes read the newest version, far quicker than this, and a read that meets a version just dropped is
-tried again. Every version kept makes the next write slower: they lie in one folder that is listed each time."""
+tried again. Every version kept makes the next write slower: they are in one folder that is listed each time."""
 
-WRITES_BETWEEN_LOOKS = 24
-SECONDS_TO_REST = 1.0
-"""So long after the last write the store counts as at rest, and is tidied more thoroughly."""
+WRITES_BETWEEN_RUNS = 24
+SECONDS_UNTIL_IDLE = 1.0
+"""So long after the last write the store counts as idle, and is compacted more thoroughly."""
 
 FEWEST_ROWS_TO_INDEX_VECTORS = 4_000
 FEWEST_ROWS_TO_INDEX_VALUES = 5_000
 
-MOST_WAITING_BYTES = 256 * 1024
-"""Journal that may wait while the store is busy; readers of the journal go through all of it."""
+MOST_PENDING_BYTES = 256 * 1024
+"""How much of the journal may be pending while the store is busy; readers of the journal read all of it."""
 
-_MOST_SIDE_PIECES = 64
-_ROWS_PER_PIECE = 1_000
-_PIECES_AT_REST, _MOST_PIECES_AT_REST = 6, 24
-_PIECES_WHEN_BUSY, _MOST_PIECES_WHEN_BUSY = 32, 64
+_MOST_SIDE_FRAGMENTS = 64
+_ROWS_PER_FRAGMENT = 1_000
+_FRAGMENTS_IDLE, _MOST_FRAGMENTS_IDLE = 6, 24
+_FRAGMENTS_BUSY, _MOST_FRAGMENTS_BUSY = 32, 64
 
 log = logging.getLogger(__name__)
 
 
 class Maintenance:
-    """Looks after the tables whenever this process has written a little; one process at a time does the work."""
+    """Maintains the tables after every few writes of this process; one process at a time does the work."""
 
-    def __init__(self, database: Database, journal: Journal) -> None:
-        self._database = database
-        self._journal = journal
+    def __init__(self, store: MemoryStore) -> None:
+        self._database = store.database
+        self._journal = store.journal
         self._writes = 0
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def note_write(self) -> None:
-        """Count a write: look after the tables every few of them, and once more when they cease."""
+        """Count a write: run every few of them, and once more when they cease."""
         self._writes += 1
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(SECONDS_TO_REST, self._start, True)
-        if self._writes % WRITES_BETWEEN_LOOKS == 0:
+        self._timer = asyncio.get_running_loop().call_later(SECONDS_UNTIL_IDLE, self._start, True)
+        if self._writes % WRITES_BETWEEN_RUNS == 0:
             self._start(False)
 
     async def stop(self) -> None:
-        """Leave off; a merge or an index that is cut short leaves the table as it was."""
+        """Stop; a merge or an index that is cut short leaves the table as it was."""
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _start(self, at_rest: bool) -> None:
+    def _start(self, idle: bool) -> None:
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look(at_rest))
+            self._task = asyncio.create_task(self._run_if_possible(idle))
 
-    async def run(self, *, at_rest: bool = True) -> list[str]:
+    async def run(self, *, idle: bool = True) -> list[str]:
         """Do what is due and return the tables that were worked on; another process at work leaves none.
 
-        Merging rewrites a table and competes with what goes on, so a busy store is let go further than one
-        at rest.
+        Merging rewrites a table and competes with other writes, so a busy store is merged later than an idle one.
         """
-        async with self._database.upkeep_lock.held_if_free() as ours:
+        async with self._database.maintenance_lock.held_if_free() as ours:
             if not ours:
                 return []
-            if at_rest or self._journal.waiting_bytes() > MOST_WAITING_BYTES:
-                await self._journal.settle()
+            if idle or self._journal.pending_bytes() > MOST_PENDING_BYTES:
+                await self._journal.flush()
             tables = [self._database.raw_table(name) for name in (*LAYERS, *SIDE_TABLES)]
-            return [table.name for table in tables if await self._keep(table, at_rest=at_rest)]
+            return [table.name for table in tables if await self._maintain(table, idle=idle)]
 
-    async def _look(self, at_rest: bool) -> None:
+    async def compact(self) -> None:
+        """Merge small fragments and update the indexes at once, whether that is due or not."""
+        async with self._database.maintenance_lock.held_if_free() as ours:
+            if ours:
+                for name in (*LAYERS, "passages", "events"):
+                    await self._database.table(name).tidy(KEEP_VERSIONS_FOR)
+        await self.run()
+
+    async def _run_if_possible(self, idle: bool) -> None:
         try:
-            await self.run(at_rest=at_rest)
+            await self.run(idle=idle)
         except StoreError as error:
-            # Nothing is lost by waiting: the tables are only slower than they could be.
-            log.info("Upkeep was put off: %s", error)
+            # Nothing is lost: the tables are only slower than they could be.
+            log.info("Maintenance was put off: %s", error)
 
-    async def _keep(self, table: Table, *, at_rest: bool) -> bool:
+    async def _maintain(self, table: Table, *, idle: bool) -> bool:
         rows = await table.count()
-        in_pieces = await table.fragments() > _most_pieces(table.name, rows, at_rest=at_rest)
-        if in_pieces:
+        is_fragmented = await table.fragments() > _most_fragments(table.name, rows, idle=idle)
+        if is_fragmented:
             await table.tidy(KEEP_VERSIONS_FOR)
-        return await self._index(table, rows) or in_pieces
+        return await self._index(table, rows) or is_fragmented
 
     async def _index(self, table: Table, rows: int) -> bool:
         if table.name not in (*LAYERS, "passages"):
@@ -184,9 +188,9 @@ class Maintenance:
         return sum(await asyncio.gather(*(self._database.raw_table(name).count() for name in names)))
 
 
-def _most_pieces(table: str, rows: int, *, at_rest: bool) -> int:
-    """Return how many pieces a table may lie in: merging costs more, and is worth less, the larger it is."""
+def _most_fragments(table: str, rows: int, *, idle: bool) -> int:
+    """Return how many fragments a table may have: merging costs more, and is worth less, the larger it is."""
     if table not in LAYERS:
-        return _MOST_SIDE_PIECES
-    few, many = (_PIECES_AT_REST, _MOST_PIECES_AT_REST) if at_rest else (_PIECES_WHEN_BUSY, _MOST_PIECES_WHEN_BUSY)
-    return min(many, few + rows // _ROWS_PER_PIECE)
+        return _MOST_SIDE_FRAGMENTS
+    few, many = (_FRAGMENTS_IDLE, _MOST_FRAGMENTS_IDLE) if idle else (_FRAGMENTS_BUSY, _MOST_FRAGMENTS_BUSY)
+    return min(many, few + rows // _ROWS_PER_FRAGMENT)

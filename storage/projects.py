@@ -1,14 +1,14 @@
-"""What the projects of a store are known by: one row of the meta table for each.
+"""What the projects of a store are recognised by: one row of the meta table for each.
 
-A project keeps the name under which its memories were first kept. Whatever else a session learns of it (other
-remotes, its root commits, the folders it lies in) is noted beside that name, so that it is known again when a remote
+A project keeps the name under which its memories were first stored. Whatever else a session learns of it (other
+remotes, its root commits, its folders) is stored with that name, so that it is recognised again when a remote
 is added, renamed or gone. Two things decide which project a folder is, in this order:
 
-1. the folder on this machine, as long as the root commits do not say that another repository lies there now;
+1. the folder on this machine, unless the root commits say that another repository is there now;
 2. the remote that names it, or, where there is none, its root commit.
 
 A root commit alone never joins two repositories that have remotes: forks and copies of a template share it. They are
-told as look-alikes, and `reverie projects merge` joins them.
+reported as look-alikes, and `reverie projects merge` joins them.
 """
 
 import json
@@ -33,7 +33,7 @@ class ProjectRecord:
 
     name: str
     aliases: tuple[str, ...] = ()  # other names that its memories may carry, or that named it once
-    remotes: tuple[str, ...] = ()  # remotes that were seen beside the one that names it
+    remotes: tuple[str, ...] = ()  # remotes other than the one that names it
     root_commits: tuple[str, ...] = ()
     places: tuple[str, ...] = ()  # folders on this machine
     commits: tuple[str, ...] = ()  # what a shallow clone had instead of root commits
@@ -69,7 +69,7 @@ class ProjectRecord:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSighting:
-    """What a session sees of the project it stands in."""
+    """What a session sees of the project in its folder."""
 
     name: str  # what it would be called if it were new
     remotes: tuple[str, ...] = ()
@@ -124,8 +124,8 @@ class Projects:
             return self.known[own]
         if not seen.is_hosted:
             return None
-        beside = [one for one in self.sharing_roots(seen) if seen.name in one.remotes]
-        return beside[0] if len(beside) == 1 else None
+        sharing = [one for one in self.sharing_roots(seen) if seen.name in one.remotes]
+        return sharing[0] if len(sharing) == 1 else None
 
     def local_root(self, seen: ProjectSighting) -> ProjectRecord | None:
         """Return the only project with this root commit, where one of the two has never had a remote."""
@@ -137,43 +137,51 @@ class Projects:
         return (one for one in self.known.values() if set(one.root_commits) & set(seen.root_commits))
 
 
-async def read_projects(database: Database) -> Projects:
-    """Read what the store knows of its projects."""
-    return Projects(_parsed(await database.read_meta()))
+class ProjectTable:
+    """Reads and writes the rows of projects."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-async def write_projects(
-    database: Database, changed: Iterable[ProjectRecord], removed: Sequence[str] = (), *, undo_as: str | None = None
-) -> None:
-    """Write entries and take others away, in that order; under `undo_as` what they replace is kept.
+    async def read(self) -> Projects:
+        """Read every project that the store knows."""
+        return Projects(_parsed(await self._database.read_meta()))
 
-    Call it inside `changing()`.
-    """
-    changed = list(changed)
-    rows = dict(one.as_row for one in changed)
-    if undo_as is not None:
-        before = (await read_projects(database)).known
-        touched = {name: before.get(name) for name in (*(one.name for one in changed), *removed)}
-        kept = {name: one.as_row[1] if one else None for name, one in touched.items()}
-        rows[f"{_BEFORE}{undo_as}"] = json.dumps(kept, ensure_ascii=False)
-    await database.write_meta(rows)
-    if removed:
-        await database.table("meta").delete(one_of("id", [f"{_ROW}{name}" for name in removed]))
+    async def version(self) -> int:
+        """Return a number that changes whenever any of the rows does."""
+        return await self._database.raw_table("meta").version()
 
+    async def write(
+        self, changed: Iterable[ProjectRecord], removed: Sequence[str] = (), *, undo_as: str | None = None
+    ) -> None:
+        """Write records and remove others, in that order; what they replace can be undone under `undo_as`.
 
-async def take_back_projects(database: Database, batch: str) -> bool:
-    """Put the entries that a batch replaced back as they were; say whether there were any. Inside `changing()`."""
-    meta = await database.read_meta()
-    written = meta.get(f"{_BEFORE}{batch}")
-    if written is None:
-        return False
-    kept: dict[str, str | None] = json.loads(written)
-    rows = {f"{_ROW}{name}": value for name, value in kept.items() if value is not None}
-    if rows:
-        await database.write_meta(rows)
-    gone = [f"{_ROW}{name}" for name, value in kept.items() if value is None]
-    await database.table("meta").delete(one_of("id", [*gone, f"{_BEFORE}{batch}"]))
-    return True
+        Call it inside `changing()`.
+        """
+        changed = list(changed)
+        rows = dict(one.as_row for one in changed)
+        if undo_as is not None:
+            before = (await self.read()).known
+            touched = {name: before.get(name) for name in (*(one.name for one in changed), *removed)}
+            replaced = {name: one.as_row[1] if one else None for name, one in touched.items()}
+            rows[f"{_BEFORE}{undo_as}"] = json.dumps(replaced, ensure_ascii=False)
+        await self._database.write_meta(rows)
+        if removed:
+            await self._database.table("meta").delete(one_of("id", [f"{_ROW}{name}" for name in removed]))
+
+    async def undo(self, batch: str) -> bool:
+        """Put back the records that a batch replaced; say whether there were any. Call it inside `changing()`."""
+        meta = await self._database.read_meta()
+        written = meta.get(f"{_BEFORE}{batch}")
+        if written is None:
+            return False
+        replaced: dict[str, str | None] = json.loads(written)
+        rows = {f"{_ROW}{name}": value for name, value in replaced.items() if value is not None}
+        if rows:
+            await self._database.write_meta(rows)
+        new = [f"{_ROW}{name}" for name, value in replaced.items() if value is None]
+        await self._database.table("meta").delete(one_of("id", [*new, f"{_BEFORE}{batch}"]))
+        return True
 
 
 def _parsed(meta: Mapping[str, str]) -> dict[str, ProjectRecord]:

@@ -1,24 +1,17 @@
-"""Removing memories for good, from every table and version and from what quotes them; the hashes of what was
-purged.
-"""
+"""Removing memories for good: from every table and version, and from what quotes them."""
 
 import asyncio
-import hashlib
 import json
-import os
 import re
 import shutil
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from reverie.errors import StoreDamaged, StoreUnavailable
+from reverie.errors import StoreDamaged
 from reverie.memory import LAYERS, Memory
-from reverie.storage.database import Database, connect_to, open_tables, write_ahead_log_to
+from reverie.storage.database import connect_to, open_tables, write_ahead_log_to
 from reverie.storage.filters import at_most, differs, equals, has_any, one_of
 from reverie.storage.hash_chain import GONE, text_digest
 from reverie.storage.journal import REDACTED, Event, Row
@@ -26,70 +19,6 @@ from reverie.storage.lance_table import Table
 from reverie.storage.locks import ProcessLock
 from reverie.storage.rows import FIELDS, from_table
 from reverie.storage.store import MemoryStore
-
-FILE = "purged"
-
-_known: WeakKeyDictionary[Database, tuple[int, frozenset[str]]] = WeakKeyDictionary()
-
-
-def tombstone_of(content: str) -> str:
-    """Return the fingerprint of a text, the same for a copy with other spaces, capitals or compositions."""
-    plain = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
-    return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def purged_among(database: Database, contents: Iterable[str]) -> set[str]:
-    """Return those of the texts that were purged from this store.
-
-    Raises:
-        StoreUnavailable: if the file cannot be read.
-    """
-    stones = _stones(database)
-    return {content for content in contents if tombstone_of(content) in stones} if stones else set()
-
-
-def bury(database: Database, contents: Iterable[str]) -> None:
-    """Note that these texts were purged. Call it inside `changing()`.
-
-    Raises:
-        StoreUnavailable: if it cannot be written.
-    """
-    fresh = {tombstone_of(content) for content in contents} - _stones(database)
-    if not fresh:
-        return
-    try:
-        descriptor = os.open(_file(database), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with open(descriptor, "a", encoding="ascii") as file:
-            file.write("".join(f"{stone}\n" for stone in sorted(fresh)))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise _unavailable(database, error) from error
-
-
-def _stones(database: Database) -> frozenset[str]:
-    file = _file(database)
-    try:
-        size = file.stat().st_size
-        known = _known.get(database)
-        if known is None or known[0] != size:
-            known = _known[database] = (size, frozenset(file.read_text("ascii").split()))
-    except FileNotFoundError:
-        return frozenset()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unavailable(database, error) from error
-    return known[1]
-
-
-def _file(database: Database) -> Path:
-    return database.generations.folder / FILE
-
-
-def _unavailable(database: Database, error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"The list of what was purged, {_file(database)}, cannot be used ({error}). Check its owner and permissions."
-    )
-
 
 BLANK = "[purged]"
 
@@ -109,11 +38,11 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a purge of some memories takes along, and what it brings back."""
+    """What else a purge of some memories removes, and what it restores."""
 
     along: tuple[Memory, ...] = ()  # written by dreams from what is purged
     back: tuple[Memory, ...] = ()  # replaced by one of those
-    pinned: tuple[Memory, ...] = ()  # written by dreams from it, but pinned: they stay
+    pinned: tuple[Memory, ...] = ()  # written by dreams from what is purged, but pinned: they stay
 
 
 async def reach_of(store: MemoryStore, memories: Sequence[Memory]) -> Reach:
@@ -136,7 +65,7 @@ async def reach_of(store: MemoryStore, memories: Sequence[Memory]) -> Reach:
 
 
 async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, at: datetime) -> Reach:
-    """Leave nothing of these memories but the fact that they were purged. Call it inside `changing()`.
+    """Remove these memories and every trace but the fact that they were purged. Call it inside `changing()`.
 
     Raises:
         StoreError: if it cannot be done; what was begun is finished by purging again.
@@ -145,7 +74,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
         return Reach()
     reach = await reach_of(store, memories)
     gone = [*memories, *reach.along]
-    bury(store.database, (memory.content for memory in gone))  # first: a purge cut short is finished by another
+    store.purged_texts.add(memory.content for memory in gone)  # first: a purge cut short is finished by another
     if reach.back:
         values = {"status": "active", "superseded_by": None, "expired_at": None, "status_reason": None}
         told = "what had taken its place was purged"
@@ -153,19 +82,19 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
     database = store.database
     # Nobody else writes to the tables meanwhile: then files that no version names are left over from a write that
     # was cut short, and can go as well.
-    async with database.upkeep_lock.held(), store.journal.settled(), database.write_ahead_log.paused():
+    async with database.maintenance_lock.held(), store.journal.flushed(), database.write_ahead_log.paused():
         tables = {name: database.raw_table(name) for name in (*LAYERS, "passages", "accesses", "questions", "dreams")}
         ids = [memory.id for memory in gone]
         rows = await store.journal.rows()
         quotes = Quotes([*_texts_of(gone), *_texts_in(rows, set(ids))])
-        ghosts = await _ghosts(rows, tables, ids, quotes)
+        only_journalled = await _only_in_journal(rows, tables, ids, quotes)
         events = [store.event("purged", memory, actor=actor, at=at, state=GONE) for memory in gone]
-        events += [_of_ghost(store, memory_id, actor, at) for memory_id in ghosts]
+        events += [_purged_event(store, memory_id, actor, at) for memory_id in only_journalled]
         await store.journal.write(events)
         await _delete(tables, ids)
         await _redact_rows(store, tables, quotes, actor=actor, at=at)
-        await _redact_events(store, rows, {*ids, *ghosts}, quotes, actor=actor, at=at)
-        await store.journal.blank([*ids, *ghosts])
+        await _redact_events(store, rows, {*ids, *only_journalled}, quotes, actor=actor, at=at)
+        await store.journal.blank([*ids, *only_journalled])
         await _redact_questions(tables["questions"], quotes)
         await _redact_reports(tables["dreams"], quotes)
         for table in (*tables.values(), database.raw_table("events")):
@@ -208,16 +137,16 @@ class Quotes:
                     quoted[start : start + length] = [True] * length
         if not any(quoted):
             return text
-        kept, end, place = list[str](), 0, 0
-        while place < len(words):
-            first = place
-            while place < len(words) and quoted[place]:
-                place += 1
-            if place == first:
-                place += 1
+        kept, end, index = list[str](), 0, 0
+        while index < len(words):
+            first = index
+            while index < len(words) and quoted[index]:
+                index += 1
+            if index == first:
+                index += 1
                 continue
             kept += [text[end : found[first].start()], BLANK]
-            end = found[place - 1].end()
+            end = found[index - 1].end()
             end += len(text[end:]) - len(text[end:].lstrip(_SENTENCE_MARKS))
         return "".join(kept) + text[end:]
 
@@ -244,8 +173,10 @@ def _texts_in(rows: Iterable[Row], ids: set[str]) -> list[str]:
     return [side[name] for side in sides for name in ("content", "title") if name in side]
 
 
-async def _ghosts(rows: Sequence[Row], tables: Mapping[str, Table], ids: Sequence[str], quotes: Quotes) -> list[str]:
-    """Return memories that only the journal still knows, such as what an undone dream wrote, and that repeat it."""
+async def _only_in_journal(
+    rows: Sequence[Row], tables: Mapping[str, Table], ids: Sequence[str], quotes: Quotes
+) -> list[str]:
+    """Return memories that only the journal has, such as what an undone dream wrote, and that quote the purged."""
     living: set[str] = set(ids)
     for layer in LAYERS:
         living |= set((await tables[layer].rows(["id"])).column("id").to_pylist())
@@ -266,7 +197,7 @@ async def _ghosts(rows: Sequence[Row], tables: Mapping[str, Table], ids: Sequenc
     return sorted(found)
 
 
-def _of_ghost(store: MemoryStore, memory_id: str, actor: str, at: datetime) -> Event:
+def _purged_event(store: MemoryStore, memory_id: str, actor: str, at: datetime) -> Event:
     return Event(
         id=store.new_id(),
         at=at,
@@ -291,7 +222,7 @@ async def _delete(tables: Mapping[str, Table], ids: Sequence[str]) -> None:
 async def _redact_rows(
     store: MemoryStore, tables: Mapping[str, Table], quotes: Quotes, *, actor: str, at: datetime
 ) -> None:
-    """Take quotations out of why other memories stand as they do."""
+    """Remove quotations from the status reasons of other memories."""
     for layer in LAYERS:
         reasons = (await tables[layer].rows(["id", "status_reason"])).to_pylist()
         quoting = {row["id"]: row["status_reason"] for row in reasons if row["status_reason"]}
@@ -300,7 +231,7 @@ async def _redact_rows(
             if told == reason:
                 continue
             [memory] = from_table(await tables[layer].rows(FIELDS, equals("id", memory_id)))
-            # What stood there before is what must not be kept.
+            # The event has no `before`: that is what must not be kept.
             event = store.event(REDACTED, memory, actor=actor, at=at, after={"status_reason": told})
             await store.journal.write([event])
             await tables[layer].update(equals("id", memory_id), {"status_reason": told, "updated_at": at})
@@ -309,7 +240,7 @@ async def _redact_rows(
 async def _redact_events(
     store: MemoryStore, rows: Sequence[Row], gone: set[str], quotes: Quotes, *, actor: str, at: datetime
 ) -> None:
-    """Take quotations out of why other memories changed, and say which events were reworded."""
+    """Remove quotations from the events of other memories, and record which events were reworded."""
     for row in rows:
         texts = None if row["memory_id"] in gone else _reworded(row, quotes)
         if texts is None:
@@ -363,7 +294,7 @@ def _without_in_json(text: str, quotes: Quotes) -> str:
 
 
 async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> None:
-    """Purge the tables that a re-embedding left behind when it was killed after the switch.
+    """Purge the tables that a re-embedding left when it was killed after the switch.
 
     Of those only memories and events that came late are ever looked at again; everything else is in the new tables.
     """
@@ -373,8 +304,8 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
         try:
             tables = await open_tables(await connect_to(path))
         except StoreDamaged:
-            continue  # an empty shell: a session opened just as the tables were switched
-        await (await write_ahead_log_to(path, tables)).settle()
+            continue  # empty: a session opened just as the tables were switched
+        await (await write_ahead_log_to(path, tables)).flush()
         await _delete(tables, ids)
         await tables["events"].delete(at_most("number", max(newest, default=0)))
         for name in ("passages", "accesses", "questions", "dreams"):
@@ -384,7 +315,7 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
 
 
 async def _purge_leftovers(store: MemoryStore, ids: Sequence[str]) -> None:
-    """Remove what a re-embedding that was cut short left beside the tables; one at work tidies up by itself."""
+    """Remove what a re-embedding that was cut short left; one under way removes it itself."""
     folder = store.database.generations.folder
     async with ProcessLock(folder / "locks" / "reembed.lock").held_if_free() as free:
         if free:
@@ -400,8 +331,8 @@ async def _rewrite(table: Table) -> None:
     """
     if table.name in LAYERS or table.name == "events":
         await table.rewrite_nulls(_MAY_BE_NULL["events" if table.name == "events" else "layer"])
-    # LanceDB rewrites a large piece for the sake of one deleted row only if there is another to merge it
-    # with: touching a row puts it in a piece of its own.
+    # LanceDB rewrites a large fragment for the sake of one deleted row only if there is another to merge it
+    # with: touching a row puts it in a fragment of its own.
     await table.touch_one()
     indexed = await table.indexed_columns()
     if "search_text" in indexed:

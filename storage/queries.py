@@ -1,4 +1,4 @@
-"""Reads over several tables: the few memories that lead a condition, and the whole store for a dream."""
+"""Reads over all layers: the top memories for a brief, and everything for a dream."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -17,16 +17,16 @@ from reverie.storage.store import MemoryStore
 
 Order = Literal["importance", "happened_at"]
 
-_NARROW = ("id", "layer", "project", "source", "kind", "importance", "happened_at")
-_OF_A_PERSON = "human"
-_GUIDING: tuple[Kind, ...] = ("decision", "preference", "how_to", "rejected")
+_SORT_COLUMNS = ("id", "layer", "project", "source", "kind", "importance", "happened_at")
+_PERSON = "human"
+_GUIDING_KINDS: tuple[Kind, ...] = ("decision", "preference", "how_to", "rejected")
 
 
-def guides(source: str, kind: str) -> int:
+def guidance_rank(source: str, kind: str) -> int:
     """Rank what a person said to be done ahead of what a person said, and both ahead of what was merely noticed."""
-    if source != _OF_A_PERSON:
-        return 3 - (kind in _GUIDING)
-    return 1 - (kind in _GUIDING)
+    if source != _PERSON:
+        return 3 - (kind in _GUIDING_KINDS)
+    return 1 - (kind in _GUIDING_KINDS)
 
 
 async def top_memories(
@@ -35,14 +35,14 @@ async def top_memories(
     """Return the first memories that fit, and how many fit in all.
 
     A project's own come first, then what a person said, then by importance; or else the newest. Only the columns
-    that decide this are read of those that fit, and whole rows only of those that lead.
+    that decide this are read of all that fit, and complete rows of the first.
     """
     tables = [store.database.table(layer) for layer in layers]
     fitting = pa.concat_tables(
-        await asyncio.gather(*(table.rows(_NARROW, where, with_places=True) for table in tables))
+        await asyncio.gather(*(table.rows(_SORT_COLUMNS, where, with_row_ids=True) for table in tables))
     )
     first = _first(fitting, project, by, limit)
-    parts = await asyncio.gather(*(_whole(table, first) for table in tables))
+    parts = await asyncio.gather(*(_complete(table, first) for table in tables))
     found = {memory.id: memory for part in parts for memory in part}
     return [found[i] for i in first.column("id").to_pylist() if i in found], len(fitting)
 
@@ -52,22 +52,22 @@ def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
         return rows
     foreign = pa.array([name != project for name in rows.column("project").to_pylist()], pa.bool_())
     said = zip(rows.column("source").to_pylist(), rows.column("kind").to_pylist(), strict=True)
-    rank = pa.array([guides(source, kind) if by == "importance" else 0 for source, kind in said], pa.int8())
+    rank = pa.array([guidance_rank(source, kind) if by == "importance" else 0 for source, kind in said], pa.int8())
     keys = [("foreign", "ascending"), ("rank", "ascending"), (by, "descending"), ("happened_at", "descending")]
     ranked = rows.append_column("foreign", foreign.cast(pa.int8())).append_column("rank", rank)
     return ranked.sort_by([*keys, ("id", "ascending")]).slice(0, limit)
 
 
-async def _whole(table: Table, rows: pa.Table) -> list[Memory]:
+async def _complete(table: Table, rows: pa.Table) -> list[Memory]:
     here = rows.filter(pa.array([layer == table.name for layer in rows.column("layer").to_pylist()], pa.bool_()))
-    places = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
-    return from_table(await table.at_places(places, FIELDS)) if places else []
+    row_ids = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
+    return from_table(await table.take_by_id(row_ids, FIELDS)) if row_ids else []
 
 
 _ROWS_AT_A_TIME = 2_000
 
 RowVersion = tuple[Layer, int, int]
-"""Where a memory lies, when it was last changed (in microseconds) and how often it was recalled."""
+"""The layer of a memory, when it was last changed (in microseconds) and how often it was recalled."""
 
 
 async def read_all(store: MemoryStore, where: Condition) -> tuple[list[Memory], Vector]:
@@ -77,7 +77,7 @@ async def read_all(store: MemoryStore, where: Condition) -> tuple[list[Memory], 
 
 
 async def read_versions(store: MemoryStore) -> Mapping[str, RowVersion]:
-    """Return what tells of each memory, whatever its status, whether anybody touched it."""
+    """Return the version of each memory, whatever its status: it changes with every change and recall."""
     versions: dict[str, RowVersion] = {}
     for layer in LAYERS:
         rows = await store.database.table(layer).rows(["id", "updated_at", "access_count"])
@@ -91,7 +91,7 @@ async def read_versions(store: MemoryStore) -> Mapping[str, RowVersion]:
 
 
 def version_of(memory: Memory) -> RowVersion:
-    """Return the mark that a memory has if nobody touched it since it was read."""
+    """Return the version that a memory has if nobody changed or recalled it since it was read."""
     at = memory.updated_at
     micros = int(at.timestamp()) * 1_000_000 + at.microsecond
     return memory.layer, micros, memory.access_count
@@ -102,12 +102,12 @@ def _joined(tables: list[pa.Table], dimensions: int) -> tuple[list[Memory], Vect
     for table in tables:
         vectors = as_matrix(table.column("vector"), dimensions)
         rows = table.drop_columns(["vector"])
-        for start in range(0, len(rows), _ROWS_AT_A_TIME):  # piecewise: rows as Python values are large
-            for place, row in enumerate(rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), start):
+        for start in range(0, len(rows), _ROWS_AT_A_TIME):  # in parts: rows as Python values are large
+            for index, row in enumerate(rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), start):
                 memory = from_row(row)
                 known = newest.get(memory.id)
                 if known is None or memory.updated_at > known[0].updated_at:
-                    newest[memory.id] = memory, vectors[place]
+                    newest[memory.id] = memory, vectors[index]
     both = sorted(newest.values(), key=lambda pair: (pair[0].created_at, creation_order(pair[0].id)))
     matrix = np.stack([vector for _, vector in both]) if both else np.empty((0, dimensions), np.float32)
     return [memory for memory, _ in both], matrix

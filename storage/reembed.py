@@ -1,8 +1,8 @@
-"""Giving a store the vectors of another model.
+"""Re-embedding: giving a store the vectors of another model.
 
-First every text is embedded into a staging table; that takes the time, can be stopped and goes on where it
-was. Then, with other writers held off, a fresh generation of tables is written beside the old one and made
-current in one step. Until that step the old store is untouched.
+First every text is embedded into a staging table; that takes most of the time, can be stopped, and continues where it
+was. Then, under the write lock, a new generation of tables is written next to the old one and made current in one
+step. Until that step the old store is untouched.
 
 Remembering takes no lock, so a memory may reach the old tables while they are copied. It is carried over after
 the switch; a writer that comes later still sees that its tables are no longer current, and says so.
@@ -41,7 +41,7 @@ from reverie.storage.memory_index import as_matrix
 from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table, vector_column
 from reverie.storage.schema import PIECES, SIDE_TABLES, vector_type
 
-Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the whole, of its passages, of its word pieces
+Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the text, of its passages, of its tokens
 Embed = Callable[[Sequence[str]], Sequence[Made]]
 Progress = Callable[[int, int], None]
 Tables = dict[str, Table]
@@ -49,8 +49,8 @@ Tables = dict[str, Table]
 _TEXTS_AT_ONCE = 256
 _ROWS_AT_ONCE = 2_000
 _STAGING = "staging"
-_WHOLE = -1
-_MADE_ANEW = ("schema", "embedder", "dimensions")
+_TEXT = -1
+_NOT_COPIED = ("schema", "embedder", "dimensions")
 
 
 async def stamp_of(folder: Path) -> Stamp | None:
@@ -130,35 +130,35 @@ class _Conversion:
         self._progress = progress
 
     async def run(self, database: Database, now: datetime) -> int:
-        """Embed, copy, switch, carry over, tidy away."""
+        """Embed, copy, switch, carry over, clean up."""
         old = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
         staging = await _staging(self._folder / _STAGING, self.stamp)
         await self._stage(old, staging)
-        async with database.write_lock.held(), _settled(database):
+        async with database.write_lock.held(), _flushed_journal(database):
             await self._stage(old, staging)  # what came in meanwhile
             number = database.generation + 1
             path = self._generations.path(number)
-            shutil.rmtree(path, ignore_errors=True)  # the remains of a try that was killed
+            shutil.rmtree(path, ignore_errors=True)  # left by an attempt that was killed
             fresh = await create_database(path, self.stamp, now)
             await _copy(old, fresh, staging, self.stamp)
             self._generations.switch(number)
             await self._carry_over(old, fresh, staging)
-        self._tidy_away(number)
+        self._clean_up(number)
         return sum([await fresh[layer].count() for layer in LAYERS])
 
     async def finish(self, database: Database) -> None:
         """Do what a conversion still had to do when it was killed after the switch."""
         fresh = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
-        async with database.write_lock.held(), _settled(database):
+        async with database.write_lock.held(), _flushed_journal(database):
             for path in self._generations.older_than(database.generation):
                 try:
                     old = await open_tables(await connect_to(path))
                 except StoreDamaged:
-                    continue  # a session that opened just as the tables were switched left an empty shell
-                await (await write_ahead_log_to(path, old)).settle()
+                    continue  # empty: a session opened just as the tables were switched
+                await (await write_ahead_log_to(path, old)).flush()
                 staging = await _staging(self._folder / _STAGING, self.stamp)
                 await self._carry_over(old, fresh, staging)
-        self._tidy_away(database.generation)
+        self._clean_up(database.generation)
 
     async def _carry_over(self, old: Tables, fresh: Tables, staging: Table) -> None:
         """Copy what was written to the old tables between their copying and the switch."""
@@ -173,7 +173,7 @@ class _Conversion:
                 await _write(memories, fresh, layer, staging, self.stamp)
         late = await _ids(old["events"]) - await _ids(fresh["events"])
         if late:
-            await fresh["events"].add(await _whole_rows(old["events"], late))
+            await fresh["events"].add(await _complete_rows(old["events"], late))
 
     async def _stage(self, old: Tables, staging: Table) -> None:
         """Embed every text that has no vector in the staging table yet."""
@@ -183,25 +183,25 @@ class _Conversion:
             rows = await old[layer].rows(["content_hash", "content"])
             hashes, contents = rows.column("content_hash").to_pylist(), rows.column("content").to_pylist()
             texts |= dict(zip(hashes, contents, strict=True))
-        waiting = [(key, text) for key, text in texts.items() if key not in done]
-        before = len(texts) - len(waiting)
+        missing_vectors = [(key, text) for key, text in texts.items() if key not in done]
+        before = len(texts) - len(missing_vectors)
         self._progress(before, len(texts))
-        for start in range(0, len(waiting), _TEXTS_AT_ONCE):
-            part = waiting[start : start + _TEXTS_AT_ONCE]
+        for start in range(0, len(missing_vectors), _TEXTS_AT_ONCE):
+            part = missing_vectors[start : start + _TEXTS_AT_ONCE]
             embedded = await asyncio.to_thread(self._embed, [text for _, text in part])
             await staging.add(_staged(part, embedded, await staging.lance.schema()))
             self._progress(before + start + len(part), len(texts))
 
-    def _tidy_away(self, number: int) -> None:
+    def _clean_up(self, number: int) -> None:
         self._generations.drop_others(number)
         shutil.rmtree(self._folder / _STAGING, ignore_errors=True)
 
 
 @asynccontextmanager
-async def _settled(database: Database) -> AsyncIterator[None]:
-    """Bring what waits to the tables, and let what the journal gets later wait for the new ones."""
+async def _flushed_journal(database: Database) -> AsyncIterator[None]:
+    """Flush the journal, and leave what it gets meanwhile for the new tables."""
     journal = Journal(database)
-    async with journal.settled():
+    async with journal.flushed():
         yield
 
 
@@ -209,7 +209,7 @@ async def _ids(table: Table, column: str = "id", where: Condition | None = None)
     return set((await table.rows([column], where)).column(column).to_pylist())
 
 
-async def _whole_rows(table: Table, ids: set[str] | None = None) -> pa.Table:
+async def _complete_rows(table: Table, ids: set[str] | None = None) -> pa.Table:
     return await table.rows((await table.lance.schema()).names, None if ids is None else one_of("id", ids))
 
 
@@ -220,7 +220,7 @@ async def _staging(path: Path, stamp: Stamp) -> Table:
     schema = pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),  # the hash of the text
-            pa.field("number", pa.int64(), nullable=False),  # -1 for the whole, else which passage
+            pa.field("number", pa.int64(), nullable=False),  # -1 for the text itself, else which passage
             pa.field("vector", vector_type(stamp.dimensions), nullable=False),
             PIECES,
         ],
@@ -241,9 +241,9 @@ async def _embedder_of(table: Table) -> str:
 
 def _staged(part: Sequence[tuple[str, str]], embedded: Sequence[Made], schema: pa.Schema) -> pa.Table:
     rows = [
-        (key, number, vector, pieces if number == _WHOLE else b"")
-        for (key, _), (whole, passages, pieces) in zip(part, embedded, strict=True)
-        for number, vector in [(_WHOLE, whole), *enumerate(passages)]
+        (key, number, vector, pieces if number == _TEXT else b"")
+        for (key, _), (text, passages, pieces) in zip(part, embedded, strict=True)
+        for number, vector in [(_TEXT, text), *enumerate(passages)]
     ]
     dimensions = schema.field("vector").type.list_size
     return pa.table(
@@ -264,11 +264,11 @@ async def _copy(old: Tables, fresh: Tables, staging: Table, stamp: Stamp) -> Non
     for side in SIDE_TABLES:
         if side in ("passages", "meta"):  # the first is made anew with the vectors
             continue
-        rows = await _whole_rows(old[side])
+        rows = await _complete_rows(old[side])
         if len(rows):
             await fresh[side].add(rows)
     notes = {row["id"]: row["value"] for row in (await old["meta"].rows(["id", "value"])).to_pylist()}
-    await fresh["meta"].upsert(meta_rows({key: value for key, value in notes.items() if key not in _MADE_ANEW}))
+    await fresh["meta"].upsert(meta_rows({key: value for key, value in notes.items() if key not in _NOT_COPIED}))
 
 
 async def _write(memories: Sequence[Memory], fresh: Tables, layer: str, staging: Table, stamp: Stamp) -> None:
@@ -296,7 +296,7 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
         for key, number, packed in zip(
             *(rows.column(name).to_pylist() for name in ("id", "number", PIECES.name)), strict=True
         )
-        if number == _WHOLE
+        if number == _TEXT
     }
     vectors = {
         (key, number): vector
@@ -309,12 +309,12 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
     }
     items = []
     for memory in memories:
-        if (memory.content_hash, _WHOLE) not in vectors:
+        if (memory.content_hash, _TEXT) not in vectors:
             continue
         passages: list[Vector] = []
         while (memory.content_hash, len(passages)) in vectors:
             passages.append(vectors[memory.content_hash, len(passages)])
         stamped = replace(memory, embedder=stamp.embedder)
-        whole = vectors[memory.content_hash, _WHOLE]
-        items.append(Embedded(stamped, whole, tuple(passages), pieces[memory.content_hash]))
+        vector = vectors[memory.content_hash, _TEXT]
+        items.append(Embedded(stamped, vector, tuple(passages), pieces[memory.content_hash]))
     return items

@@ -1,14 +1,14 @@
-"""The review queue: what dreams would not decide alone. The texts asked about are read when it is shown."""
+"""The review queue: questions that a dream leaves to the user. It stores ids; texts are read when it is shown."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
-from reverie.storage.filters import Condition, equals, has_any, one_of, starts_with
+from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.lance_table import Table
 from reverie.storage.schema import side_schema
 
@@ -19,7 +19,7 @@ _COLUMNS = ("id", "asked_at", "kind", "memory_ids", "status", "body")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewQuestion:
-    """A question on record: open, withdrawn, or answered with the verdict that is its status."""
+    """A stored question; its status is open, withdrawn, or the verdict that answered it."""
 
     id: str
     asked_at: datetime
@@ -36,7 +36,7 @@ class ReviewQueue:
         self._table = table
 
     async def write(self, questions: Sequence[ReviewQuestion]) -> None:
-        """Put questions on record, over what was known of them."""
+        """Write questions, over those with the same ids."""
         if questions:
             rows = [
                 {name: getattr(asked, name) for name in _COLUMNS}
@@ -50,26 +50,26 @@ class ReviewQueue:
         return await self._read(None)
 
     async def open(self) -> list[ReviewQuestion]:
-        """Return what still waits for an answer, oldest first."""
+        """Return the questions without an answer, oldest first."""
         return await self._read(equals("status", OPEN))
+
+    async def count_open(self) -> int:
+        """Count the questions without an answer."""
+        return await self._table.count(equals("status", OPEN))
 
     async def named(self, question_id: str) -> list[ReviewQuestion]:
         """Return the question with this id, or those whose ids begin so."""
         return await self._read(equals("id", question_id)) or await self._read(starts_with("id", question_id))
 
     async def close(self, ids: Sequence[str], status: str) -> None:
-        """Note how questions ended."""
+        """Set the status of questions."""
         if ids:
             await self._table.update(one_of("id", ids), {"status": status})
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Take questions off the record, as if they had not been asked."""
+        """Delete questions, as if they had not been asked."""
         if ids:
             await self._table.delete(one_of("id", ids))
-
-    async def forget_about(self, memory_ids: Iterable[str]) -> None:
-        """Take away every question about memories that are purged."""
-        await self._table.delete(has_any("memory_ids", list(memory_ids)))
 
     async def _read(self, where: Condition | None) -> list[ReviewQuestion]:
         rows = (await self._table.rows(_COLUMNS, where)).to_pylist()

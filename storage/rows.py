@@ -1,4 +1,4 @@
-"""Memories to Arrow rows and back, whole or as far as recall reads a candidate."""
+"""Memories to Arrow rows and back, complete or with the fields that recall reads of a candidate."""
 
 import dataclasses
 import json
@@ -31,20 +31,28 @@ class Embedded:
     pieces: bytes = b""
 
 
+@dataclass(frozen=True, slots=True)
+class RowLocation:
+    """The table that a search found a memory in, and its LanceDB row id if the search knew it."""
+
+    table: str
+    row_id: int | None = None
+
+
 def as_values(memory: Memory) -> dict[str, Any]:
     """Return a memory's fields by name."""
     return {name: getattr(memory, name) for name in FIELDS}
 
 
 def as_rows(items: Sequence[Embedded], dimensions: int) -> dict[str, pa.Table]:
-    """Lay memories out as rows of every table that they need, passages first: a memory without them is incomplete."""
+    """Return memories as rows of every table that they need, passages first: without them a memory is incomplete."""
     rows = {"passages": passage_rows(items, dimensions)}
     rows |= {layer: to_table(part, dimensions) for layer, part in by_layer(items).items()}
     return {table: part for table, part in rows.items() if len(part)}
 
 
 def by_layer(items: Sequence[Embedded]) -> dict[Layer, list[Embedded]]:
-    """Sort memories by the table they belong to."""
+    """Group memories by their layer."""
     parts: dict[Layer, list[Embedded]] = {}
     for item in items:
         parts.setdefault(item.memory.layer, []).append(item)
@@ -52,7 +60,7 @@ def by_layer(items: Sequence[Embedded]) -> dict[Layer, list[Embedded]]:
 
 
 def to_table(items: Sequence[Embedded], dimensions: int) -> pa.Table:
-    """Lay memories out as rows of a layer table."""
+    """Return memories as rows of a layer table."""
     schema = memory_schema(dimensions)
     columns: dict[str, Any] = {
         name: [column_value(name, getattr(item.memory, name)) for item in items] for name in FIELDS
@@ -64,7 +72,7 @@ def to_table(items: Sequence[Embedded], dimensions: int) -> pa.Table:
 
 
 def passage_rows(items: Sequence[Embedded], dimensions: int) -> pa.Table:
-    """Lay the passages of long memories out as rows; their ids change with the text."""
+    """Return the passages of long memories as rows; their ids change with the text."""
     schema = side_schema("passages", dimensions)
     owners = [item for item in items for _ in item.passages]
     ids = [
@@ -84,13 +92,13 @@ def passage_rows(items: Sequence[Embedded], dimensions: int) -> pa.Table:
 
 
 def vector_column(vectors: Sequence[Vector], dimensions: int) -> pa.Array:
-    """Lay vectors out as one fixed-size column."""
+    """Return vectors as one fixed-size column."""
     flat = np.concatenate(vectors) if vectors else np.empty(0, np.float32)
     return pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), dimensions)
 
 
 def column_value(name: str, value: Any) -> Any:
-    """Return a Memory's field as its column holds it."""
+    """Return a Memory's field as its column stores it."""
     if name == "anchors":
         return json.dumps([dataclasses.asdict(anchor) for anchor in value], ensure_ascii=False)
     return list(value) if isinstance(value, tuple) else value
@@ -109,7 +117,7 @@ def from_table(rows: pa.Table) -> list[Memory]:
 
 
 def from_row(row: Mapping[str, Any]) -> Memory:
-    """Read one memory; columns that are no field of it are passed over, fields without one have their default."""
+    """Read one memory; other columns are ignored, fields without a column have their default."""
     return Memory(**{name: _field_value(name, row[name]) for name in FIELDS if name in row})
 
 
@@ -122,7 +130,7 @@ def _field_value(name: str, value: Any) -> Any:
 
 
 def anchors_from(items: Iterable[Mapping[str, Any]]) -> tuple[Anchor, ...]:
-    """Read anchors from their JSON form; parts that are newer than the row have their defaults."""
+    """Read anchors from their JSON form; fields newer than the row have their defaults."""
     return tuple(
         Anchor(
             **{
@@ -155,21 +163,21 @@ CANDIDATE_COLUMNS = (*_FIELDS, PIECES.name)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateRow:
-    """A memory as far as ranking and an answer need it, the other fields empty; its vector beside it."""
+    """A memory with the fields that ranking and an answer need, the others empty; and its vector."""
 
     memory: Memory
     vector: Vector
 
 
 class CandidateRows:
-    """Rows read of several tables at once, taken apart only as far as they are asked for."""
+    """Candidate rows of several tables; they become memories only when they are asked for."""
 
     def __init__(self, parts: Sequence[pa.Table], vectors: Mapping[str, Vector]) -> None:
         self._parts = parts
         self._vectors = vectors
 
-    def pieces(self) -> dict[str, bytes]:
-        """Return the packed word pieces of each memory that has them."""
+    def token_vectors(self) -> dict[str, bytes]:
+        """Return the packed token vectors of each memory that has them."""
         found: dict[str, bytes] = {}
         for rows in self._parts:
             ids, packed = rows.column("id").to_pylist(), rows.column(PIECES.name).to_pylist()
@@ -192,5 +200,5 @@ class CandidateRows:
 
 
 def cosine(one: CandidateRow, other: CandidateRow) -> float:
-    """Return how near two memories are."""
+    """Return the cosine of two memories."""
     return float(np.dot(one.vector, other.vector))

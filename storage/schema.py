@@ -10,7 +10,7 @@ MOMENT = pa.timestamp("us", tz="UTC")
 _TEXTS = pa.list_(pa.string())
 
 PIECES = pa.field("pieces", pa.binary())
-"""The packed vectors of a memory's word pieces; null or empty where the embedder gives none."""
+"""The packed token vectors of a memory; null or empty where the embedder gives none."""
 
 SIDE_TABLES = ("passages", "events", "accesses", "dreams", "questions", "meta")
 TABLES = (*LAYERS, *SIDE_TABLES)
@@ -72,7 +72,7 @@ def memory_schema(dimensions: int) -> pa.Schema:
             pa.field("status_reason", pa.string()),
             pa.field("superseded_by", pa.string()),
             _required("updated_at", MOMENT),
-            # evidence, as JSON: it is only ever read whole
+            # evidence, as JSON: its parts are never queried
             _required("anchors", pa.string()),
             # search
             _required("embedder", pa.string()),
@@ -110,11 +110,11 @@ def side_schema(table: str, dimensions: int) -> pa.Schema:
                     pa.field("reason", pa.string()),
                     _required("before", pa.string()),
                     _required("after", pa.string()),
-                    # the chain (see chain.py); empty only while a store is being migrated
+                    # the chain (see hash_chain.py); empty only while a store is being migrated
                     pa.field("digest", pa.string()),
                     pa.field("number", pa.int64()),
                     pa.field("hash", pa.string()),
-                    # what the memory's row says from then on, and the proof that this installation wrote it
+                    # the digest of the row after the change, and the proof that this installation wrote it
                     pa.field("state", pa.string()),
                     pa.field("seal", pa.string()),
                 ]

@@ -1,25 +1,55 @@
-"""Which memories a question may see. Scope is part of the storage query, never a filter after it."""
+"""Which memories a query may see, now or as of a moment in the past.
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+Scope is part of the storage query, never a filter after it. For a query with `as_of`, the journal says what the
+memories that changed since were then.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
+
 from reverie.memory import LAYERS, Kind, Layer, Memory, Status
 from reverie.storage import filters
-from reverie.storage.as_of import PastState
-from reverie.storage.filters import Condition
+from reverie.storage.filters import Condition, one_of
+from reverie.storage.journal import FOLDED, Event, Journal
+from reverie.storage.lance_table import Table
 
 RECALLED: tuple[Status, ...] = ("active", "challenged")
 """The statuses that recall sees unless more are asked for."""
 
-_LET_GO: tuple[Status, ...] = ("superseded", "expired")
+_RETIRED: tuple[Status, ...] = ("superseded", "expired")
+_SCOPE_COLUMNS = ("id", "layer", "status", "project", "kind", "tags", "created_at", "happened_at")
+_FOLDED_AFTER = timedelta(days=90)
+"""Older versions of Reverie folded every event of this age; now what a change replaced is kept."""
+
+_MOST_IDS = 1_000
+"""Above this many ids it is quicker to read all rows than to name each."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastState:
+    """What the memories that changed since a moment were then, and where that changes whether they are in scope."""
+
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by id: fields as they were
+    present: tuple[str, ...] = ()  # in scope then, but not as they are now
+    absent: tuple[str, ...] = ()  # in scope as they are now, but not then
+    tables: frozenset[Layer] = frozenset()  # the tables that those present then are in now
+    known_from: datetime | None = (
+        None  # earlier changes were folded by an older version: before this the rows alone decide
+    )
+
+    def as_it_was(self, memory: Memory) -> Memory:
+        """Return a memory with the fields it had then."""
+        return replace(memory, **self.values.get(memory.id, {}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The projects, layers, kinds, tags and times that a question is limited to."""
+    """The projects, layers, kinds, tags and times that a query is limited to."""
 
     projects: tuple[str, ...] | None = None  # None: every project
     statuses: tuple[Status, ...] = RECALLED
@@ -29,7 +59,7 @@ class Scope:
     since: datetime | None = None
     before: datetime | None = None
     as_of: datetime | None = None
-    past: PastState | None = None  # what the journal tells of that moment; see MemoryStore.looking_back
+    past: PastState | None = None  # what the journal says of that moment; see MemoryStore.as_of_scope
 
     @property
     def tables(self) -> tuple[Layer, ...]:
@@ -40,16 +70,16 @@ class Scope:
 
     @property
     def is_plain(self) -> bool:
-        """Whether only project and status decide, as for nearly every question."""
+        """Whether only project and status decide, as for nearly every query."""
         narrowed = (self.kinds, self.tags, self.since, self.before, self.as_of)
         return all(part is None for part in narrowed)
 
     def condition(self) -> Condition:
-        """Return the WHERE clause that holds a layer table to this scope."""
+        """Return the WHERE clause that limits a layer table to this scope."""
         fits = reduce(Condition.__and__, self._parts())
         if self.past is None:
             return fits
-        if self.layers != LAYERS:  # tables are searched that were not asked for, for what was elsewhere then
+        if self.layers != LAYERS:  # other tables are searched for what has moved there since
             fits &= filters.one_of("layer", self.layers)
         if self.past.absent:
             fits &= filters.none_of("id", self.past.absent)
@@ -77,8 +107,8 @@ class Scope:
         fits = filters.one_of("status", self.statuses)
         if self.as_of is not None:
             # By the row alone; what the journal knows better is in `past`.
-            let_go_since = filters.one_of("status", _LET_GO) & filters.after("expired_at", self.as_of)
-            fits = (fits | let_go_since) & filters.not_after("created_at", self.as_of)
+            retired_since = filters.one_of("status", _RETIRED) & filters.after("expired_at", self.as_of)
+            fits = (fits | retired_since) & filters.not_after("created_at", self.as_of)
         yield fits
         if self.projects is not None:
             yield filters.one_of("project", self.projects)
@@ -90,3 +120,59 @@ class Scope:
             yield filters.since("happened_at", self.since)
         if self.before is not None:
             yield filters.before("happened_at", self.before)
+
+
+async def past_state_of(journal: Journal, tables: Mapping[Layer, Table], scope: Scope) -> PastState:
+    """Read from the journal what the memories that changed since the scope's moment were then."""
+    if scope.as_of is None:
+        return PastState()
+    values = _first_replaced(await journal.changes_after(scope.as_of))
+    present, absent, where = list[str](), list[str](), set[Layer]()
+    for layer in LAYERS:
+        rows = await _rows(tables[layer], values)
+        fits_now = await _fitting(tables[layer], scope.condition(), list(rows)) if rows else set()
+        for memory_id, row in rows.items():
+            fitted = _fitted(scope, row, row | values[memory_id])
+            if fitted and not (memory_id in fits_now and layer in scope.layers):
+                present.append(memory_id)
+                where.add(layer)
+            elif memory_id in fits_now and not fitted:
+                absent.append(memory_id)
+    known_from = _known_from(await journal.with_action(FOLDED))
+    return PastState(values, tuple(present), tuple(absent), frozenset(where), known_from)
+
+
+def _known_from(folds: Sequence[Event]) -> datetime | None:
+    """Return from when on every change is kept; None if always."""
+    cut = [fold.at - _FOLDED_AFTER for fold in folds if '"through"' in (fold.reason or "")]
+    return max(cut, default=None)
+
+
+def _first_replaced(events: Sequence[Event]) -> dict[str, dict[str, Any]]:
+    """Return, of each memory and field, the value that the first of its changes replaced."""
+    values: dict[str, dict[str, Any]] = {}
+    for event in events:
+        known = values.setdefault(event.memory_id, {})
+        values[event.memory_id] = {**event.before, **known}
+    return values
+
+
+async def _rows(table: Table, wanted: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    if not wanted:
+        return {}
+    rows = await table.rows(_SCOPE_COLUMNS, one_of("id", wanted) if len(wanted) <= _MOST_IDS else None)
+    asked_for = pa.array([memory_id in wanted for memory_id in rows.column("id").to_pylist()], pa.bool_())
+    return {row["id"]: row for row in rows.filter(asked_for).to_pylist()}
+
+
+async def _fitting(table: Table, where: Condition, ids: Sequence[str]) -> set[str]:
+    if len(ids) <= _MOST_IDS:
+        where &= one_of("id", ids)
+    found = (await table.rows(["id"], where)).column("id").to_pylist()
+    return set(found) & set(ids)
+
+
+def _fitted(scope: Scope, now: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
+    """Say whether a memory was in scope then; what is in quarantine now stays there whatever `as_of` says."""
+    quarantined = now["status"] == "quarantined" and "quarantined" not in scope.statuses
+    return not quarantined and scope.admits(then)

@@ -1,9 +1,14 @@
-"""The memory store: everything the tools read and write goes through here."""
+"""The memory store: everything that other folders read and write goes through a MemoryStore.
+
+No other folder names a table. What is done to the store as a whole (queries.py, changes.py, purge.py, maintenance.py,
+access_log.py) are functions and classes here in storage/ that take the store.
+"""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -14,20 +19,24 @@ from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy,
 from reverie.ids import SHORTEST_PREFIX, IdMaker, creation_order
 from reverie.installation import Installation
 from reverie.memory import LAYERS, Layer, Memory
-from reverie.storage.as_of import past_state_of
 from reverie.storage.candidates import CandidateSearch, VectorSearch
 from reverie.storage.database import Database, Stamp
-from reverie.storage.features import Candidate
+from reverie.storage.dream_log import DreamLog
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.hash_chain import SealedHead, state_of
 from reverie.storage.journal import Event, Journal
 from reverie.storage.lance_table import Table, TextHit
+from reverie.storage.locks import ProcessLock
 from reverie.storage.memory_index import VectorHit, vectors_in
+from reverie.storage.projects import ProjectTable
+from reverie.storage.purged_texts import PurgedTexts
+from reverie.storage.review_queue import ReviewQueue
 from reverie.storage.rows import (
     CANDIDATE_COLUMNS,
     FIELDS,
     CandidateRows,
     Embedded,
+    RowLocation,
     Vector,
     as_rows,
     as_values,
@@ -37,16 +46,17 @@ from reverie.storage.rows import (
     passage_rows,
     to_table,
 )
-from reverie.storage.scope import Scope
+from reverie.storage.scope import Scope, past_state_of
 from reverie.storage.write_ahead_log import MOST_AT_ONCE
+from reverie.time import parse_iso
 
 
 @dataclass(frozen=True, slots=True)
-class RowLocation:
-    """The table a search saw a memory in, and where it lay there if the search could tell."""
+class NearMemories:
+    """Vector hits, best first, and the memories among all that wait in the write-ahead log, by id."""
 
-    table: str
-    place: int | None = None
+    hits: Sequence[VectorHit]
+    pending: Mapping[str, Memory] = field(default_factory=dict)
 
 
 class MemoryStore:
@@ -55,15 +65,21 @@ class MemoryStore:
     def __init__(
         self, database: Database, session: str, new_id: IdMaker, installation: Installation | None = None
     ) -> None:
-        self.database = database
+        self.database = database  # for storage/ alone
         self.session = session
         self.new_id = new_id
-        head = None if installation is None else SealedHead(installation, database.generations.folder)
+        self.folder = database.generations.folder
+        head = None if installation is None else SealedHead(installation, self.folder)
         self.journal = Journal(database, head)
+        self.dream_log = DreamLog(database.table("dreams"))
+        self.review_queue = ReviewQueue(database.table("questions"))
+        self.projects = ProjectTable(database)
+        self.purged_texts = PurgedTexts(self.folder)
         self.vectors = VectorSearch(database)
         self.search = CandidateSearch(database, self.vectors)
-        database.write_ahead_log.settled = self._note_added
-        self._arriving: dict[str, Memory] = {}
+        self.write_lock = database.write_lock
+        self.dream_lock = ProcessLock(self.folder / "locks" / "dream.lock")
+        database.write_ahead_log.on_flush = self._note_added
 
     @classmethod
     async def open(
@@ -78,6 +94,18 @@ class MemoryStore:
     ) -> Self:
         """Open a domain's folder; see Database.open for what can go wrong. Without a key nothing is sealed."""
         return cls(await Database.open(folder, stamp, now), session, new_id, installation)
+
+    async def close(self) -> None:
+        """Stop the background flush; what is pending is safe in the write-ahead log."""
+        await self.database.write_ahead_log.stop()
+
+    def is_current(self) -> bool:
+        """Whether the tables are still those in use: a re-embedding replaces them."""
+        return self.database.is_current()
+
+    async def created_at(self) -> datetime:
+        """Return when the store was created."""
+        return parse_iso((await self.database.read_meta())["created_at"], "created_at")
 
     # -- reading ---------------------------------------------------------------------------------------
 
@@ -105,7 +133,7 @@ class MemoryStore:
             )
         fitting = await self._read(starts_with("id", given))
         if not fitting:
-            # The layers are read one beside the other: a memory on its way between two may be in neither.
+            # The layers are read in parallel: a memory that is moving may be seen in neither.
             fitting = await self._read(starts_with("id", given))
         if not fitting:
             raise MemoryNotFound(given)
@@ -120,7 +148,7 @@ class MemoryStore:
         return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, creation_order(memory.id)))
 
     async def find_few(self, where: Mapping[Layer, Condition]) -> list[Memory]:
-        """Return the memories that each layer's condition matches, oldest first; quickest where they are few."""
+        """Return the memories that each layer's condition matches, oldest first; fastest where they are few."""
         parts = await asyncio.gather(
             *(self._read_from(self.database.table(layer), condition) for layer, condition in where.items())
         )
@@ -132,37 +160,53 @@ class MemoryStore:
         counts = await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
         return sum(counts)
 
-    async def open_questions(self) -> int:
-        """Count what waits in the review queue."""
-        return await self.database.table("questions").count(equals("status", "open"))
+    async def count_by_project(self, names: Sequence[str] | None = None) -> dict[str, Counter[str]]:
+        """Count the memories of each project by status; of these projects, or of all."""
+        counts: dict[str, Counter[str]] = {}
+        where = None if names is None else one_of("project", names)
+        for table in self.database.layers.values():
+            rows = await table.rows(["project", "status"], where)
+            for project, status in zip(
+                rows.column("project").to_pylist(), rows.column("status").to_pylist(), strict=True
+            ):
+                counts.setdefault(project, Counter())[status] += 1
+        return counts
+
+    async def ids_oldest_first(self, where: Condition | None = None) -> list[str]:
+        """Return the ids of every memory that a condition matches."""
+        created: dict[str, datetime] = {}
+        for table in self.database.layers.values():
+            rows = await table.rows(["id", "created_at"], where)
+            created |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
+        return sorted(created, key=lambda memory_id: (created[memory_id], creation_order(memory_id)))
 
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         """Return the memories closest to a vector, best first."""
         return await self.vectors.nearest(vector, scope, limit)
 
-    async def around(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        """Return the memories closest to a vector, those on their way to the tables included, best first.
+    async def nearest_with_pending(self, vector: Vector, scope: Scope, limit: int) -> NearMemories:
+        """Return the memories closest to a vector, those not written to the tables yet included, best first.
 
-        Unlike `nearest` it does not wait for them to arrive, so that one `remember` need not wait for the last.
+        Unlike `nearest` it does not wait for them to be written, so that one `remember` need not wait for the last.
         """
-        waiting = await self.database.write_ahead_log.waiting()
-        self._arriving = {item.memory.id: item.memory for item in waiting}
-        return await self.vectors.around(vector, scope, limit, waiting)
+        pending = await self.database.write_ahead_log.pending()
+        hits = await self.vectors.nearest_with_pending(vector, scope, limit, pending)
+        return NearMemories(hits, {item.memory.id: item.memory for item in pending})
 
     async def matching(self, text: str, scope: Scope, limit: int) -> list[TextHit]:
         """Return the memories that share words with a text, best first by BM25."""
         return await self.search.matching(text, scope, limit)
 
-    async def candidate_rows(self, candidates: Sequence[Candidate], scope: Scope) -> CandidateRows:
-        """Return what ranking and an answer need of candidates that are still in scope.
+    async def candidate_rows(self, locations: Mapping[str, RowLocation | None], scope: Scope) -> CandidateRows:
+        """Return what ranking and an answer need of memories that are still in scope.
 
-        Most stand on the shelves that the search has just brought up to date; the others are read from all tables
-        at once.
+        `locations` says where each was seen; None if its table is not known. Most are held in memory by the index
+        that the search has just refreshed; the others are read from all tables at once.
         """
-        held, rows = self.vectors.rows_held(candidate.id for candidate in candidates)
-        seen = {c.id: RowLocation(c.table, c.place) for c in candidates if c.table is not None}
-        ids = [candidate.id for candidate in candidates if candidate.id not in held]
-        vectors = self.vectors.held(candidate.id for candidate in candidates)
+        cached, rows = self.vectors.cached_rows(locations)
+        seen = {memory_id: location for memory_id, location in locations.items() if location is not None}
+        ids = [memory_id for memory_id in locations if memory_id not in cached]
+        vectors = self.vectors.cached_vectors(locations)
         columns = CANDIDATE_COLUMNS if vectors.keys() >= set(ids) else (*CANDIDATE_COLUMNS, "vector")
         if ids:
             parts = await asyncio.gather(
@@ -174,55 +218,38 @@ class MemoryStore:
             rows += read
         return CandidateRows(rows, vectors)
 
-    async def fetch(self, seen: Mapping[str, RowLocation], ids: Sequence[str], scope: Scope) -> list[Memory]:
-        """Return the memories with these ids that are in scope; where they were seen spares a search for them."""
-        parts = await asyncio.gather(*(self._fetch_from(layer, seen, ids, scope) for layer in scope.tables))
-        found = _newest_of_each([memory for part in parts for memory in part])
-        return [scope.as_asked(memory) for memory in found]
-
     async def as_of_scope(self, scope: Scope) -> Scope:
-        """Return the scope with what the journal tells of its moment; one without a moment stays as it is."""
+        """Return the scope with what the journal says of its moment; one without a moment stays as it is."""
         if scope.as_of is None:
             return scope
         return replace(scope, past=await past_state_of(self.journal, self.database.layers, scope))
 
-    async def behind(self, hits: Sequence[VectorHit], scope: Scope) -> dict[str, Memory]:
-        """Return the memories behind vector hits, as far as `glimpses` shows them."""
-        found = {hit.id: self._arriving[hit.id] for hit in hits if hit.id in self._arriving}
-        candidates = [
-            Candidate(id=hit.id, table=hit.table, place=hit.place, cosine=hit.similarity, meaning=None, text=0.0)
-            for hit in hits
-            if hit.id not in found
-        ]
-        ids = {candidate.id for candidate in candidates}
-        candidate_rows = (await self.candidate_rows(candidates, scope)).of(ids) if candidates else []
-        return found | {candidate_row.memory.id: candidate_row.memory for candidate_row in candidate_rows}
-
-    async def _fetch_from(
-        self, layer: Layer, seen: Mapping[str, RowLocation], ids: Sequence[str], scope: Scope
-    ) -> list[Memory]:
-        rows = await self._rows_from(layer, seen, ids, FIELDS, scope)
-        return [] if rows is None else from_table(rows)
+    async def memories_of(self, near: NearMemories, scope: Scope) -> dict[str, Memory]:
+        """Return the memories behind vector hits, with the fields that recall reads."""
+        found = {hit.id: near.pending[hit.id] for hit in near.hits if hit.id in near.pending}
+        locations: dict[str, RowLocation | None] = {hit.id: hit.location for hit in near.hits if hit.id not in found}
+        rows = (await self.candidate_rows(locations, scope)).of(locations) if locations else []
+        return found | {row.memory.id: row.memory for row in rows}
 
     async def _rows_from(
         self, layer: Layer, seen: Mapping[str, RowLocation], ids: Sequence[str], columns: Sequence[str], scope: Scope
     ) -> pa.Table | None:
         table = self.database.raw_table(layer)  # what was seen is there
-        known = {i: seen[i].place for i in ids if i in seen and seen[i].table == layer}
-        places = {i: place for i, place in known.items() if place is not None}
+        known = {i: seen[i].row_id for i in ids if i in seen and seen[i].table == layer}
+        row_ids = {i: row_id for i, row_id in known.items() if row_id is not None}
         # A passage names its memory but not the layer, nor whether it is in scope.
-        unknown = [i for i in ids if (i not in seen) or (i in known and i not in places)]
+        unknown = [i for i in ids if (i not in seen) or (i in known and i not in row_ids)]
         if unknown and await table.count():
-            places |= await table.places(one_of("id", unknown) & scope.condition())
-        return await table.at_places(places, columns) if places else None
+            row_ids |= await table.row_ids(one_of("id", unknown) & scope.condition())
+        return await table.take_by_id(row_ids, columns) if row_ids else None
 
     async def _read(self, where: Condition) -> list[Memory]:
         parts = await asyncio.gather(*(self._read_from(table, where) for table in self.database.layers.values()))
         return _newest_of_each([memory for part in parts for memory in part])
 
     async def _read_from(self, table: Table, where: Condition) -> list[Memory]:
-        places = await table.places(where) if await table.count() else {}
-        return from_table(await table.at_places(places, FIELDS)) if places else []
+        row_ids = await table.row_ids(where) if await table.count() else {}
+        return from_table(await table.take_by_id(row_ids, FIELDS)) if row_ids else []
 
     # -- writing ---------------------------------------------------------------------------------------
 
@@ -248,12 +275,12 @@ class MemoryStore:
                 await self._append(items)
             await self.journal.write(events)
         except StoreError:
-            await self._take_back(items)
+            await self._remove_incomplete(items)
             raise
         self._check_still_current()
 
     async def _append(self, items: Sequence[Embedded]) -> None:
-        """Write straight to the tables, while nobody brings there what waits: a purge waits for both."""
+        """Write directly to the tables while nobody flushes the log: a purge waits for both."""
         async with self.database.write_ahead_log.paused():
             for name, rows in as_rows(items, self.database.stamp.dimensions).items():
                 self._note_added(name, await self.database.raw_table(name).add(rows), rows)
@@ -263,10 +290,10 @@ class MemoryStore:
             if layer == table:
                 self.vectors.note_added(layer, version, rows)
 
-    async def _take_back(self, items: Sequence[Embedded]) -> None:
+    async def _remove_incomplete(self, items: Sequence[Embedded]) -> None:
         """Remove rows whose write was not completed, as far as the disk still lets us."""
         ids = [item.memory.id for item in items]
-        with suppress(StoreError):  # the first failure is the one to tell
+        with suppress(StoreError):  # the first failure is the one to report
             async with self.database.write_ahead_log.paused():
                 for layer in by_layer(items):
                     await self.database.raw_table(layer).delete(one_of("id", ids))
@@ -313,10 +340,10 @@ class MemoryStore:
     ) -> list[Memory]:
         """Set fields of memories to the same new values and record it. Call it inside `changing()`.
 
-        What the journal says stood there before is read now: the caller may have read it before it held the lock.
+        What the journal records as `before` is read now: the caller may have read it before it had the lock.
         A memory that was purged meanwhile is left out.
         """
-        memories = await self._as_they_are(memories)
+        memories = await self._reread(memories)
         if not memories:
             return []
         await self.journal.write(
@@ -346,7 +373,7 @@ class MemoryStore:
         return [replace(memory, **values, updated_at=at) for memory in memories]
 
     async def move(self, memory: Memory, to: Layer, *, actor: str, at: datetime, reason: str | None = None) -> Memory:
-        """Take a memory to another layer. Call it inside `changing()`.
+        """Move a memory to another layer. Call it inside `changing()`.
 
         The new row is written before the old one goes: a crash in between leaves two, and readers take
         the newer.
@@ -354,12 +381,12 @@ class MemoryStore:
         Raises:
             MemoryNotFound: if it was purged meanwhile.
         """
-        current = await self._as_they_are([memory])
+        current = await self._reread([memory])
         if not current:
             raise MemoryNotFound(memory.id)
         [memory] = current
         if memory.layer == to:
-            return memory  # somebody else has just taken it there
+            return memory  # somebody else has just moved it
         event = self.event(
             "moved",
             memory,
@@ -396,13 +423,13 @@ class MemoryStore:
         )
 
     async def move_passages(self, memory_ids: Sequence[str], project: str) -> None:
-        """Let the passages of memories follow them to another project: searches ask a passage for its own."""
+        """Set the project of memories' passages: a search filters passages by their own."""
         passages = self.database.table("passages")
         if await passages.count(one_of("memory_id", memory_ids)):
             await passages.update(one_of("memory_id", memory_ids), {"project": project})
 
-    async def _as_they_are(self, memories: Sequence[Memory]) -> list[Memory]:
-        """Return memories as their rows are now, in the same order; most are where they were read."""
+    async def _reread(self, memories: Sequence[Memory]) -> list[Memory]:
+        """Return memories as their rows are now, in the same order; most are still in the same layer."""
         by_table: dict[Layer, list[str]] = {}
         for memory in memories:
             by_table.setdefault(memory.layer, []).append(memory.id)
@@ -420,7 +447,7 @@ class MemoryStore:
 
     def _check_still_current(self) -> None:
         """A write that raced with `reverie reembed` may have gone to tables that were just replaced."""
-        if not self.database.is_current():
+        if not self.is_current():
             raise StoreBusy(
                 "The store was re-embedded since this session opened it. Start the session again and repeat this."
             )

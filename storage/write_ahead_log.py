@@ -1,6 +1,7 @@
-"""New memories on their way to the tables.
+"""The write-ahead log: new memories that are acknowledged but not in the tables yet.
 
-A `remember` is acknowledged when its line is in the log; lines reach the tables many at a time.
+A `remember` is acknowledged when its line is in the log; a flush writes many lines to the tables at once. The journal
+and the access log use the same kind of file.
 """
 
 import asyncio
@@ -26,8 +27,8 @@ from reverie.storage.lance_table import Table, translated
 from reverie.storage.locks import ProcessLock
 from reverie.storage.rows import Embedded, Vector, as_rows
 
-_WAITING = "waiting.jsonl"
-_SET_ASIDE = "settling-"
+_CURRENT = "waiting.jsonl"
+_ROTATED = "settling-"
 _KEPT = "last"
 _PATIENCE_SECONDS = 30.0
 _PAUSE_SECONDS = 0.002
@@ -44,12 +45,12 @@ class _State(NamedTuple):
 
 
 class LogFile:
-    """A folder with the file that is written now and those that were set aside to be settled."""
+    """A folder with the log file that is written now and those that were rotated out to be flushed."""
 
     def __init__(self, folder: Path, lock: Path, keep: Reduce | None = None) -> None:
         self._folder = folder
-        self._waiting = folder / _WAITING
-        self._keep = keep  # what of the last line is kept when the file is set aside, for the next one to follow
+        self._current = folder / _CURRENT
+        self._keep = keep  # what of the last line is kept at a rotation, for the next line to follow
         self._lock = FileLock(lock, thread_local=False, mode=0o600)
         self._tasks = asyncio.Lock()  # the lock file is for processes; in one, it lets the same holder in twice
         self._tail: tuple[_State, bytes] | None = None  # the file as this process left it, and its last line
@@ -76,11 +77,11 @@ class LogFile:
         await self._do(write)
 
     async def lines(self, containing: bytes = b"") -> list[bytes]:
-        """Return the lines that wait and contain a text. Read the table after this, not before."""
-        return [line for line in waiting_lines(self._folder) if containing in line]
+        """Return the pending lines that contain a text. Read the table after this, not before."""
+        return [line for line in pending_lines(self._folder) if containing in line]
 
-    def waiting_bytes(self) -> int:
-        """Return how much waits, without asking for the lock; nothing if the store was re-embedded meanwhile."""
+    def pending_bytes(self) -> int:
+        """Return how much is pending, without the lock; nothing if the store was re-embedded meanwhile."""
         try:
             with os.scandir(self._folder) as entries:
                 return sum(_state(Path(entry.path)).size for entry in entries if entry.name.endswith(".jsonl"))
@@ -92,7 +93,7 @@ class LogFile:
         return await self._do(lambda: self._end()[1])
 
     async def start_from(self, last: bytes, *, anew: bool = False) -> None:
-        """Say what the first line follows, unless that is known; anew only where nothing waits."""
+        """Say what the first line follows, unless that is known; anew only where nothing is pending."""
 
         def start() -> None:
             if anew or not self._end()[1]:
@@ -100,36 +101,36 @@ class LogFile:
 
         await self._do(start)
 
-    async def set_aside(self) -> tuple[list[Path], list[Path]]:
-        """Start a new file. Return what was set aside earlier and never settled, and what is now."""
-        earlier = sorted(self._folder.glob(f"{_SET_ASIDE}*"))
+    async def rotate(self) -> tuple[list[Path], list[Path]]:
+        """Start a new file. Return the files rotated out earlier and never flushed, and the one rotated out now."""
+        earlier = sorted(self._folder.glob(f"{_ROTATED}*"))
 
-        def begin_anew() -> list[Path]:
-            if not _state(self._waiting).size:
+        def start_new_file() -> list[Path]:
+            if not _state(self._current).size:
                 return []
             if self._keep is not None:
                 self._write_kept(self._keep(self._end()[1]))
-            aside = self._folder / f"{_SET_ASIDE}{secrets.token_hex(6)}.jsonl"
-            self._waiting.rename(aside)
+            rotated = self._folder / f"{_ROTATED}{secrets.token_hex(6)}.jsonl"
+            self._current.rename(rotated)
             self._tail = None
-            return [aside]
+            return [rotated]
 
-        return earlier, await self._do(begin_anew)
+        return earlier, await self._do(start_new_file)
 
     def _end(self) -> tuple[int, bytes]:
-        """Return where the last whole line ends, and that line; read anew if others wrote since.
+        """Return where the last complete line ends, and that line; read again if others wrote since.
 
-        A line without an end was left by a crash of the machine, and is written over.
+        A line without an end was left by a crash of the machine, and is overwritten.
         """
-        state = _state(self._waiting)
+        state = _state(self._current)
         if self._tail is not None and self._tail[0] == state:
             return state.size, self._tail[1]
-        lines = lines_of(self._waiting)
+        lines = lines_of(self._current)
         last = lines[-1] if lines else _content(self._folder / _KEPT)
         return sum(map(len, lines)), last
 
     def _write(self, data: bytes, end: int, last: bytes) -> None:
-        file = os.open(self._waiting, os.O_WRONLY | os.O_CREAT, 0o600)
+        file = os.open(self._current, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.ftruncate(file, end)
             os.lseek(file, end, os.SEEK_SET)
@@ -140,7 +141,7 @@ class LogFile:
                 raise
         finally:
             os.close(file)
-        self._tail = (_state(self._waiting), last)
+        self._tail = (_state(self._current), last)
 
     def _write_kept(self, last: bytes) -> None:
         fresh = self._folder / f"{_KEPT}.new"
@@ -153,7 +154,7 @@ class LogFile:
         fresh.replace(self._folder / _KEPT)
 
     async def _do(self, work: Callable[[], Result]) -> Result:
-        """Work on the files while nobody else does: at once if they are free, else off the event loop."""
+        """Work on the files under the lock: at once if it is free, else off the event loop."""
         async with self._tasks:
             try:
                 if not self._acquire(patience=0.0):
@@ -166,7 +167,7 @@ class LogFile:
                 raise translated(self._folder.name, error) from error
 
     def _acquire(self, patience: float) -> bool:
-        """Hold the lock; without patience, say whether that was possible."""
+        """Take the lock; without patience, say whether that was possible."""
         try:
             self._lock.acquire(patience, _PAUSE_SECONDS)
         except Timeout:
@@ -176,18 +177,18 @@ class LogFile:
         return True
 
 
-def waiting_lines(folder: Path) -> list[bytes]:
-    """Return every line of a spool's folder, the oldest first, whatever others do to it meanwhile.
+def pending_lines(folder: Path) -> list[bytes]:
+    """Return every line in a log's folder, the oldest first, whatever others do to it meanwhile.
 
-    The newest are read first: should they be set aside now, they are met again, which does no harm, and not missed.
+    The newest are read first: if they are rotated out now, they are read twice, which does no harm, and not missed.
     """
-    newest = lines_of(folder / _WAITING)
-    older = [line for path in sorted(folder.glob(f"{_SET_ASIDE}*")) for line in lines_of(path)]
+    newest = lines_of(folder / _CURRENT)
+    older = [line for path in sorted(folder.glob(f"{_ROTATED}*")) for line in lines_of(path)]
     return list(dict.fromkeys((*older, *newest)))
 
 
 def lines_of(path: Path) -> list[bytes]:
-    """Return the complete lines of a file; one that is not there has none: it was settled meanwhile."""
+    """Return the complete lines of a file; one that is gone has none: it was flushed meanwhile."""
     data = _content(path)
     return data[: data.rfind(b"\n") + 1].splitlines(keepends=True)
 
@@ -218,97 +219,97 @@ MOST_AT_ONCE = 50
 
 _SECONDS_TO_GATHER = 2.0
 
-Settled = Callable[[str, int, pa.Table], None]
+OnFlush = Callable[[str, int, pa.Table], None]
 
 log = logging.getLogger(__name__)
 
 
 class WriteAheadLog:
-    """Takes new memories and brings them to the tables of one generation."""
+    """Takes new memories and flushes them to the tables of one generation."""
 
     def __init__(
-        self, log_file: LogFile, settling: ProcessLock, tables: Mapping[str, Table], dimensions: int
+        self, log_file: LogFile, flush_lock: ProcessLock, tables: Mapping[str, Table], dimensions: int
     ) -> None:
-        self._spool = log_file
-        self._settling = settling
-        self._tables = tables  # those that do not look here first: that would go in a circle
+        self._log_file = log_file
+        self._flush_lock = flush_lock
+        self._tables = tables  # raw tables: others flush this log first, which would be a circle
         self._dimensions = dimensions
         self._decoded: dict[bytes, Embedded] = {}
         self._task: asyncio.Task[None] | None = None
-        self.settled: Settled = lambda table, version, rows: None
-        """Told of every commit: the table, its version now, the rows."""
+        self.on_flush: OnFlush = lambda table, version, rows: None
+        """Called with every commit: the table, its version now, the rows."""
 
     async def write(self, items: Sequence[Embedded]) -> None:
-        """Take memories in; on return they survive the process.
+        """Append memories; on return they survive the process.
 
         Raises:
             StoreUnavailable: if the disk is full or the folder may not be written.
         """
         lines = [_to_line(item) for item in items]
-        await self._spool.append(lambda _last: lines)
+        await self._log_file.append(lambda _last: lines)
         self._decoded |= zip(lines, items, strict=True)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._settle_soon())
+            self._task = asyncio.create_task(self._flush_soon())
 
-    async def waiting(self) -> list[Embedded]:
+    async def pending(self) -> list[Embedded]:
         """Return the memories of all processes that no table holds yet. Read the tables after this, not before."""
-        if not self._spool.waiting_bytes():
+        if not self._log_file.pending_bytes():
             return []
-        lines = await self._spool.lines()
+        lines = await self._log_file.lines()
         self._decoded = {line: self._decoded.get(line) or _from_line(line) for line in lines}
         return list(self._decoded.values())
 
-    async def settle(self) -> None:
-        """Bring everything that waits to the tables.
+    async def flush(self) -> None:
+        """Write everything pending to the tables.
 
         Raises:
-            StoreError: if it cannot be written there; it goes on waiting.
+            StoreError: if it cannot be written there; it stays pending.
         """
-        if self._spool.waiting_bytes():
-            async with self._settling.held():
-                if self._spool.waiting_bytes():  # else another did it while this one waited for its turn
-                    await self._settle_now()
+        if self._log_file.pending_bytes():
+            async with self._flush_lock.held():
+                if self._log_file.pending_bytes():  # else another did it while this one waited for its turn
+                    await self._flush_now()
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Settle, and let nobody else bring anything to the tables until the block ends.
+        """Flush, and let nobody else flush until the block ends.
 
-        Inside, use `Database.unsettled`: a table that looks here first would wait for the block to end.
+        Inside, use `Database.raw_table`: a table that flushes first would wait for the block to end.
         """
-        async with self._settling.held():
-            await self._settle_now()
+        async with self._flush_lock.held():
+            await self._flush_now()
             yield
 
     async def flush_before_read(self) -> None:
-        """Bring what waits to the tables if that is possible; what they hold can be read in any case."""
+        """Flush if that is possible; what the tables have can be read in any case."""
         try:
-            await self.settle()
+            await self.flush()
         except StoreError as error:
             log.warning("New memories wait to be written: %s", error)
 
     async def stop(self) -> None:
-        """Leave off; what waits is safe where it is, and the next reader brings it on."""
+        """Stop the background flush; what is pending is safe in the log, and the next reader flushes it."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _settle_soon(self) -> None:
+    async def _flush_soon(self) -> None:
         await asyncio.sleep(_SECONDS_TO_GATHER)
         await self.flush_before_read()
 
-    async def _settle_now(self) -> None:
-        earlier, now = await self._spool.set_aside()
+    async def _flush_now(self) -> None:
+        earlier, now = await self._log_file.rotate()
         items = [_from_line(line) for path in (*earlier, *now) for line in lines_of(path)]
         for table, rows in as_rows(items, self._dimensions).items():
-            fresh = await self._without_settled(table, rows) if earlier else rows
+            fresh = await self._without_flushed(table, rows) if earlier else rows
             if len(fresh):
-                self.settled(table, await self._tables[table].add(fresh), fresh)
+                self.on_flush(table, await self._tables[table].add(fresh), fresh)
         for path in (*earlier, *now):
             path.unlink(missing_ok=True)
         self._decoded.clear()
 
-    async def _without_settled(self, table: str, rows: pa.Table) -> pa.Table:
-        """Leave out what reached the table before a settling was cut short."""
+    async def _without_flushed(self, table: str, rows: pa.Table) -> pa.Table:
+        """Leave out what reached the table before a flush was cut short."""
         ids = rows.column("id").to_pylist()
         there = set((await self._tables[table].rows(["id"], one_of("id", ids))).column("id").to_pylist())
         return rows.filter(pa.array([row_id not in there for row_id in ids]))

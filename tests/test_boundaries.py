@@ -33,7 +33,7 @@ HOMES: dict[str, frozenset[str]] = {
     "lancedb": frozenset({"storage"}),
     "matplotlib": frozenset({"cli"}),
     "mcp": frozenset({"server", "cli"}),
-    "numpy": frozenset({"embeddings", "storage", "dream"}),
+    "numpy": frozenset({"embeddings", "storage", "recall", "dream"}),
     "onnxruntime": frozenset({"embeddings"}),
     "openai": frozenset({"embeddings", "llm"}),
     "pyarrow": frozenset({"storage"}),
@@ -101,6 +101,8 @@ def _crossings(folder: str, file: Path, source: str) -> Iterator[tuple[int, str]
     for node in ast.walk(tree):
         if _reads_the_clock(node) and file != THE_CLOCK:
             yield node.lineno, "only the injected clock knows the time"
+        if folder != "storage" and isinstance(node, ast.Attribute) and node.attr == "database":
+            yield node.lineno, "only storage may reach for the database; ask the store"
         if folder != "codebase" and _starts_git(node):
             yield node.lineno, "only codebase may call git"
         if (
@@ -184,7 +186,7 @@ def test_every_dependency_has_a_home_and_every_home_a_dependency() -> None:
 @pytest.mark.parametrize(
     ("folder", "line", "complaint"),
     [
-        ("core", "import numpy", "numpy belongs in dream, embeddings, storage, not in core"),
+        ("core", "import numpy", "numpy belongs in dream, embeddings, recall, storage, not in core"),
         ("core", "from reverie.storage import lance", "core may not import storage"),
         ("core", "from reverie import storage", "core may not import storage"),
         ("core", "from . import storage", "core may not import storage"),
@@ -205,6 +207,7 @@ def test_every_dependency_has_a_home_and_every_home_a_dependency() -> None:
         ("tools", "import requests", "requests belongs in no folder yet, not in tools"),
         ("server", "run(['git', 'status'])", "only codebase may call git"),
         ("server", "shutil.which('git')", "only codebase may call git"),
+        ("dream", "store.database.table('x')", "only storage may reach for the database; ask the store"),
     ],
 )
 def test_the_checker_sees_each_kind_of_crossing(tmp_path: Path, folder: str, line: str, complaint: str) -> None:
@@ -222,6 +225,8 @@ def test_the_checker_sees_each_kind_of_crossing(tmp_path: Path, folder: str, lin
         ("storage", "from reverie import lifecycle, memory, __version__"),
         ("storage", "from reverie.lifecycle.trust import X"),
         ("storage", "import lancedb"),
+        ("storage", "store.database.table('x')"),
+        ("tools", "from reverie.storage.database import Stamp"),
         ("codebase", "shutil.which('git')"),
         ("lifecycle", "from datetime import datetime, timedelta\nimport math"),
         ("server", "import mcp\nfrom reverie.tools import recall"),

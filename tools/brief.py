@@ -12,12 +12,12 @@ from reverie.ids import creation_order, short_id
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.strength import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
-from reverie.recall.freshness import freshness_of
+from reverie.recall.features import freshness_of
 from reverie.recall.render import cut_at_sentence
 from reverie.recall.results import as_sent, lean
 from reverie.storage import filters
 from reverie.storage.filters import Condition
-from reverie.storage.queries import Order, guides, top_memories
+from reverie.storage.queries import Order, guidance_rank, top_memories
 from reverie.storage.scope import RECALLED
 from reverie.tools.requests import BriefRequest
 from reverie.tools.results import Briefing
@@ -82,7 +82,7 @@ async def brief(session: Session, request: BriefRequest) -> Briefing:
     if not any(part.total for part in chosen):
         text = cut_at_sentence(_EMPTY.format(project=named), budget - _STRUCTURE_TOKENS, "…")
         return Briefing(text, count_tokens(text), [])
-    header = _HEADER.format(project=named) + _waiting(await session.store.open_questions())
+    header = _HEADER.format(project=named) + _waiting(await session.store.review_queue.count_open())
     there_are = await session.store.count(filters.one_of("status", RECALLED) & seen_from, LADDER)
     found = {memory.id: memory for part in chosen for memory in part.memories}
     evidence = await freshness_of(session.evidence, found.values())
@@ -156,7 +156,7 @@ async def _choose(
             key=lambda m: (
                 m.project != project,
                 not m.pinned,
-                guides(m.source, m.kind),
+                guidance_rank(m.source, m.kind),
                 -strength_of(m, now),
                 creation_order(m.id),
             )

@@ -14,7 +14,6 @@ from reverie.dream.snapshot import EvidenceChecker, ProjectEvidence
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens
 from reverie.llm.client import Budget, LanguageModel, price_of
-from reverie.time import parse_iso
 from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.dreams import last_dream
 from reverie.tools.requests import ConsolidateRequest
@@ -182,7 +181,7 @@ async def dream_if_due(session: Session, dream: Dream = consolidate) -> Consolid
     if record is not None:
         since = record.started_at
     else:
-        since = parse_iso((await session.store.database.read_meta())["created_at"], "created_at")
+        since = await session.store.created_at()
     if session.now - since < A_DAY:
         return None
     return await dream(session, ConsolidateRequest(), unless_since=since)

@@ -223,7 +223,7 @@ def _space(folder: Path) -> Check:
 
 
 def _memories_in(checkup: IntegrityCheck) -> int:
-    return checkup.on_the_way + sum(report.rows for report in checkup.reports if report.name in LAYERS)
+    return checkup.pending_memories + sum(report.rows for report in checkup.reports if report.name in LAYERS)
 
 
 def _damage(checkup: IntegrityCheck) -> list[Check]:
@@ -231,8 +231,8 @@ def _damage(checkup: IntegrityCheck) -> list[Check]:
         return [Check(f"table {report.name}", "fail", report.damage or "", _RESTORE) for report in checkup.damaged]
     rows = {report.name: report.rows for report in checkup.reports if report.rows}
     found = ", ".join(f"{name} {count:,}" for name, count in rows.items()) or "all empty"
-    if checkup.on_the_way:
-        found += f"; {checkup.on_the_way:,} more on their way"
+    if checkup.pending_memories:
+        found += f"; {checkup.pending_memories:,} more on their way"
     crowded = [report.name for report in checkup.reports if report.pieces > _MANY_PIECES]
     if crowded:
         advice = "A running session tidies them as it works; recall is slower until then."

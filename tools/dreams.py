@@ -132,4 +132,4 @@ def _line(record: DreamRecord) -> DreamLine:
 
 
 def _nights(session: Session) -> DreamLog:
-    return DreamLog(session.store.database.table("dreams"))
+    return session.store.dream_log

@@ -9,7 +9,7 @@ from reverie.dream.drift import question_about
 from reverie.dream.review import withdraw_moot
 from reverie.memory import LADDER, Memory
 from reverie.storage.filters import differs, none_of, one_of
-from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQueue
+from reverie.storage.review_queue import OPEN, WITHDRAWN
 from reverie.storage.scope import RECALLED
 from reverie.tools.results import Drifted, DriftedMemory
 from reverie.tools.session import Session
@@ -56,7 +56,7 @@ async def _apply(session: Session, plan: DriftPlan, now: datetime, batch: str) -
     """Write what still applies: checking took a while, and others may have changed a memory meanwhile."""
     store = session.store
     checked = {memory.id: found for memory, found in plan.found}
-    questions = ReviewQueue(store.database.table("questions"))
+    questions = store.review_queue
     applied: list[DriftChange] = []
     async with store.changing():
         answered = {one.id for one in await questions.all() if one.status not in (OPEN, WITHDRAWN)}

@@ -8,16 +8,15 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from reverie.errors import InvalidInput, KeyUnavailable
 from reverie.guard.hidden_text import escaped_json
-from reverie.ids import content_hash, creation_order
+from reverie.ids import content_hash
 from reverie.installation import Installation
 from reverie.lifecycle.rules import as_read
-from reverie.memory import LAYERS, Memory
+from reverie.memory import Memory
 from reverie.record import encode, to_record
 from reverie.tools.arguments import checked_label
 from reverie.tools.screening import screened_fields
@@ -201,11 +200,7 @@ def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
 async def _oldest_first(session: Session, project: str, progress: Progress) -> AsyncIterator[Memory]:
     """Read memories by creation and id, a few hundred at a time: a store may be larger than memory."""
     where = session.of_project(project) if project else None
-    order: dict[str, datetime] = {}
-    for layer in LAYERS:
-        rows = await session.store.database.table(layer).rows(["id", "created_at"], where)
-        order |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
-    ids = sorted(order, key=lambda memory_id: (order[memory_id], creation_order(memory_id)))
+    ids = await session.store.ids_oldest_first(where)
     progress(0, len(ids))
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         part = ids[start : start + _ROWS_AT_ONCE]

@@ -13,10 +13,8 @@ from reverie.errors import InvalidInput, StoreError
 from reverie.ids import content_hash, derived_id
 from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import imported_trust, trust_of
-from reverie.memory import LAYERS, Anchor, Memory, Source
+from reverie.memory import Anchor, Memory, Source
 from reverie.record import FIELDS, decode, encode
-from reverie.storage.maintenance import KEEP_VERSIONS_FOR
-from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED
 from reverie.text.shorten import title_of
@@ -243,13 +241,8 @@ async def _revive(session: Session, tally: Imported) -> None:
 
 async def _compact(session: Session) -> None:
     """Bring the indexes up to date at once: searching three thousand unindexed texts takes ten times as long."""
-    database = session.store.database
-    with suppress(StoreError):  # everything is written; the next upkeep comes soon
-        async with database.upkeep_lock.held_if_free() as ours:
-            if ours:
-                for name in (*LAYERS, "passages", "events"):
-                    await database.table(name).tidy(KEEP_VERSIONS_FOR)
-        await session.maintenance.run()
+    with suppress(StoreError):  # everything is written; the next maintenance comes soon
+        await session.maintenance.compact()
 
 
 def _checked(session: Session, lines: Iterable[Line | BadLine], tally: Imported, *, trust: bool) -> Iterator[Read]:
@@ -300,7 +293,7 @@ def _parts(every: Iterable[Read]) -> Iterator[list[Read]]:
 async def _keep(session: Session, part: Sequence[Read], tally: Imported) -> None:
     """Write one part of a file: everything new in it at once, everything updated at once."""
     now = session.now
-    purged = purged_among(session.store.database, (read.fields["content"] for read in part))
+    purged = session.store.purged_texts.among(read.fields["content"] for read in part)
     if purged:
         wanted = [read for read in part if read.fields["content"] not in purged]
         tally.purged += len(part) - len(wanted)

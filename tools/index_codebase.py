@@ -16,7 +16,6 @@ from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
-from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
 from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.project_identity import recognise
@@ -220,7 +219,7 @@ async def _write(session: Session, work: _Work, here: ProjectIdentity, progress:
 async def _write_part(session: Session, items: Sequence[Embedded]) -> int:
     """Write memories, new or over their earlier selves; return how many were there before."""
     store, now = session.store, session.now
-    purged = purged_among(store.database, [item.memory.content for item in items])
+    purged = store.purged_texts.among([item.memory.content for item in items])
     items = [item for item in items if item.memory.content not in purged]
     async with store.changing():  # another session may be scanning the same project
         present = await store.get([item.memory.id for item in items])

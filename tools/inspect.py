@@ -8,7 +8,7 @@ from reverie.lifecycle.outlook import outlook_of
 from reverie.lifecycle.rules import as_read
 from reverie.lifecycle.strength import strength_of, strength_word
 from reverie.memory import Memory
-from reverie.recall.freshness import freshness_of
+from reverie.recall.features import freshness_of
 from reverie.record import encode, to_record
 from reverie.storage.filters import equals, has_any
 from reverie.storage.journal import Event

@@ -10,9 +10,7 @@ from pathlib import Path
 from reverie.codebase.folder_identity import path_name, readable_part
 from reverie.codebase.identity import ProjectIdentity, has_commit, root_commits
 from reverie.errors import StoreBusy, StoreDamaged
-from reverie.memory import LAYERS
-from reverie.storage.filters import one_of
-from reverie.storage.projects import ProjectRecord, Projects, ProjectSighting, read_projects, write_projects
+from reverie.storage.projects import ProjectRecord, Projects, ProjectSighting
 from reverie.storage.store import MemoryStore
 
 PATIENCE_AT_START = 0.5
@@ -65,7 +63,7 @@ async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float =
 
     A layer that cannot be read is told by whoever asks for it; until it is mended, nothing is noted.
     """
-    projects = await read_projects(store.database)
+    projects = await store.projects.read()
     try:
         return await _recognised(store, here, projects, patience)
     except StoreDamaged:
@@ -95,13 +93,13 @@ async def _recognised(
     if not decision.changed:
         return RecognisedProject(decision.project, projects, decision.alike)
     try:
-        async with store.database.write_lock.held(patience=patience):
-            projects = await read_projects(store.database)  # again, now that no other session notes anything
+        async with store.write_lock.held(patience=patience):
+            projects = await store.projects.read()  # again, now that no other session notes anything
             decision = await _decide(store, projects, seen, here.root)
-            await write_projects(store.database, decision.changed, decision.removed)
+            await store.projects.write(decision.changed, decision.removed)
     except StoreBusy:
         return RecognisedProject(decision.project, projects, decision.alike, is_noted=False)
-    return RecognisedProject(decision.project, await read_projects(store.database), decision.alike)
+    return RecognisedProject(decision.project, await store.projects.read(), decision.alike)
 
 
 def _says_nothing_new(known: ProjectRecord, seen: ProjectSighting) -> bool:
@@ -210,9 +208,5 @@ async def _alike(
 async def _counted(store: MemoryStore, names: Iterable[str]) -> Counter[str]:
     """Count the memories that carry each of these names, whatever became of them."""
     wanted = list(dict.fromkeys(names))
-    counts = Counter[str]()
-    if wanted:
-        for layer in LAYERS:
-            rows = await store.database.table(layer).rows(["project"], one_of("project", wanted))
-            counts.update(rows.column("project").to_pylist())
-    return counts
+    found = await store.count_by_project(wanted) if wanted else {}
+    return Counter({name: counts.total() for name, counts in found.items()})

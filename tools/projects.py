@@ -13,8 +13,8 @@ from typing import Any
 from reverie.codebase.folder_identity import NO_PROJECT
 from reverie.dream.undo import undo_dream
 from reverie.errors import InvalidInput
-from reverie.memory import GLOBAL_PROJECT, LAYERS, Memory
-from reverie.storage.projects import ProjectRecord, read_projects, take_back_projects, write_projects
+from reverie.memory import GLOBAL_PROJECT, Memory
+from reverie.storage.projects import ProjectRecord
 from reverie.tools.arguments import checked_ids, checked_label
 from reverie.tools.resolve import resolved
 from reverie.tools.screening import cleaned
@@ -52,11 +52,9 @@ class Regrouped:
 async def list_projects(session: Session) -> list[Listed]:
     """Return every project that has memories, and the session's own, the largest first."""
     counts: dict[str, Counter[str]] = {}
-    projects = await read_projects(session.store.database)
-    for layer in LAYERS:
-        rows = await session.store.database.table(layer).rows(["project", "status"])
-        for name, status in zip(rows.column("project").to_pylist(), rows.column("status").to_pylist(), strict=True):
-            counts.setdefault(projects.canonical(name), Counter())[status] += 1
+    projects = await session.store.projects.read()
+    for name, by_status in (await session.store.count_by_project()).items():
+        counts.setdefault(projects.canonical(name), Counter()).update(by_status)
     here = session.here.project
     listed = []
     for name in counts.keys() | {here}:
@@ -127,7 +125,7 @@ async def undo_change(session: Session, change_id: str) -> int:
         if not all(event.actor == "projects" for event in events):
             raise InvalidInput("id", f"{change_id} is no change of projects", "restore takes back other changes.")
         undone = (await undo_dream(store, change_id, actor="projects", at=session.now)).restored if events else ()
-        known = await take_back_projects(store.database, change_id)
+        known = await store.projects.undo(change_id)
     if not events and not known:
         raise InvalidInput("id", f"no change of projects has the id {change_id!r}", "Give the id that it told.")
     await session.refresh()
@@ -145,7 +143,7 @@ async def _regroup(session: Session, source: str, target: str, *, action: str, d
         )
     store, batch = session.store, session.store.new_id()
     async with store.changing():
-        projects = await read_projects(store.database)
+        projects = await store.projects.read()
         names = projects.names_of(source)
         found = await store.find(session.of_project(source))
         if not found and source not in projects.known:
@@ -157,9 +155,7 @@ async def _regroup(session: Session, source: str, target: str, *, action: str, d
         )
         if source in _NOT_A_REPOSITORY:  # sessions without a project go on to keep theirs there
             known = replace(known, aliases=tuple(alias for alias in known.aliases if alias != source))
-        await write_projects(
-            store.database, [known], [name for name in names if name in projects.known], undo_as=batch
-        )
+        await store.projects.write([known], [name for name in names if name in projects.known], undo_as=batch)
         await _write(session, [memory for memory in found if memory.project != target], target, batch)
     await session.refresh()
     return Regrouped((source,), target, len(found), batch, dry_run=False)

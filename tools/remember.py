@@ -16,7 +16,6 @@ from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import Anchor, Memory, Source
 from reverie.record import checked_text, encode
-from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.compare import contradictions, restates
@@ -42,7 +41,7 @@ def refuse_purged(session: Session, content: str) -> None:
     Raises:
         InvalidInput: if it was.
     """
-    if purged_among(session.store.database, [content]):
+    if session.store.purged_texts.among([content]):
         raise InvalidInput(
             "content",
             "this very text was purged and is kept out for good",
@@ -75,9 +74,10 @@ async def neighbours_of(
 ) -> Neighbours:
     """Look around a new text among the active memories that its project sees."""
     scope = Scope(projects=session.visible_from(project), statuses=("active",))
-    hits = await session.store.around(vector, scope, _LOOKED_AT)
+    nearest = await session.store.nearest_with_pending(vector, scope, _LOOKED_AT)
+    hits = list(nearest.hits)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
-    found = await session.store.behind(near, scope)
+    found = await session.store.memories_of(replace(nearest, hits=near), scope)
     late = {m.id for m in found.values() if overdue(m, session.now, session.settings.tier)}
     hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]

@@ -6,10 +6,10 @@ from typing import Protocol, TypeVar
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
 from reverie.ids import SHORTEST_PREFIX
 from reverie.memory import Memory
-from reverie.storage.dream_log import DreamLog, DreamRecord
+from reverie.storage.dream_log import DreamRecord
 from reverie.storage.filters import starts_with
 from reverie.storage.journal import Event
-from reverie.storage.review_queue import ReviewQuestion, ReviewQueue
+from reverie.storage.review_queue import ReviewQuestion
 from reverie.tools.arguments import checked_ids
 from reverie.tools.session import Session
 
@@ -80,7 +80,7 @@ async def resolved_question(session: Session, given: str) -> ReviewQuestion:
     Raises:
         InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
     """
-    found = await ReviewQueue(session.store.database.table("questions")).named(given) if given.strip() else []
+    found = await session.store.review_queue.named(given) if given.strip() else []
     seen = [asked for asked in found if await sees_question(session, asked)]
     return _only("question_id", "question", given, seen, "Use review to see the open ones.")
 
@@ -91,7 +91,7 @@ async def resolved_dream(session: Session, given: str, argument: str = "dream_id
     Raises:
         InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
     """
-    dream_log = await DreamLog(session.store.database.table("dreams")).named(given) if given.strip() else []
+    dream_log = await session.store.dream_log.named(given) if given.strip() else []
     return _only(argument, "dream", given, dream_log, _SEE_DREAMS)
 
 
@@ -105,8 +105,8 @@ async def resolved_batch(session: Session, given: str) -> str:
     """
     found: dict[str, _Batch] = {}
     if given.strip():
-        dream_log = await DreamLog(session.store.database.table("dreams")).named(given)
-        questions = await ReviewQueue(session.store.database.table("questions")).named(given)
+        dream_log = await session.store.dream_log.named(given)
+        questions = await session.store.review_queue.named(given)
         events = await session.store.journal.beginning("batch", given)
         answers = [asked.id for asked in questions if await sees_question(session, asked)]
         hidden = {asked.id for asked in questions} - set(answers)

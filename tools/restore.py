@@ -16,7 +16,6 @@ from reverie.lifecycle.rules import overdue, reprieved
 from reverie.memory import Memory
 from reverie.storage.access_log import record
 from reverie.storage.journal import Event
-from reverie.storage.projects import take_back_projects
 from reverie.storage.rows import Embedded
 from reverie.tools.quarantine import is_held
 from reverie.tools.requests import RestoreRequest
@@ -93,7 +92,7 @@ async def _undo_dream(session: Session, dream_id: str, now: datetime) -> Restore
     batch = await resolved_batch(session, dream_id)
     undone = await undo_dream(session.store, batch, actor="restore", at=now)
     session.maintenance.note_write()
-    await take_back_projects(session.store.database, batch)
+    await session.store.projects.undo(batch)
     left = [Skipped(memory_id, reason) for memory_id, reason in undone.left]
     return Restored(list(undone.restored), left, session.here.project)
 

@@ -25,7 +25,7 @@ async def review(session: Session, request: ReviewRequest) -> Reviewed:
     Raises:
         InvalidInput: if an id, a verdict or a text is wrong; nothing is changed then.
     """
-    questions = ReviewQueue(session.store.database.table("questions"))
+    questions = session.store.review_queue
     checked = [await _checked(session, decision) for decision in request.decisions]
     if len({decision.question.id for decision in checked}) < len(checked):
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from reverie.errors import InvalidInput
 from reverie.ids import content_hash
 from reverie.memory import Memory
-from reverie.recall.freshness import freshness_of
+from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.shorten import title_of
 from reverie.tools.arguments import checked_content

@@ -23,7 +23,7 @@ from reverie.storage.access_log import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.maintenance import Maintenance
-from reverie.storage.projects import Projects, read_projects
+from reverie.storage.projects import Projects
 from reverie.storage.store import MemoryStore
 from reverie.time import Clock, clock_from
 from reverie.tools.echo import ServedTexts
@@ -70,7 +70,7 @@ class Session:
         seen, folder = await asyncio.to_thread(identify_session, folder, os.environ)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
         store = await _opened(Path(settings.domain_uri), stamp, clock, settings.installation)
-        maintenance = Maintenance(store.database, store.journal)
+        maintenance = Maintenance(store)
         accesses = AccessRecorder(store, maintenance.note_write)
         evidence = Evidence(seen, folder)
         first = RecognisedProject(seen.project, Projects())
@@ -87,22 +87,22 @@ class Session:
 
     async def refresh(self, patience: float = 0.0) -> None:
         """Learn what other sessions noted about projects since; all it costs otherwise is a look at a folder."""
-        version = await self.store.database.raw_table("meta").version()
+        version = await self.store.projects.version()
         if version == self.meta_version and self.recognised.is_noted:
             return
         if self.settings.project is None:
             self.recognised = await recognise(self.store, self.seen, patience)
         else:  # a name that was given is not looked behind
-            projects = await read_projects(self.store.database)
+            projects = await self.store.projects.read()
             self.recognised = RecognisedProject(projects.canonical(self.settings.project), projects)
-        self.meta_version = await self.store.database.raw_table("meta").version()
+        self.meta_version = await self.store.projects.version()
         self.here = replace(self.seen, project=self.recognised.project)
         self.evidence.names = self.names_of(self.here.project)
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""
         await self.accesses.stop()
-        await self.store.database.write_ahead_log.stop()
+        await self.store.close()
         await self.maintenance.stop()
 
     async def warm(self) -> None:

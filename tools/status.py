@@ -65,10 +65,10 @@ async def _elsewhere(session: Session, own: tuple[str, ...]) -> dict[str, int]:
 
 
 async def _counts(session: Session, layer: Layer, own: Condition) -> dict[str, int]:
-    table = session.store.database.table(layer)
-    if not await table.count():
+    store = session.store
+    if not await store.count(layers=[layer]):
         return {}
-    numbers = await asyncio.gather(*(table.count(equals("status", name) & own) for name in STATUSES))
+    numbers = await asyncio.gather(*(store.count(equals("status", name) & own, [layer]) for name in STATUSES))
     counts = Counter(dict(zip(STATUSES, numbers, strict=True)))
     for memory in await _overdue(session, layer, own):
         counts[memory.status] -= 1

@@ -18,7 +18,6 @@ from reverie.lifecycle.rules import (
 )
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage import filters
-from reverie.storage.dream_log import DreamLog
 from reverie.storage.filters import Condition
 from reverie.time import SECONDS_PER_DAY
 from reverie.tools.session import Session
@@ -67,7 +66,7 @@ async def _heeding_refusals(session: Session, plan: SweepPlan) -> SweepPlan:
     """Return the plan without what somebody took back by undoing a dream, while nothing has changed since."""
     if plan.is_empty:
         return plan
-    refused = refused_by(await DreamLog(session.store.database.table("dreams")).all())
+    refused = refused_by(await session.store.dream_log.all())
 
     def stands(memory: Memory, values: Mapping[str, str]) -> bool:
         return key_of_change(memory.id, values, memory.access_count) not in refused

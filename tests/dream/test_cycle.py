@@ -10,7 +10,6 @@ from reverie.dream.cycle import recover
 from reverie.errors import InvalidInput, StoreBusy
 from reverie.record import to_record
 from reverie.storage.audit import audit
-from reverie.storage.review_queue import ReviewQueue
 from reverie.tools.pin import pin
 from reverie.tools.requests import ConsolidateRequest, PinRequest, RestoreRequest
 from reverie.tools.restore import restore
@@ -69,7 +68,7 @@ async def test_undoing_a_night_brings_every_field_back(
     assert await everything(session) != before
     await restore(session, RestoreRequest(dream_id=told.dream_id))
     assert await everything(session) == before
-    assert await ReviewQueue(session.store.database.table("questions")).open() == []
+    assert await session.store.review_queue.open() == []
     with pytest.raises(InvalidInput, match="undone already"):
         await restore(session, RestoreRequest(dream_id=told.dream_id))
 

@@ -13,7 +13,6 @@ import pytest
 from reverie.record import to_record
 from reverie.settings import Settings
 from reverie.storage.audit import audit
-from reverie.storage.dream_log import DreamLog
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import remember
 from reverie.tools.requests import RememberRequest, RestoreRequest
@@ -59,7 +58,7 @@ async def main():
         setattr(Table, name, counted(getattr(Table, name)))
     if undo:
         session.all_projects = True  # the dream is of several
-        [record] = await DreamLog(session.store.database.table("dreams")).all()
+        [record] = await session.store.dream_log.all()
         await restore(session, dream_id=record.id)
     else:
         await consolidate(session)
@@ -153,7 +152,7 @@ async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_t
 
     async def undo_again(session: Session) -> None:
         session.all_projects = True  # the dream is of several
-        [night] = await DreamLog(session.store.database.table("dreams")).all()
+        [night] = await session.store.dream_log.all()
         if night.status != "undone":
             await restore(session, RestoreRequest(dream_id=night.id))
 

@@ -55,9 +55,9 @@ async def test_logs_of_ninety_days_are_kept(session: Session, keep: Keep, night:
     clock.advance(days=90)
     await night("prune")
     events = session.store.database.table("events")
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     assert await events.count() == 2
     clock.moment += timedelta(seconds=1)
     await night("prune")
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     assert sorted((await events.rows(["action"])).column("action").to_pylist()) == ["folded", "pinned"]

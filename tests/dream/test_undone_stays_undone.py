@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from reverie.storage.dream_log import DreamLog
 from reverie.tools.requests import RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
@@ -111,7 +110,7 @@ async def test_an_undoing_that_was_cut_short_refuses_as_well(
     await keep(TEXT + "!", layer="semantic")
     undone = (await night("dedupe")).dream_id
     await restore(session, RestoreRequest(dream_id=undone))
-    nights = DreamLog(session.store.database.table("dreams"))
+    nights = session.store.dream_log
     [record] = await nights.named(undone)
     await nights.write(replace(record, status="undoing"))  # as if killed before the last word of it
     clock.advance(days=1)

@@ -9,7 +9,6 @@ import pytest
 
 from reverie.llm import client as reasoning
 from reverie.record import to_record
-from reverie.storage.dream_log import DreamLog
 from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest
 from reverie.tools.results import Remembered
@@ -70,7 +69,7 @@ async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_repor
     assert set(merged.derived_from) == set(ids)
     assert {(await asking.store.resolve(one)).superseded_by for one in ids} == {new}
     assert 0 < told.cost_cents < 20
-    [night] = await DreamLog(asking.store.database.table("dreams")).all()
+    [night] = await asking.store.dream_log.all()
     [call] = night.report["calls"]
     assert (call["purpose"], call["outcome"]) == ("merge", "answered")
 

@@ -161,7 +161,7 @@ async def test_no_argument_of_a_tool_takes_a_secret_to_the_disk(home: Path, tmp_
                 await call(tool.name, **(needed.get(tool.name, {}) | {argument: said}))
         await call("consolidate")
         session = await parts.session()
-        await session.store.journal.settle()
+        await session.store.journal.flush()
         await parts.close()
     assert {"forget(reason)", "index_codebase(project)", "revise(reason)", "remember(files)"} <= fed
     assert {"review(decisions)", "restore(event_id)", "consolidate(project)", "remember(supersedes)"} <= fed
@@ -207,7 +207,7 @@ async def test_a_branch_and_a_file_name_are_texts_too(open_session, repo, home, 
     await remember(
         session, RememberRequest(content="The answer is in src/app.py, the rest in deep.py.", files=["src/app.py"])
     )
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     assert result.skipped["secret in the name"] == 2
     assert on_disk("src/app.py")
     assert leaks(tokens, on_disk) == {}

@@ -69,7 +69,7 @@ def _on(tmp_path: Path, work: Callable[[Session], Any]) -> Any:
 
 
 def _settle(tmp_path: Path) -> None:
-    _on(tmp_path, lambda session: session.store.journal.settle())
+    _on(tmp_path, lambda session: session.store.journal.flush())
 
 
 def _table(folder: Path, name: str) -> Any:

@@ -34,19 +34,19 @@ async def test_events_are_read_whether_they_wait_or_are_settled(open_session: Op
     [first, *_] = await _three_memories(mine, make)
     waiting = await other.store.journal.about(first.memory.id)
     assert [event.action for event in waiting] == ["remembered", "pinned"]
-    assert await other.store.journal.settle() == 4
+    assert await other.store.journal.flush() == 4
     assert await mine.store.journal.about(first.memory.id) == waiting
     assert await mine.store.journal.with_id(waiting[1].id) == waiting[1]
-    assert await mine.store.journal.settle() == 0
+    assert await mine.store.journal.flush() == 0
 
 
 async def test_a_settling_cut_short_doubles_no_event(session: Session, make: Make, home: Path) -> None:
     await _three_memories(session, make)
     folder = home / "domains" / "default" / "journal"
     copy = (folder / "waiting.jsonl").read_bytes()
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     (folder / "settling-again.jsonl").write_bytes(copy)
-    assert await session.store.journal.settle() == 0
+    assert await session.store.journal.flush() == 0
     assert await session.store.database.table("events").count() == 4
 
 
@@ -76,7 +76,7 @@ async def test_an_untouched_journal_is_intact_before_and_after_settling(session:
     waiting = await audit(session.store)
     assert (waiting.events, waiting.faults, waiting.head.number, waiting.memories) == (4, [], 4, 3)
     assert waiting.unchecked == []
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     assert await audit(session.store) == waiting
     await _three_memories(session, make)  # the chain goes on over the settling
     assert (await audit(session.store)).intact
@@ -88,7 +88,7 @@ async def test_an_untouched_journal_is_intact_before_and_after_settling(session:
 )
 async def test_a_changed_event_shows(session: Session, make: Make, column: str, value: str) -> None:
     await _three_memories(session, make)
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     await session.store.database.table("events").update(equals("action", "pinned"), {column: value})
     [fault, *_] = (await audit(session.store)).faults
     assert "event 4" in fault
@@ -96,7 +96,7 @@ async def test_a_changed_event_shows(session: Session, make: Make, column: str, 
 
 async def test_blanked_texts_show_unless_there_was_a_purge(session: Session, make: Make) -> None:
     items = await _three_memories(session, make)
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     await session.store.journal.blank([items[0].memory.id])
     assert "texts changed" in (await audit(session.store)).faults[0]
     async with session.store.changing():
@@ -107,7 +107,7 @@ async def test_blanked_texts_show_unless_there_was_a_purge(session: Session, mak
 
 async def test_a_removed_event_shows_in_the_middle_and_at_the_end(session: Session, make: Make) -> None:
     await _three_memories(session, make)
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     table = session.store.database.table("events")
     await table.delete(equals("number", 4))
     assert "events 4 to 4 are missing at the end" in (await audit(session.store)).faults[0]
@@ -141,6 +141,6 @@ async def test_old_events_that_replaced_nothing_are_folded_and_the_chain_holds(s
     assert json.loads(left[-1]["reason"])["counts"] == {"remembered": 2}
     found = await audit(session.store)
     assert (found.faults, found.folded) == ([], 2)
-    await journal.settle()
+    await journal.flush()
     await session.store.database.table("events").delete(equals("number", 5))
     assert not (await audit(session.store)).intact

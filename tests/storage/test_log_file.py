@@ -11,10 +11,10 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def log_file(tmp_path: Path) -> LogFile:
-    return _spool(tmp_path)
+    return _log_file(tmp_path)
 
 
-def _spool(folder: Path) -> LogFile:
+def _log_file(folder: Path) -> LogFile:
     return LogFile(folder / "spool", folder / "spool.lock", keep=lambda line: line[:1])
 
 
@@ -27,11 +27,11 @@ async def test_lines_come_back_in_the_order_they_were_written(log_file: LogFile)
     await _write(log_file, b"3 three\n")
     assert await log_file.lines() == [b"1 one\n", b"2 two\n", b"3 three\n"]
     assert await log_file.lines(containing=b"t") == [b"2 two\n", b"3 three\n"]
-    assert log_file.waiting_bytes() == 20
+    assert log_file.pending_bytes() == 20
 
 
 async def test_each_line_is_made_from_the_last_one_whoever_wrote_it(tmp_path: Path) -> None:
-    mine, other = _spool(tmp_path), _spool(tmp_path)
+    mine, other = _log_file(tmp_path), _log_file(tmp_path)
     for log_file in (mine, other, other, mine):
         await log_file.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
     assert await mine.lines() == [b"1\n", b"2\n", b"3\n", b"4\n"]
@@ -39,7 +39,7 @@ async def test_each_line_is_made_from_the_last_one_whoever_wrote_it(tmp_path: Pa
 
 async def test_after_a_file_is_set_aside_the_next_line_follows_what_was_kept(log_file: LogFile) -> None:
     await _write(log_file, b"7 seven\n")
-    earlier, now = await log_file.set_aside()
+    earlier, now = await log_file.rotate()
     assert (earlier, [lines_of(path) for path in now]) == ([], [[b"7 seven\n"]])
     assert await log_file.last() == b"7"
     await _write(log_file, b"8 eight\n")
@@ -48,18 +48,18 @@ async def test_after_a_file_is_set_aside_the_next_line_follows_what_was_kept(log
 
 async def test_what_was_never_settled_is_named_again(log_file: LogFile) -> None:
     await _write(log_file, b"1\n")
-    _, first = await log_file.set_aside()
-    assert await log_file.set_aside() == (first, [])
+    _, first = await log_file.rotate()
+    assert await log_file.rotate() == (first, [])
     first[0].unlink()
-    assert await log_file.set_aside() == ([], [])
-    assert log_file.waiting_bytes() == 0
+    assert await log_file.rotate() == ([], [])
+    assert log_file.pending_bytes() == 0
 
 
 async def test_a_torso_left_by_a_crash_is_written_over(tmp_path: Path) -> None:
-    await _write(_spool(tmp_path), b"whole\n")
+    await _write(_log_file(tmp_path), b"whole\n")
     with (tmp_path / "spool" / "waiting.jsonl").open("ab") as file:
         file.write(b"half a li")
-    again = _spool(tmp_path)
+    again = _log_file(tmp_path)
     assert await again.lines() == [b"whole\n"]
     await _write(again, b"next\n")
     assert await again.lines() == [b"whole\n", b"next\n"]
@@ -73,7 +73,7 @@ async def test_where_to_start_from_is_said_once(log_file: LogFile) -> None:
 
 async def test_files_are_for_their_owner_only(log_file: LogFile, tmp_path: Path) -> None:
     await _write(log_file, b"1\n")
-    await log_file.set_aside()
+    await log_file.rotate()
     await _write(log_file, b"2\n")
     modes = {path.name[:4]: oct(path.stat().st_mode & 0o777) for path in (tmp_path / "spool").iterdir()}
     assert modes == {"wait": "0o600", "sett": "0o600", "last": "0o600"}
@@ -85,7 +85,7 @@ def _count_up(folder: Path, times: int) -> None:
         for turn in range(times):
             await log_file.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
             if turn % 20 == 19:
-                await log_file.set_aside()
+                await log_file.rotate()
 
     asyncio.run(count())
 
@@ -98,5 +98,5 @@ def test_processes_that_write_at_once_lose_nothing_and_number_on(tmp_path: Path)
     for process in processes:
         process.join(60)
     assert [process.exitcode for process in processes] == [0, 0, 0]
-    numbers = asyncio.run(_spool(tmp_path).lines())
+    numbers = asyncio.run(_log_file(tmp_path).lines())
     assert sorted(map(int, numbers)) == list(range(1, 151))

@@ -90,7 +90,7 @@ async def test_tables_that_a_killed_reembedding_left_behind_are_purged_too(
 ) -> None:
     item = make("the leftzanzibar one")
     await session.store.add([item, make("an ordinary one")], actor="test", at=session.now)
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     await session.store.find()
     domain = home / "domains" / "default"
     shutil.copytree(domain / "tables-1", domain / "tables-0")

@@ -1,4 +1,4 @@
-"""The rows held in memory must say what the tables say, whoever changed them and whatever is held."""
+"""Cached rows must say what the tables say, whoever changed them and whatever is cached."""
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -12,6 +12,7 @@ from reverie.storage.access_log import record
 from reverie.storage.memory_index import RowCache
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
+from reverie.storage.store import NearMemories
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -24,38 +25,38 @@ def rows(*texts: str) -> pa.Table:
     return pa.table({"id": [text[:3] for text in texts], "content": list(texts)})
 
 
-def told(held: RowCache, *places: int) -> set[str]:
-    return set(held.rows(np.array(places)).column("content").to_pylist())
+def contents_at(cache: RowCache, *indices: int) -> set[str]:
+    return set(cache.rows(np.array(indices)).column("content").to_pylist())
 
 
-def test_the_latest_row_of_a_place_is_the_one_that_is_given() -> None:
-    held = RowCache(["id", "content"])
-    held.write(np.array([0, 1, 2]), rows("one", "two", "three"))
-    held.write(np.array([1]), rows("two again"))
-    assert told(held, 0, 1, 2) == {"one", "two again", "three"}
+def test_the_latest_row_of_an_index_is_the_one_that_is_returned() -> None:
+    cache = RowCache(["id", "content"])
+    cache.write(np.array([0, 1, 2]), rows("one", "two", "three"))
+    cache.write(np.array([1]), rows("two again"))
+    assert contents_at(cache, 0, 1, 2) == {"one", "two again", "three"}
 
 
-def test_many_small_parts_are_laid_together_without_a_row_lost() -> None:
-    held = RowCache(["id", "content"])
-    for place in range(40):
-        held.write(np.array([place]), rows(f"row {place}"))
-    held.write(np.array([7]), rows("row 7 again"))
-    for place in range(40, 80):
-        held.write(np.array([place]), rows(f"row {place}"))
-    assert told(held, *range(80)) == {f"row {place}" for place in range(80) if place != 7} | {"row 7 again"}
+def test_many_small_batches_are_merged_without_a_row_lost() -> None:
+    cache = RowCache(["id", "content"])
+    for index in range(40):
+        cache.write(np.array([index]), rows(f"row {index}"))
+    cache.write(np.array([7]), rows("row 7 again"))
+    for index in range(40, 80):
+        cache.write(np.array([index]), rows(f"row {index}"))
+    assert contents_at(cache, *range(80)) == {f"row {index}" for index in range(80) if index != 7} | {"row 7 again"}
 
 
-def test_what_is_too_much_is_not_held_and_no_older_row_is_given_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = RowCache(["id", "content"])
-    held.write(np.array([0, 1]), rows("one", "two"))
+def test_what_is_too_much_is_not_cached_and_no_older_row_is_returned_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = RowCache(["id", "content"])
+    cache.write(np.array([0, 1]), rows("one", "two"))
     monkeypatch.setattr(row_cache, "MOST_BYTES", 2_000)
-    held.write(np.array([1]), rows("x" * 5_000))
-    assert (held.holds(0), held.holds(1)) == (True, False)
+    cache.write(np.array([1]), rows("x" * 5_000))
+    assert (cache.has(0), cache.has(1)) == (True, False)
 
 
 async def contents(session: Session, question: Embedded) -> dict[str, tuple[str, bool, int]]:
     hits = await session.store.nearest(question.vector, Scope(), 20)
-    found = await session.store.behind(hits, Scope())
+    found = await session.store.memories_of(NearMemories(hits), Scope())
     return {i: (memory.title, memory.pinned, memory.access_count) for i, memory in found.items()}
 
 
@@ -89,7 +90,7 @@ async def test_counted_recalls_are_seen_by_the_session_that_counted_and_by_other
         assert counts == {items[0].memory.id: 1, items[1].memory.id: 0}
 
 
-async def test_merging_the_pieces_of_a_table_changes_no_answer(open_session: OpenSession, make: Make) -> None:
+async def test_merging_the_fragments_of_a_table_changes_no_answer(open_session: OpenSession, make: Make) -> None:
     mine, other = await open_session(), await open_session()
     for number in range(8):
         await mine.store.add([make(f"the lamp {number}", title=f"lamp {number}")], actor="test", at=mine.now)
@@ -100,7 +101,7 @@ async def test_merging_the_pieces_of_a_table_changes_no_answer(open_session: Ope
     assert await contents(mine, make("the lamp")) == before
 
 
-async def test_rows_that_are_not_held_are_read_from_the_tables(
+async def test_rows_that_are_not_cached_are_read_from_the_tables(
     open_session: OpenSession, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_cache, "MOST_BYTES", 0)

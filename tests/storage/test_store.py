@@ -1,4 +1,3 @@
-import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -8,7 +7,6 @@ import pytest
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreError
 from reverie.memory import LAYERS, Anchor
-from reverie.storage.features import Query
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
@@ -163,7 +161,7 @@ async def test_if_the_journal_cannot_be_written_the_memory_does_not_stay(
     session: Session, make: Make, home: Path
 ) -> None:
     await session.store.add([make("the first")], actor="test", at=session.now)
-    await session.store.journal.settle()
+    await session.store.journal.flush()
     (home / "domains" / "default" / "journal" / "waiting.jsonl").mkdir()  # where the file should be
     with pytest.raises(StoreError):
         await session.store.add([make("half written? " * 60)], actor="test", at=session.now)
@@ -217,19 +215,10 @@ async def test_a_row_that_is_moved_while_it_is_looked_for_is_still_read(session:
     item = make("restless")
     await session.store.add([item], actor="test", at=session.now)
     table = session.store.database.table("semantic")
-    stale = await table.places(equals("id", item.memory.id))
+    stale = await table.row_ids(equals("id", item.memory.id))
     for _ in range(3):  # each update puts the row somewhere else
         await table.update_by({"access_count": "access_count + 1"}, equals("id", item.memory.id))
-    rows = await table.at_places(stale, ["content", "access_count"])
+    rows = await table.take_by_id(stale, ["content", "access_count"])
     assert rows.to_pylist() == [{"content": "restless", "access_count": 3}]
     await table.delete(equals("id", item.memory.id))
-    assert len(await table.at_places(stale, ["content"])) == 0
-
-
-async def test_a_search_knows_what_the_words_of_a_question_could_score(session: Session, make: Make) -> None:
-    items = [make("the lamp is lit"), make("quite another matter")]
-    await session.store.add(items, actor="test", at=session.now)
-    found = await session.store.search.find(Query("lamp glass"), Scope(), 5)
-    # Of two memories one has a lamp, ln(1 + 1.5 / 1.5), none glass, ln(1 + 2.5 / 0.5); each k1 + 1 times at most.
-    assert found.most_text == pytest.approx(2.2 * (math.log(2) + math.log(6)))
-    assert [0.0 < candidate.text < found.most_text for candidate in found.candidates] == [True]
+    assert len(await table.take_by_id(stale, ["content"])) == 0

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.recall.calibration import FITS_WELL, LEAST_FIT
 from reverie.recall.results import Recalled
+from reverie.recall.score import FITS_WELL, LEAST_FIT
 from reverie.settings import Settings
 from reverie.tools import recall, remember
 from reverie.tools.requests import RecallRequest, RememberRequest

@@ -53,8 +53,8 @@ def states(checks: dict[str, Check], state: str) -> list[str]:
 
 async def keep(session: Session, content: str) -> str:
     kept = await remember.remember(session, RememberRequest(content=content))
-    await session.store.database.write_ahead_log.settle()
-    await session.store.journal.settle()
+    await session.store.database.write_ahead_log.flush()
+    await session.store.journal.flush()
     return kept.id
 
 

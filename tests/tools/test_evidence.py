@@ -2,8 +2,8 @@
 
 import pytest
 
-from reverie.recall.freshness import demotion
 from reverie.recall.results import RecalledMemory
+from reverie.recall.score import FRESHNESS_FACTORS
 from reverie.tools import recall, remember
 from reverie.tools.inspect import inspect
 from reverie.tools.requests import InspectRequest, RecallRequest, RememberRequest, ReviseRequest
@@ -81,8 +81,10 @@ async def test_what_is_gone_sinks_and_is_never_hidden(repo: Repository, here: Se
 
 def test_demotion_orders_the_answers_of_a_check() -> None:
     words = ("verified", "changed", "moved", "missing")
-    assert [demotion(word) for word in words] == sorted((demotion(word) for word in words), reverse=True)
-    assert demotion("unverifiable") == demotion("unanchored") == 1.0
+    assert [FRESHNESS_FACTORS[word] for word in words] == sorted(
+        (FRESHNESS_FACTORS[word] for word in words), reverse=True
+    )
+    assert FRESHNESS_FACTORS["unverifiable"] == FRESHNESS_FACTORS["unanchored"] == 1.0
 
 
 async def test_recall_writes_nothing(repo: Repository, here: Session) -> None:

@@ -9,7 +9,6 @@ import pytest
 from reverie.codebase.folder_identity import MARKER, NO_PROJECT, mark_folder
 from reverie.errors import InvalidInput, StoreDamaged
 from reverie.recall.results import Recalled
-from reverie.storage.projects import read_projects
 from reverie.tools import projects, recall, remember
 from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest, RecallRequest, RememberRequest, RestoreRequest, StatusRequest
@@ -134,7 +133,7 @@ async def test_a_worktree_and_a_shallow_clone_are_the_same_project(
     Repository(shallow).git("remote", "set-url", "origin", HTTPS)
     session = await open_session(folder=shallow)
     assert await _sees(session)
-    [known] = (await read_projects(session.store.database)).known.values()
+    [known] = (await session.store.projects.read()).known.values()
     assert len(known.root_commits) == 1  # where a shallow history ends is not noted as a root
 
 
@@ -191,7 +190,7 @@ async def test_what_could_not_be_noted_at_the_start_is_noted_at_a_later_call(
         assert not busy.recognised.is_noted
     await busy.refresh()
     assert busy.recognised.is_noted
-    assert (await read_projects(busy.store.database)).known.keys() == {busy.here.project}
+    assert (await busy.store.projects.read()).known.keys() == {busy.here.project}
 
 
 async def test_a_session_opens_under_its_name_while_a_layer_is_damaged(
@@ -449,7 +448,7 @@ async def test_restore_takes_back_a_merge_too(open_session: OpenSession) -> None
     await restore(new, RestoreRequest(dream_id=done.change_id))
     await new.refresh()
     assert not await _sees(new)
-    assert not (await read_projects(new.store.database)).known
+    assert not (await new.store.projects.read()).known
 
 
 async def test_the_past_is_seen_from_the_project_that_memories_went_to(open_session: OpenSession, clock: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reverie.dream.plan import question_id
 from reverie.settings import Settings
-from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
+from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
 from reverie.tools.forget import forget
@@ -228,7 +228,7 @@ async def test_questions_across_projects_of_an_old_store_are_withdrawn_and_do_no
 ) -> None:
     ones = [await keep(at_work, f"Subject {number} of the first project", project="one") for number in range(5)]
     others = [await keep(at_work, f"Subject {number} of the second project", project="two") for number in range(5)]
-    questions = ReviewQueue(at_work.store.database.table("questions"))
+    questions = at_work.store.review_queue
     old = [
         ReviewQuestion(
             id=question_id("bridge", (), (one, other)),

@@ -1,7 +1,7 @@
-"""Many changes at once, exactly as given: for dreams, and for taking them back.
+"""Many changes at once, exactly as given: for dreams, and to undo them.
 
-New rows are written before anything is retired, so a crash leaves a duplicate, never a loss. The journal is the
-caller's: it is written first.
+New rows are written before old ones go, so a crash leaves a duplicate, never a loss. The caller writes the journal
+first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ _AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A memory as it is and as it shall be; every field that differs is written, `updated_at` included."""
+    """A memory before and after a change; every field that differs is written, `updated_at` included."""
 
     before: Memory
     after: Memory
@@ -29,7 +29,7 @@ class Edit:
 async def write_batch(
     store: MemoryStore, added: Sequence[Embedded] = (), edits: Sequence[Edit] = (), removed: Sequence[Memory] = ()
 ) -> None:
-    """Write new memories, then changes, then take away; call it inside `changing()`. Doing it twice does no harm."""
+    """Write new memories, then edits, then removals; call it inside `changing()`. Repeating it does no harm."""
     await _add(store, added)
     moves = [edit for edit in edits if edit.before.layer != edit.after.layer]
     await _move(store, moves)
@@ -74,27 +74,27 @@ async def _set(store: MemoryStore, edits: Sequence[Edit]) -> None:
 async def _move(store: MemoryStore, moves: Sequence[Edit]) -> None:
     """Write rows to their new layer, vectors and all, before they leave the old one."""
     everything = memory_schema(store.database.stamp.dimensions).names
-    ways: dict[tuple[Layer, Layer], list[Edit]] = {}
+    by_layers: dict[tuple[Layer, Layer], list[Edit]] = {}
     for edit in moves:
-        ways.setdefault((edit.before.layer, edit.after.layer), []).append(edit)
-    for (source, target), group in ways.items():
+        by_layers.setdefault((edit.before.layer, edit.after.layer), []).append(edit)
+    for (source, target), group in by_layers.items():
         for start in range(0, len(group), _AT_ONCE):
             part = {edit.after.id: edit.after for edit in group[start : start + _AT_ONCE]}
             here = one_of("id", part)
             rows = await store.database.table(source).rows(everything, here)
-            await store.database.table(target).upsert(_as_now(rows, part))
+            await store.database.table(target).upsert(_with_fields(rows, part))
             await store.database.table(source).delete(here)
 
 
 async def remove_strays(store: MemoryStore, homes: Mapping[str, Layer]) -> None:
-    """Take away second rows that a move, cut short, left in another layer than the one a memory lives in."""
+    """Delete second rows that a move, cut short, left in another layer than the memory's own."""
     for layer in LAYERS:
         elsewhere = [memory_id for memory_id, home in homes.items() if home != layer]
         if elsewhere and await store.database.table(layer).count(one_of("id", elsewhere)):
             await store.database.table(layer).delete(one_of("id", elsewhere))
 
 
-def _as_now(rows: pa.Table, memories: dict[str, Memory]) -> pa.Table:
+def _with_fields(rows: pa.Table, memories: dict[str, Memory]) -> pa.Table:
     ids = rows.column("id").to_pylist()
     for number, field in enumerate(rows.schema):
         if field.name in FIELDS:

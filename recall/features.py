@@ -1,0 +1,206 @@
+"""Features of candidates: what each shares with the query, before anything is weighed.
+
+word score   = own + 0.3 · before + 0.3 · after, the BM25 of the memory and of its neighbours in its session
+vector score = cosine − 0.08 · ln(passages),     the best cosine of the memory and its passages
+
+A word is rare or common over the whole scope, not table by table. A turn of a conversation is found by the words of
+the turn it answers. A long memory has many passages to be near with, so each doubling costs it something.
+
+Costlier features are computed for the best alone: how far the tokens agree, and whether the evidence still holds.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reverie.codebase.evidence import Evidence, EvidenceState
+from reverie.embeddings.base import QueryEmbedding
+from reverie.embeddings.token_vectors import agreements
+from reverie.memory import STATUSES, Memory
+from reverie.recall.score import (
+    BM25_B,
+    BM25_K1,
+    FUNCTION_WORD_SHARE,
+    NEIGHBOUR_SHARE,
+    PASSAGE_COST,
+    CandidateFeatures,
+    token_weights,
+)
+from reverie.storage.candidates import NOBODY, Candidates, IndexCandidates, TableCandidates
+from reverie.text.search_text import function_terms, search_text, terms
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The candidates in no order, and what the search knows of the query and of what is out of scope."""
+
+    candidates: list[CandidateFeatures]
+    max_word_score: float = 0.0  # what a memory made of the query's words alone could score; 0: not known
+    word_rarity: Mapping[str, float] = field(default_factory=dict)  # of each word the model read, in scope
+    term_rarity: Mapping[int, float] = field(default_factory=dict)  # of each term, in scope; empty: not known
+    out_of_scope: Mapping[str, int] = field(default_factory=dict)  # memories that share words: counts by reason
+
+
+def features_of(candidates: Candidates, text: str, embedding: QueryEmbedding | None, limit: int) -> Features:
+    """Compute the features of the best `limit` candidates by vector and the best `limit` by words."""
+    if isinstance(candidates, TableCandidates):
+        return _features_of_hits(candidates)
+    return _features_in_memory(candidates, text, embedding, limit)
+
+
+def _features_of_hits(found: TableCandidates) -> Features:
+    """Take LanceDB's scores as they are: neither neighbours nor the cost of passages are known."""
+    word_scores = {hit.id: hit.score for hit in found.by_words}
+    cosines = {hit.id: hit.similarity for hit in found.by_vector}
+    for memory_id, similarity in found.by_passage.items():
+        cosines[memory_id] = max(similarity, cosines.get(memory_id, -1.0))
+    locations = {hit.id: hit.location for hit in found.by_vector}
+    locations |= {hit.id: hit.location for hit in found.by_words}  # with the row id, which a vector search lacks
+    return Features(
+        [
+            CandidateFeatures(
+                id=memory_id,
+                location=locations.get(memory_id),
+                cosine=cosines.get(memory_id),
+                vector_score=cosines.get(memory_id),
+                word_score=word_scores.get(memory_id, 0.0),
+            )
+            for memory_id in dict.fromkeys((*cosines, *word_scores))
+        ]
+    )
+
+
+def _features_in_memory(found: IndexCandidates, text: str, embedding: QueryEmbedding | None, limit: int) -> Features:
+    index, in_scope = found.index, found.in_scope
+    words = _word_scores(found, text)
+    before, after = index.neighbours(in_scope)
+    word_scores = words.scores + NEIGHBOUR_SHARE * (
+        _scores_of(words.scores, before) + _scores_of(words.scores, after)
+    )
+    word_scores[~in_scope] = 0.0
+    cosines = None if embedding is None else index.cosines(embedding.vector)
+    cost = PASSAGE_COST * np.log(np.maximum(index.passage_counts(), 1))
+    # Found by words alone, a memory must have some itself; where vectors help, its neighbours' words will do.
+    chosen = _best(word_scores, (words.scores if cosines is None else word_scores) > 0.0, limit)
+    if cosines is not None:
+        chosen = np.union1d(chosen, _best(cosines - cost, in_scope, limit))
+
+    def features(number: int) -> CandidateFeatures:
+        cosine = None if cosines is None else float(cosines[number])
+        return CandidateFeatures(
+            id=index.id_at(number),
+            location=index.location_at(number),
+            cosine=cosine,
+            vector_score=None if cosine is None else cosine - float(cost[number]),
+            word_score=float(word_scores[number]),
+            neighbours=tuple(index.id_at(int(n)) for n in (before[number], after[number]) if n != NOBODY),
+        )
+
+    return Features(
+        [features(int(number)) for number in chosen],
+        words.highest,
+        _word_rarity(found, () if embedding is None else embedding.words),
+        words.rarity,
+        _out_of_scope(found, words.sharing),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WordScores:
+    """What the words of a query found."""
+
+    scores: np.ndarray  # BM25 of each memory in scope
+    sharing: np.ndarray  # which memories, in scope or not, share a word that is no function word
+    highest: float  # the BM25 that no memory can pass
+    rarity: dict[int, float]  # of each term of the query, in scope
+
+
+def _word_scores(found: IndexCandidates, text: str) -> _WordScores:
+    index, in_scope = found.index, found.in_scope
+    asked = list(dict.fromkeys(terms(search_text(text))))
+    content_words = np.array([term not in function_terms() for term in asked], np.bool_)
+    shares = np.where(content_words, 1.0, FUNCTION_WORD_SHARE) if content_words.any() else np.ones(len(asked))
+    numbers, owners, counts = index.term_entries(asked)
+    sharing = np.zeros(len(index), np.bool_)
+    sharing[owners[content_words[numbers]] if content_words.any() else owners] = True
+    seen = in_scope[owners]
+    numbers, owners, counts = numbers[seen], owners[seen], counts[seen]
+    rarity = _inverse_frequency(np.bincount(numbers, minlength=len(asked)), in_scope)
+    weights = shares * rarity
+    lengths = index.lengths()
+    mean_length = float(lengths[in_scope].sum()) / max(int(np.count_nonzero(in_scope)), 1)
+    relative = lengths[owners] / max(mean_length, 1.0)
+    damping = BM25_K1 * (1.0 - BM25_B + BM25_B * relative)
+    parts = weights[numbers] * counts * (BM25_K1 + 1.0) / (counts + damping)
+    highest = float(weights.sum()) * (BM25_K1 + 1.0)
+    scores = np.bincount(owners, parts, minlength=len(index))
+    return _WordScores(scores, sharing, highest, dict(zip(asked, rarity.tolist(), strict=True)))
+
+
+def _word_rarity(found: IndexCandidates, words: Sequence[str]) -> dict[str, float]:
+    """Return how rare each word is in scope; punctuation has no rarity."""
+    asked = {word: found_terms[0] for word in dict.fromkeys(words) if (found_terms := terms(word))}
+    numbers, owners, _ = found.index.term_entries(list(asked.values()))
+    counts = np.bincount(numbers[found.in_scope[owners]], minlength=len(asked))
+    return dict(zip(asked, _inverse_frequency(counts, found.in_scope).tolist(), strict=True))
+
+
+def _inverse_frequency(counts: np.ndarray, in_scope: np.ndarray) -> np.ndarray:
+    return np.log1p((np.count_nonzero(in_scope) - counts + 0.5) / (counts + 0.5))
+
+
+def _out_of_scope(found: IndexCandidates, sharing: np.ndarray) -> dict[str, int]:
+    """Count the memories that share words with the query and are not candidates, by the reason."""
+    index, scope = found.index, found.scope
+    hidden = sharing & index.alive() & ~found.in_scope
+    quarantined = hidden & index.in_scope(scope, ["quarantined"])
+    other_status = hidden & index.in_scope(scope, [s for s in STATUSES if s not in (*scope.statuses, "quarantined")])
+    counts = {
+        "quarantine": np.count_nonzero(quarantined),
+        "status": np.count_nonzero(other_status),
+        "scope": np.count_nonzero(hidden & ~quarantined & ~other_status),
+    }
+    return {reason: int(count) for reason, count in counts.items() if count}
+
+
+def _scores_of(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the scores of others, zero where there is nobody."""
+    return np.where(others == NOBODY, 0.0, scores[others])
+
+
+def _best(scores: np.ndarray, allowed: np.ndarray, limit: int) -> np.ndarray:
+    """Return the indices of the highest scores, the earlier first among equals."""
+    indices = np.flatnonzero(allowed)
+    if len(indices) > limit:
+        least = np.partition(scores[indices], len(indices) - limit)[len(indices) - limit]
+        indices = indices[scores[indices] >= least]
+    return indices[np.argsort(-scores[indices], kind="stable")][:limit]
+
+
+def token_agreements(
+    embedding: QueryEmbedding | None,
+    features: Features,
+    compared: Sequence[CandidateFeatures],
+    token_vectors: Mapping[str, bytes],
+) -> dict[str, float]:
+    """Compare candidates with the query token by token; those without token vectors are left out."""
+    if embedding is None or embedding.pieces is None:
+        return {}
+    weights = token_weights(embedding.words, embedding.rarity, features.word_rarity)
+    return agreements(embedding.pieces, weights, token_vectors, {one.id: one.neighbours for one in compared})
+
+
+async def freshness_of(evidence: Evidence, memories: Iterable[Memory]) -> dict[str, EvidenceState]:
+    """Check the anchors of memories against the code on disk, by id; writes nothing."""
+    checked = list(memories)
+    anchored = [memory for memory in checked if memory.anchors]
+    found = {memory.id: EvidenceState("unanchored") for memory in checked if not memory.anchors}
+    if anchored:
+        found |= await asyncio.to_thread(_check_anchors, evidence, anchored)
+    return found
+
+
+def _check_anchors(evidence: Evidence, memories: list[Memory]) -> dict[str, EvidenceState]:
+    return {memory.id: evidence.check(memory.project, memory.branch, memory.anchors) for memory in memories}
