@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, is_refused, question_id
+from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.lifecycle.rules import doubted_because_of
 from reverie.memory import Memory
@@ -199,7 +199,7 @@ def _probed(
     for newer, reason, is_certain in _against(place, belief, update, snapshot) if may_ask else ():
         unsure = not (is_certain and belief.layer in _BELIEF_LAYERS)
         change_set = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
-        if change_set is not None and is_refused(change_set, snapshot.refused, snapshot.by_id):
+        if change_set is not None and was_undone(change_set, snapshot.undone_keys, snapshot.by_id):
             undone = change_set  # somebody took this back; another memory may still speak against the belief
         elif change_set is not None:
             return change_set

@@ -6,14 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
-from reverie.dream import apply as applying
+from reverie.dream.apply import make_batch, write
 from reverie.dream.cluster import merging, missing_facts
 from reverie.dream.derived_memories import may_be_written
 from reverie.dream.drift import is_challenged
 from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
-from reverie.dream.snapshot import Snapshot, in_order
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
@@ -21,7 +18,6 @@ from reverie.ids import content_hash
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
-from reverie.storage.queries import version_of
 from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
@@ -117,15 +113,15 @@ async def apply_decision(
         doubt = await _doubt(store, question)
         change_set = _deed(decision, _living(decision, memories), doubt, now, anchors)
         if change_set is not None:
-            snapshot = _around(memories, now, embedder)
-            versions = {memory.id: version_of(memory) for memory in memories.values()}
-            batch = applying.batched([change_set], snapshot, versions, store, question.id, ANSWERED_BY)
+            batch = make_batch(
+                [change_set], list(memories.values()), store, batch_id=question.id, at=now, actor=ANSWERED_BY
+            )
             embedded = [
                 Embedded(memory, vectors[0].vector, vectors[0].passages, vectors[0].pieces)
                 for memory in batch.added
                 if vectors
             ]
-            await applying.write(batch, embedded, store, now)
+            await write(batch, store, now, embedded)
         await ReviewQueue(store.database.table("questions")).close([question.id], decision.verdict)
     if change_set is None:
         return []
@@ -243,9 +239,3 @@ def _living(decision: Decision, memories: Mapping[str, Memory]) -> list[Memory]:
         if memory.pinned and question.kind != "bridge" and decision.verdict not in _LEAVES_IT:
             raise InvalidInput("question_id", f"{memory_id} is pinned", "Take the pin away first, or leave it out.")
     return [memories[memory_id] for memory_id in question.memory_ids]
-
-
-def _around(memories: Mapping[str, Memory], now: datetime, embedder: Embedder) -> Snapshot:
-    held = in_order(memories.values())
-    empty = np.empty((len(held), 0), np.float32)
-    return Snapshot(now=now, memories=held, vectors=empty, embedder=embedder.stamp, embed=lambda texts: empty)

@@ -354,8 +354,8 @@ class Snapshot:
     checks: Mapping[str, EvidenceCheck] = field(default_factory=dict)
     restored: Mapping[str, datetime] = field(default_factory=dict)
     """When memories about to drift away were last brought back by somebody."""
-    refused: frozenset[str] = frozenset()
-    """What somebody took back by undoing a night; see refusals.py."""
+    undone_keys: frozenset[str] = frozenset()
+    """The keys of changes that somebody undid; see plan.py."""
     as_left: bool = False
     """Whether the last whole night left the memories just so: then who lies near whom was thought through."""
     old_accesses: int = 0

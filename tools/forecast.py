@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from reverie.dream.sweep import plan_sweep
+from reverie.dream.sweep import heed_demotions, plan_sweep
 from reverie.errors import InvalidInput
 from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LIVING
@@ -15,7 +15,6 @@ from reverie.storage.filters import one_of
 from reverie.time import iso
 from reverie.tools.arguments import checked_number
 from reverie.tools.session import Session
-from reverie.tools.sweep import heeding_demotions
 
 LONGEST_DAYS = 36_500.0
 
@@ -72,21 +71,19 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False)
         raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
     await session.accesses.count_if_possible()
     memories = await session.store.find(one_of("status", LIVING))
-    plan = await heeding_demotions(session, plan_sweep(memories, then, settings.retention, settings.tier))
+    plan = await heed_demotions(session.store, plan_sweep(memories, then, settings))
     seen = session.visible_from(session.here.project)
     shown = {memory.id for memory in memories if all_projects or memory.project in seen}
     let_go = []
-    for memory, verdict in plan.let_go:
+    for memory, expiry in plan.expiries:
         if memory.id not in shown:
             continue
         ending = ending_of(memory, now, settings.retention, settings.tier)
         at = then if ending is None else min(max(ending.at, now), then)
         let_go.append(
-            ForecastExpiry(
-                memory.id, memory.title, memory.layer, memory.project, iso(at), verdict.rule, verdict.reason
-            )
+            ForecastExpiry(memory.id, memory.title, memory.layer, memory.project, iso(at), expiry.rule, expiry.reason)
         )
-    going = {memory.id for memory, _ in plan.let_go}
+    going = {memory.id for memory, _ in plan.expiries}
     moving = {memory.id: move.to for memory, move in plan.moves}
     layers = Counter(moving.get(memory.id, memory.layer) for memory in memories if memory.id in shown - going)
     return Forecast(

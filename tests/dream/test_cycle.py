@@ -125,6 +125,6 @@ async def test_a_night_cut_short_after_the_journal_is_taken_back_without_a_fault
         with pytest.raises(StoreBusy):
             await night()
     assert (await audit(session.store)).faults  # rows that the journal tells of are not there
-    await recover(session.store, session.now)
+    await recover(session.store, session.embedder, session.now)
     assert await everything(session) == before
     assert (await audit(session.store)).faults == []
