@@ -12,7 +12,7 @@ from typing import Final
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
-from reverie.lifecycle.rules import doubted_because_of
+from reverie.lifecycle.rules import contradiction_reason
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.compare import contradictions, restates
@@ -268,7 +268,7 @@ def _challenged(
     if (less_trusted or unsure) and verdict is None:  # worth a question, not a doubt
         return ChangeSet(summary="asked about a belief", questions=(question,))
     # Without the other's words, which may be purged one day.
-    reason = doubted_because_of(newer[0].id) if newer else f"challenged: {evidence[0]}"
+    reason = contradiction_reason(newer[0].id) if newer else f"challenged: {evidence[0]}"
     values = {"status": "challenged", "status_reason": reason, "confidence": doubted(belief)}
     change = Change(memory_id=belief.id, action="challenged", reason=reason, values=values)
     return ChangeSet(summary="challenged", changes=(change,), questions=(question,))

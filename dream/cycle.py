@@ -24,7 +24,7 @@ from reverie.dream.undo import Undo, read_undone_keys, undo_events, withdraw_que
 from reverie.embeddings.base import Embedder
 from reverie.errors import StoreBusy
 from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.rules import move_of, overdue
+from reverie.lifecycle.rules import due_move, overdue
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.storage.dream_log import DreamLog, DreamRecord, DreamStatus
@@ -36,7 +36,7 @@ from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, Review
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 
-Tell = Callable[[int, int, str], Awaitable[None]]
+OnProgress = Callable[[int, int, str], Awaitable[None]]
 """Called with how many of how many stages are done, and the name of the next."""
 
 _TEXTS_AT_ONCE = 64
@@ -111,7 +111,7 @@ async def dream(
     projects: Sequence[str] = (),
     dry_run: bool = False,
     unless_since: datetime | None = None,
-    tell: Tell = ignore_progress,
+    tell: OnProgress = ignore_progress,
 ) -> DreamReport:
     """Run one dream, or only plan it; with `unless_since`, only if there was none since that moment.
 
@@ -162,7 +162,7 @@ async def _run(
     now: datetime,
     steps: Sequence[StepName],
     projects: Sequence[str],
-    tell: Tell,
+    tell: OnProgress,
     *,
     dry_run: bool,
 ) -> DreamReport:
@@ -203,7 +203,7 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, context.evidence, memories)
     records = await DreamLog(store.database.table("dreams")).all()
-    promotable = [m for m in memories if m.layer == "episodic" and (move_of(m, now) or may_be_promoted(m, now))]
+    promotable = [m for m in memories if m.layer == "episodic" and (due_move(m, now) or may_be_promoted(m, now))]
     anchored = [(m, checks[m.id].checked) for m in memories if m.anchors and m.id in checks]
     living = {memory.id for memory in memories}
     snapshot = Snapshot(

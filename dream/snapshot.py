@@ -20,7 +20,7 @@ from reverie.dream.plan import Change, ChangeSet
 from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.layers import CORE_ACCESSES, becomes_core
-from reverie.lifecycle.rules import expiry_of, move_of
+from reverie.lifecycle.rules import due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import Settings
 from reverie.text.conflicts import Conflict
@@ -315,8 +315,8 @@ def _is_settled(memory: Memory) -> bool:
 
 
 def _asked(memory: Memory, now: datetime, settings: Settings) -> RuleVerdict:
-    expires = expiry_of(memory, now, settings.retention, settings.tier)
-    return RuleVerdict(expires) if expires else RuleVerdict(None, move_of(memory, now), becomes_core(memory))
+    expires = due_expiry(memory, now, settings.retention, settings.tier)
+    return RuleVerdict(expires) if expires else RuleVerdict(None, due_move(memory, now), becomes_core(memory))
 
 
 Vectors = NDArray[np.float32]

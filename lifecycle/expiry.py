@@ -64,7 +64,7 @@ def why_lasting(memory: Memory) -> str | None:
     return None
 
 
-def why_held(memory: Memory) -> str | None:
+def why_protected(memory: Memory) -> str | None:
     """Return why no rule of age or worth may let this memory go, or None if they may."""
     if memory.pinned:
         return "it is pinned"
@@ -119,7 +119,7 @@ def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> 
     """
     tier = tier_in_force(memory, default)
     threshold = threshold_seconds(tier)
-    if threshold is None or memory.status not in LIVING or why_held(memory):
+    if threshold is None or memory.status not in LIVING or why_protected(memory):
         return None
     age = seconds_between(memory.created_at, now)
     if effective_age(age, memory.access_count, threshold) <= threshold:
@@ -133,7 +133,7 @@ def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> 
 def expiry_by_tier(memory: Memory, default: Tier | None = None) -> datetime | None:
     """Return the moment after which the tier lets go, or None if it never will."""
     threshold = threshold_seconds(tier_in_force(memory, default))
-    if threshold is None or why_held(memory):
+    if threshold is None or why_protected(memory):
         return None
     life = threshold * (1.0 + ACCESS_LIFE_BONUS * max(0, memory.access_count))
     return later(memory.created_at, life / SECONDS_PER_DAY)

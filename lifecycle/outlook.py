@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from reverie.lifecycle.curves import retention_of
-from reverie.lifecycle.expiry import LIVING, Expiry, tier_in_force, why_held
-from reverie.lifecycle.rules import expiry_of, settled
+from reverie.lifecycle.expiry import LIVING, Expiry, tier_in_force, why_protected
+from reverie.lifecycle.rules import after_moves, due_expiry
 from reverie.memory import Memory, Tier
 from reverie.settings import RetentionMode
 from reverie.time import aware, later
@@ -56,22 +56,22 @@ def ending_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: 
     """
     subject = _to_come(memory, now)
     low, high = -1, _reach(aware(now))
-    if expiry_of(subject, now + timedelta(seconds=high), mode, default_tier) is None:
+    if due_expiry(subject, now + timedelta(seconds=high), mode, default_tier) is None:
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        if expiry_of(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
+        if due_expiry(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
             low = middle
         else:
             high = middle
     at = now + timedelta(seconds=high)
-    verdict = expiry_of(subject, at, mode, default_tier)
+    verdict = due_expiry(subject, at, mode, default_tier)
     return None if verdict is None else Ending(at, verdict)
 
 
 def _to_come(memory: Memory, now: datetime) -> Memory:
     """Return the memory as the next sweeps leave it: with what it has earned, and never in working for long."""
-    after = settled(memory, now)
+    after = after_moves(memory, now)
     return replace(after, layer="episodic") if after.layer == "working" else after
 
 
@@ -113,7 +113,7 @@ def _decided(memory: Memory) -> str:
 
 
 def _why_never(memory: Memory, default_tier: Tier | None) -> str:
-    held = why_held(memory)
+    held = why_protected(memory)
     if held is not None:
         return held
     if tier_in_force(memory, default_tier) == "permanent":

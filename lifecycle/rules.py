@@ -20,7 +20,7 @@ from reverie.lifecycle.expiry import (
     tier_expired,
     tier_in_force,
     ttl_expired,
-    why_held,
+    why_protected,
 )
 from reverie.lifecycle.importance import importance_of
 from reverie.lifecycle.layers import SEMANTIC_ACCESSES, becomes_core, becomes_semantic, leaves_working
@@ -73,7 +73,11 @@ def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -
 
 
 def _may_fade(memory: Memory, default_tier: Tier | None) -> bool:
-    return memory.status in LIVING and why_held(memory) is None and tier_in_force(memory, default_tier) != "permanent"
+    return (
+        memory.status in LIVING
+        and why_protected(memory) is None
+        and tier_in_force(memory, default_tier) != "permanent"
+    )
 
 
 MIN_STRENGTH = 0.05
@@ -99,9 +103,9 @@ def _may_go(memory: Memory) -> bool:
     return memory.status in LIVING and not memory.pinned
 
 
-def expiry_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
+def due_expiry(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
     """Return the first rule that lets this memory go now, judged where its merit puts it, or None."""
-    subject = settled(memory, now)
+    subject = after_moves(memory, now)
     return (
         ttl_expired(subject, now)
         or tier_expired(subject, now, default_tier)
@@ -124,7 +128,7 @@ def overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> 
     return tier_expired(subject, now, default_tier)
 
 
-def as_read(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Memory:
+def expired_if_overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Memory:
     """Return a memory as a reader has to see it at this moment: expired, if its time is over."""
     late = overdue(memory, now, default_tier)
     if late is None:
@@ -133,7 +137,7 @@ def as_read(memory: Memory, now: datetime, default_tier: Tier | None = None) -> 
     return replace(memory, status="expired", status_reason=late.rule, expired_at=ended or now)
 
 
-def move_of(memory: Memory, now: datetime) -> Move | None:
+def due_move(memory: Memory, now: datetime) -> Move | None:
     """Return where this memory goes by merit now, all the way, or None."""
     first = leaves_working(memory, now)
     if first is None:
@@ -141,9 +145,9 @@ def move_of(memory: Memory, now: datetime) -> Move | None:
     return becomes_semantic(replace(memory, layer=first.to), now) or first
 
 
-def settled(memory: Memory, now: datetime) -> Memory:
+def after_moves(memory: Memory, now: datetime) -> Memory:
     """Return the memory with the moves that it has earned by now."""
-    move = move_of(memory, now)
+    move = due_move(memory, now)
     return replace(
         memory,
         layer=memory.layer if move is None else move.to,
@@ -151,7 +155,7 @@ def settled(memory: Memory, now: datetime) -> Memory:
     )
 
 
-def reprieved(
+def as_restored(
     memory: Memory, now: datetime, session: str, mode: RetentionMode, default_tier: Tier | None = None
 ) -> Memory:
     """Return a let-go memory as it lives on: active, recalled now, and safe from the rules at this moment."""
@@ -168,19 +172,19 @@ def reprieved(
         kept
         for kept in (back, *raised)
         if kept.tier == "permanent"
-        or (expiry_of(kept, now, mode, default_tier) is None and tier_expired(kept, then, default_tier) is None)
+        or (due_expiry(kept, now, mode, default_tier) is None and tier_expired(kept, then, default_tier) is None)
     )
 
 
 _BY: Final = re.compile(r"challenged: (\S+) says otherwise")
 
 
-def doubted_because_of(newer_id: str) -> str:
+def contradiction_reason(newer_id: str) -> str:
     """Return the status reason of a memory that a newer one contradicts."""
     return f"challenged: {newer_id} says otherwise"
 
 
-def challenger_in(status_reason: str | None) -> str | None:
+def contradicting_id(status_reason: str | None) -> str | None:
     """Return the id of the memory that speaks against a challenged one, if it is one that does."""
     found = _BY.fullmatch(status_reason or "")
     return found[1] if found else None

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Final
 
 from reverie.ids import creation_order
-from reverie.lifecycle.rules import challenger_in
+from reverie.lifecycle.rules import contradicting_id
 from reverie.lifecycle.strength import bounded, strength_of
 from reverie.memory import Memory
 from reverie.recall.freshness import WORST_DEMOTION
@@ -235,7 +235,7 @@ def behind_their_challengers(found: Sequence[ScoredMemory]) -> list[ScoredMemory
     """Put the newer memory right ahead of each one that it challenges: whoever asks for the old wants to know it."""
     scores = {one.memory.id: one.score for one in found}
     for one in sorted(found, key=lambda ranked: ranked.memory.happened_at):  # a challenger may be challenged in turn
-        newer = challenger_in(one.memory.status_reason)
+        newer = contradicting_id(one.memory.status_reason)
         score = scores[one.memory.id]
         if newer in scores and _NEAR_ENOUGH * score <= scores[newer] < score:  # far below: another matter
             scores[newer] = score * _JUST_AHEAD

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reverie.dream.cycle import Tell, ignore_progress
+from reverie.dream.cycle import OnProgress, ignore_progress
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, StoreUnavailable
 from reverie.lifecycle.expiry import LIVING
 from reverie.server.startup import load_tools
@@ -46,7 +46,7 @@ async def consolidate_in_process(
     project: str = "",
     budget_cents: float = BUDGET_CENTS,
     unless_since: datetime | None = None,
-    tell: Tell = ignore_progress,
+    tell: OnProgress = ignore_progress,
     fewest: int = FEWEST_APART,
 ) -> Consolidated:
     """Run one dream, in another process if the store is large; otherwise as `consolidate` does.
@@ -103,7 +103,7 @@ def _request(session: Session, wanted: dict[str, Any], unless_since: datetime | 
     }
 
 
-async def _told(process: asyncio.subprocess.Process, request: dict[str, Any], tell: Tell) -> Consolidated:
+async def _told(process: asyncio.subprocess.Process, request: dict[str, Any], tell: OnProgress) -> Consolidated:
     assert process.stdin is not None  # noqa: S101 - it was asked for
     assert process.stdout is not None  # noqa: S101 - as was this
     process.stdin.write(json.dumps(request).encode() + b"\n")

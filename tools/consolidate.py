@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from reverie.dream.cycle import DreamContext, DreamReport, Tell, dream, ignore_progress
+from reverie.dream.cycle import DreamContext, DreamReport, OnProgress, dream, ignore_progress
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.model_judge import ModelJudge
 from reverie.dream.plan import StepName
@@ -37,7 +37,7 @@ async def consolidate(
     project: str = "",
     budget_cents: float = BUDGET_CENTS,
     unless_since: datetime | None = None,
-    tell: Tell = ignore_progress,
+    tell: OnProgress = ignore_progress,
 ) -> Consolidated:
     """Run one dream over the store, or plan it and change nothing; none if there was one since the given moment.
 

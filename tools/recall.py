@@ -11,7 +11,7 @@ from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import harmless_line
-from reverie.lifecycle.rules import as_read
+from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import KINDS, LAYERS, Kind, Layer, Status
 from reverie.recall.calibration import best_fit, calibrated, fits, fitted, is_irrelevant
 from reverie.recall.freshness import demotion, freshness_of
@@ -200,7 +200,9 @@ def _in_time(
     session: Session, candidate_rows: Sequence[CandidateRow], scope: Scope, moment: datetime
 ) -> list[CandidateRow]:
     """Return what is in scope once deadlines and tiers are heeded, which a sweep may not have come by to do."""
-    read = [replace(one, memory=as_read(one.memory, moment, session.settings.tier)) for one in candidate_rows]
+    read = [
+        replace(one, memory=expired_if_overdue(one.memory, moment, session.settings.tier)) for one in candidate_rows
+    ]
     return [one for one in read if one.memory.status in scope.statuses]
 
 

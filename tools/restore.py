@@ -11,7 +11,7 @@ from typing import Any
 
 from reverie.dream.undo import Undo, Undone, undo_batch, undo_events
 from reverie.errors import InvalidInput
-from reverie.lifecycle.rules import overdue, reprieved
+from reverie.lifecycle.rules import as_restored, overdue
 from reverie.memory import Memory
 from reverie.storage.access_log import record
 from reverie.storage.journal import Event
@@ -75,7 +75,7 @@ def _why_not(memory: Memory) -> str:
 
 def _restored(session: Session, memory: Memory, now: datetime) -> Memory:
     settings = session.settings
-    return reprieved(memory, now, session.store.session, settings.retention, settings.tier)
+    return as_restored(memory, now, session.store.session, settings.retention, settings.tier)
 
 
 def _raised(memory: Memory, back: Memory) -> dict[str, Any]:

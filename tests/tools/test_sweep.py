@@ -7,7 +7,7 @@ import pytest
 
 from reverie.dream.sweep import plan_due
 from reverie.lifecycle.layers import becomes_core
-from reverie.lifecycle.rules import expiry_of, move_of
+from reverie.lifecycle.rules import due_expiry, due_move
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
 from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
@@ -235,9 +235,9 @@ async def test_what_the_sweep_does_not_read_no_rule_would_touch(
     await session.store.add([Embedded(memory, embedding.vector) for memory in memories], actor="test", at=session.now)
     now, settings = session.now, session.settings
     stored = await session.store.find()
-    expiries = tuple((one, due) for one in stored if (due := expiry_of(one, now, settings.retention, settings.tier)))
+    expiries = tuple((one, due) for one in stored if (due := due_expiry(one, now, settings.retention, settings.tier)))
     staying = [one for one in stored if one.id not in {gone.id for gone, _ in expiries}]
-    moves = tuple((one, due) for one in staying if (due := move_of(one, now)))
+    moves = tuple((one, due) for one in staying if (due := due_move(one, now)))
     cores = tuple(one for one in staying if becomes_core(one))
     plan = await plan_due(session.store, settings, now)
     assert min(len(expiries), len(moves), len(cores)) > 0
