@@ -1,4 +1,4 @@
-"""Looking ahead: what the rules would let go, move and keep in so many days if nothing is recalled till then."""
+"""`reverie forecast`: what a sweep in so many days would expire, move and keep if nothing is recalled until then."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ LONGEST_DAYS = 36_500.0
 
 @dataclass(frozen=True, slots=True)
 class ForecastExpiry:
-    """A memory that would be let go: when, by which rule, and why in words."""
+    """A memory that would expire: when, by which rule, and why."""
 
     id: str
     title: str
@@ -34,7 +34,7 @@ class ForecastExpiry:
 
 @dataclass(frozen=True, slots=True)
 class ForecastMove:
-    """A memory that would go to another layer."""
+    """A memory that would move to another layer."""
 
     id: str
     title: str
@@ -45,7 +45,7 @@ class ForecastMove:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a day to come would find; `kept` counts by the layer that the memories would be in."""
+    """What a sweep on a day to come would do; `kept` counts memories by the layer that they would be in."""
 
     projects: list[str] | Literal["all"]
     at: str
@@ -58,7 +58,7 @@ class Forecast:
 
 
 async def forecast(session: Session, days: float, *, all_projects: bool = False) -> Forecast:
-    """Say what would become of every living memory of this project, or of the whole domain; change nothing.
+    """Plan a sweep for a day to come, for this project or the whole domain; changes nothing.
 
     Raises:
         InvalidInput: if the days are out of range or end outside the calendar.

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from reverie.codebase.evidence import EvidenceState
-from reverie.dream.beliefs import CONFIDENCE_FLOOR, doubted, is_due
+from reverie.dream.beliefs import CONFIDENCE_FLOOR, is_due, lowered_confidence
 from reverie.dream.judge import BeliefVerdict, Rules
 from reverie.dream.snapshot import EvidenceCheck
 from reverie.memory import Anchor, Memory
@@ -102,7 +102,7 @@ def test_other_numbers_on_another_subject_are_no_evidence():
 
 @pytest.mark.parametrize(("confidence", "expected"), [(1.0, 0.6), (0.5, 0.3), (0.3, CONFIDENCE_FLOOR), (0.1, 0.1)])
 def test_confidence_is_lowered_to_a_floor_and_never_raised(confidence, expected):
-    assert doubted(replace(OLD, confidence=confidence)) == pytest.approx(expected)
+    assert lowered_confidence(replace(OLD, confidence=confidence)) == pytest.approx(expected)
 
 
 def test_what_the_code_bears_out_is_confirmed_once_and_due_again_later():
