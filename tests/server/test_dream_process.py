@@ -38,7 +38,7 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
     for mark in ("", "!"):
         await remember(session, Request(content=TEXT + mark, layer="semantic"))
     yield session
-    await asyncio.gather(*apart._leaving)
+    await asyncio.gather(*apart._ending)
     await session.close()
 
 
@@ -115,7 +115,7 @@ async def test_cancelled_it_changes_nothing_and_leaves_the_night_free(session):
     dreaming.cancel()
     with pytest.raises(asyncio.CancelledError):
         await dreaming
-    await asyncio.gather(*apart._leaving)
+    await asyncio.gather(*apart._ending)
     assert children() == []
     assert await superseded(session) == 0
     await consolidate(session)
