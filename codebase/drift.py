@@ -1,8 +1,8 @@
 """The rules of drift: what to do about memories whose anchors have moved or are missing. Plans only.
 
 Moved: the anchor gets the new path. Missing: the memory is challenged, and it expires when all its anchors were
-missing on three different days. Found again: the challenge ends. What cannot be checked from here is left alone, and so is
-what is pinned. The same day gives the same plan.
+missing on three different days. Found again: the challenge ends. What cannot be checked from here is left alone,
+and so is what is pinned. The same day gives the same plan.
 """
 
 from collections.abc import Iterable, Mapping

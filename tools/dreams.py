@@ -48,7 +48,7 @@ async def last_dream(session: Session) -> DreamRecord | None:
     return next((record for record in await _dream_log(session).all() if record.status != "rolled back"), None)
 
 
-async def told(session: Session, dream_id: str) -> dict[str, Any]:
+async def describe_dream(session: Session, dream_id: str) -> dict[str, Any]:
     """Return what one dream did, step by step and memory by memory.
 
     Changes in other projects are only counted, as `elsewhere`, unless the session asks for all projects.
@@ -83,7 +83,7 @@ async def told(session: Session, dream_id: str) -> dict[str, Any]:
     }
 
 
-def story(record: dict[str, Any]) -> list[str]:
+def dream_lines(record: dict[str, Any]) -> list[str]:
     """Return a described dream as lines for a terminal."""
     lines = [f"The dream {record['id']} of {record['at'][:16].replace('T', ' ')}, {record['status']}.", ""]
     for step in record["steps"]:

@@ -145,7 +145,7 @@ def test_a_moved_anchor_is_mended():
     assert (after.anchors[0].now_at, after.status) == ("lib/billing.py", "active")
 
 
-def test_a_missing_anchor_challenges_and_only_three_days_of_absence_let_go():
+def test_a_missing_anchor_challenges_and_expires_only_after_three_days():
     missing = looked("missing", GONE, "src/billing.py is gone")
     memory: Memory | None = SEEN
     asked: dict[str, str] = {}
@@ -224,10 +224,10 @@ async def test_a_dream_refutes_what_the_manifest_contradicts_and_shows_the_recei
     kept = await remember(session, Request(content="We depend on numpy 2.2.1 in pyproject.toml", layer="semantic"))
     (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["numpy>=3.0"]\n')
     clock.advance(days=1)
-    told = await consolidate(session, steps=["beliefs"])
+    result = await consolidate(session, steps=["beliefs"])
     assert (await session.store.resolve(kept.id)).status == "challenged"
     [question] = (await review(session)).questions
-    assert question["id"] == told.questions[0]
+    assert question["id"] == result.questions[0]
     assert any("pyproject.toml" in line for line in question["evidence"])
 
 

@@ -1,4 +1,4 @@
-"""SIGKILL at every write of a dream, and of its undoing: the next night leaves the store as an unbroken one does."""
+"""SIGKILL at every write of a dream, and of its undoing: the next dream leaves the store as an unbroken one does."""
 
 import shutil
 import signal
@@ -142,7 +142,7 @@ async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
     assert clock.moment > START
 
 
-async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_the_next_try(
+async def test_an_undo_killed_at_any_write_is_finished_by_the_next_dream_or_the_next_try(
     filled: Path, clock: ManualClock, tmp_path: Path
 ) -> None:
     before = await finished(filled, clock, everything)
@@ -152,9 +152,9 @@ async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_t
 
     async def undo_again(session: Session) -> None:
         session.all_projects = True  # the dream is of several
-        [night] = await DreamLog(session.store.database.table("dreams")).all()
-        if night.status != "undone":
-            await restore(session, dream_id=night.id)
+        [record] = await DreamLog(session.store.database.table("dreams")).all()
+        if record.status != "undone":
+            await restore(session, dream_id=record.id)
 
     kills = 0
     for write in range(1, MOST_WRITES):

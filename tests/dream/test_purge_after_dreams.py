@@ -102,13 +102,13 @@ async def test_no_byte_is_left_after_a_life_of_moves_revisions_and_dreams(
     session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
     first, second = await _a_life(session, keep)
     clock.advance(hours=1)
-    nights = [await consolidate(session, steps=steps) for steps in (["digest", "peer_cards"], ["cluster"])]
+    dreams = [await consolidate(session, steps=steps) for steps in (["digest", "peer_cards"], ["cluster"])]
     dreamt = [m for m in await session.store.find() if m.source == "dream" and "quagmirevault" in m.content]
     assert {memory.kind for memory in dreamt} == {"digest", "peer_card", "fact"}
     if undone:
         clock.advance(hours=1)
-        for night in reversed(nights):
-            await restore(session, dream_id=night.dream_id)
+        for one in reversed(dreams):
+            await restore(session, dream_id=one.dream_id)
         assert len(await session.store.find()) == 6
     assert found_in(home, "quagmirevault")
     assert found_in(home, "zanzibar")
@@ -141,11 +141,11 @@ async def test_a_reason_that_quotes_it_is_blanked_and_the_audit_knows(
 ) -> None:
     kept = await keep("The zanzibarword opens the quagmirevault behind the mill.")
     other = await keep("Ropes are stored dry")
-    told = "it says: the zanzibarword opens the quagmirevault behind the mill, and that is that"
+    reason = "it says: the zanzibarword opens the quagmirevault behind the mill, and that is that"
     async with session.store.changing():
         memory = await session.store.resolve(other.id)
-        values = {"status": "challenged", "status_reason": told}
-        await session.store.change([memory], values, action="challenged", actor="t", at=session.now, reason=told)
+        values = {"status": "challenged", "status_reason": reason}
+        await session.store.change([memory], values, action="challenged", actor="t", at=session.now, reason=reason)
     await forget(session, Forget(ids=[kept.id], purge=True))
     assert found_in(home, "zanzibar") == []
     memory = await session.store.resolve(other.id)

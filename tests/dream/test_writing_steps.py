@@ -102,7 +102,7 @@ def test_a_subject_with_five_memories_gets_a_card_that_names_what_it_rests_on():
     assert written(planned(about(4), "peer_cards")) == []
 
 
-def test_the_card_is_rewritten_in_place_of_the_last_when_its_ground_changes():
+def test_the_card_is_rewritten_in_place_of_the_last_when_its_sources_change():
     [card] = written(planned(about(5), "peer_cards"))
     assert planned([*about(5), card], "peer_cards").is_empty
     plan = planned([*about(6), card], "peer_cards", now=NOW + timedelta(days=1))
