@@ -87,7 +87,7 @@ async def ignore_progress(done: int, total: int, message: str) -> None:
 
 
 @asynccontextmanager
-async def alone(store: MemoryStore) -> AsyncIterator[None]:
+async def dream_lock(store: MemoryStore) -> AsyncIterator[None]:
     """Hold the dream lock for the length of the block.
 
     Raises:
@@ -121,7 +121,7 @@ async def dream(
         StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written; the next dream undoes what was half written.
     """
-    async with alone(context.store):
+    async with dream_lock(context.store):
         if unless_since is not None:
             await _refuse_if_dreamt_since(context.store, unless_since)
         with _short_thread_turns():
@@ -203,7 +203,7 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, context.evidence, memories)
     records = await DreamLog(store.database.table("dreams")).all()
-    promotable = [m for m in memories if m.layer == "episodic" and (due_move(m, now) or may_be_promoted(m, now))]
+    promotable = [memory for memory in memories if _may_become_semantic(memory, now)]
     anchored = [(m, checks[m.id].checked) for m in memories if m.anchors and m.id in checks]
     living = {memory.id for memory in memories}
     snapshot = Snapshot(
@@ -225,6 +225,14 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
         old_events=events,
     )
     return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_fingerprint(records))
+
+
+def _may_become_semantic(memory: Memory, now: datetime) -> bool:
+    """Whether the sweep or the digest could promote a memory to semantic."""
+    move = due_move(memory, now)
+    return (move is not None and move.to == "semantic") or (
+        memory.layer == "episodic" and may_be_promoted(memory, now)
+    )
 
 
 def _is_open(asked: ReviewQuestion, living: Set[str]) -> bool:

@@ -101,11 +101,11 @@ async def test_undoing_spares_what_somebody_changed_since(
 
 
 async def test_a_second_dream_at_the_same_time_gets_an_error(session: Session, keep: Keep, open_session: Any) -> None:
-    from reverie.dream.cycle import alone
+    from reverie.dream.cycle import dream_lock
     from reverie.tools.consolidate import consolidate
 
     other = await open_session()
-    async with alone(session.store):
+    async with dream_lock(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
             await consolidate(other)
         await keep("Remembering goes on meanwhile")

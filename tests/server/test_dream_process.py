@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.dream.cycle import alone
+from reverie.dream.cycle import dream_lock
 from reverie.dream.steps import STEPS
 from reverie.errors import InvalidInput, StoreBusy, StoreError
 from reverie.server import dream_process as apart
@@ -79,7 +79,7 @@ async def test_a_small_store_is_not_worth_a_process(session):
 
 
 async def test_what_goes_wrong_there_is_told_here(session):
-    async with alone(session.store):
+    async with dream_lock(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
             await consolidate_in_process(session, fewest=0)
     assert await superseded(session) == 0
