@@ -106,7 +106,7 @@ def review_question(question: ProposedQuestion, at: datetime) -> ReviewQuestion:
         asked_at=at,
         kind=question.kind,
         memory_ids=question.memory_ids,
-        status=question.settled or OPEN,
+        status=question.model_verdict or OPEN,
         body={
             "ask": question.ask,
             "evidence": list(question.evidence),

@@ -163,7 +163,7 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         change_set = _probed(row, belief, update, snapshot, judge, may_ask=may_ask)
         if change_set is not None:
             change_sets.append(change_set)
-            still_open[belief.project] += sum(question.settled is None for question in change_set.questions)
+            still_open[belief.project] += sum(question.model_verdict is None for question in change_set.questions)
     full = change_sets and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
     notes = ("more doubts wait until some of the open questions are answered",) if full else ()
     return Proposal(tuple(change_sets), notes)
@@ -261,7 +261,7 @@ def _challenged(
         evidence=evidence,
         verdicts=_VERDICTS,
         about=about,
-        settled="holds" if verdict == "holds" else None,
+        model_verdict="holds" if verdict == "holds" else None,
     )
     if verdict == "holds":
         return ChangeSet(summary="held against evidence", questions=(question,))

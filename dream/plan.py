@@ -55,7 +55,7 @@ class NewMemory:
 class ProposedQuestion:
     """A question that rules must not decide alone, with the evidence needed to decide it.
 
-    `settled` is the verdict of a language model, if there is one. It is stored so that nobody is asked again.
+    `model_verdict` is the verdict of a language model, if there is one. It is stored so that nobody is asked again.
     """
 
     kind: QuestionKind
@@ -64,7 +64,7 @@ class ProposedQuestion:
     evidence: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
     about: tuple[str, ...] = ()
-    settled: Verdict | None = None
+    model_verdict: Verdict | None = None
 
     @property
     def id(self) -> str:

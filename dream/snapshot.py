@@ -440,10 +440,10 @@ class Snapshot:
             initial_neighbours=initial_neighbours,
             memories=living,
             vectors=self.vectors if same else _stacked([vectors[memory.id] for memory in living], self.vectors),
-            asked={**self.asked, **{question.id: question.settled or "open" for question in asked}},
+            asked={**self.asked, **{question.id: question.model_verdict or "open" for question in asked}},
             open_questions={
                 **self.open_questions,
-                **{q.id: (q.kind, q.memory_ids) for q in asked if q.settled is None},
+                **{q.id: (q.kind, q.memory_ids) for q in asked if q.model_verdict is None},
             },
             bridges_asked_lately=self.bridges_asked_lately + sum(q.kind == "bridge" for q in asked),
         )

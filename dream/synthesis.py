@@ -151,7 +151,7 @@ def _keys(one: _Subject, other: _Subject, project: str) -> tuple[str, str]:
 
 
 def _question(
-    one: _Subject, other: _Subject, project: str, cosine: float, settled: str | None = None
+    one: _Subject, other: _Subject, project: str, cosine: float, model_verdict: str | None = None
 ) -> ProposedQuestion:
     sources = (*one.memories[:_SHOWN], *other.memories[:_SHOWN])
     names = tuple(sorted((one.name, other.name)))
@@ -163,7 +163,7 @@ def _question(
         evidence=(f"cosine {cosine:.2f} between memories from {_context_names(one)} and {_context_names(other)}",),
         verdicts=("bridge", "no_bridge"),
         about=(*names, project),
-        settled="bridge" if settled == "bridge" else "no_bridge" if settled else None,
+        model_verdict="bridge" if model_verdict == "bridge" else "no_bridge" if model_verdict else None,
     )
 
 

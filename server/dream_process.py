@@ -115,7 +115,7 @@ async def _result_from(
                 await tell(done, total, message)
             case {"error": str(kind), "message": str(message)}:
                 raise _ERRORS_BY_NAME.get(kind, StoreError)(message)
-            case {"told": dict(result)}:
+            case {"result": dict(result)}:
                 return consolidated_from(result)
     raise StoreError(
         f"The process that dreamt ended without an answer (exit code {await process.wait()}). The next dream takes "
@@ -167,7 +167,7 @@ async def _dream_until_cancelled(request: dict[str, Any]) -> int:
     dreaming = asyncio.create_task(_dream(request))
     _cancel_when_stdin_ends(dreaming, asyncio.get_running_loop())
     try:
-        _send({"told": asdict(await dreaming)})
+        _send({"result": asdict(await dreaming)})
     except ReverieError as error:
         _send({"error": type(error).__name__, "message": str(error)})
     except asyncio.CancelledError:

@@ -173,7 +173,7 @@ def _result(
             for step in report.steps
             for change_set in step.change_sets
             for q in change_set.questions
-            if q.settled is None
+            if q.model_verdict is None
         ],
         cost_cents=0.0 if model is None else round(model.spent_cents, 4),
         duration_ms=round(duration_ms, 1),

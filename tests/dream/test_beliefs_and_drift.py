@@ -65,7 +65,7 @@ def test_the_newer_is_not_challenged_by_the_older():
 def test_the_judge_is_shown_the_evidence_and_its_word_counts():
     upholding = Sure("holds")
     [change_set] = planned([OLD, NEW], "beliefs", judge=upholding).change_sets
-    assert (change_set.changes, change_set.questions[0].settled) == ((), "holds")
+    assert (change_set.changes, change_set.questions[0].model_verdict) == ((), "holds")
     assert upholding.shown == [
         ("numbers differ: 8080 / 9090", f"m0002 says since {NEW.happened_at:%Y-%m-%d}: {NEW.content}")
     ]

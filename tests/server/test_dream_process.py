@@ -132,7 +132,7 @@ async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
         timeout=60,
     )
     assert gone.returncode == 0
-    assert b"told" not in gone.stdout
+    assert b"result" not in gone.stdout
     assert await superseded(session) == 0
     assert gone.stderr == b""
 
