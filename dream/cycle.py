@@ -203,7 +203,8 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, context.evidence, memories)
     records = await DreamLog(store.database.table("dreams")).all()
-    promotable = [memory for memory in memories if _may_become_semantic(memory, now)]
+    changed = (memory for memory in memories if memory.updated_at != memory.created_at)  # others were never demoted
+    promotable = [memory for memory in changed if _may_become_semantic(memory, now)]
     anchored = [(m, checks[m.id].checked) for m in memories if m.anchors and m.id in checks]
     living = {memory.id for memory in memories}
     snapshot = Snapshot(

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from reverie.dream.apply import make_batch, write
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, ChangeSet, Proposal, resolve_conflicts
+from reverie.dream.plan import Change, ChangeSet, Proposal, was_undone
 from reverie.dream.snapshot import RuleVerdicts, Snapshot
 from reverie.dream.undo import read_undone_keys
 from reverie.lifecycle.expiry import LIFESPAN_SECONDS, LIVING, Expiry, Move
@@ -50,6 +50,12 @@ class SweepPlan:
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
         return not (self.expiries or self.moves or self.cores)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """The memories to be changed, by id."""
+        expiring, moving = (memory for memory, _ in self.expiries), (memory for memory, _ in self.moves)
+        return {memory.id: memory for memory in (*expiring, *moving, *self.cores)}
 
     def without_promotions_of(self, demoted: Iterable[str]) -> "SweepPlan":
         """Return the plan without promotions to semantic of memories that somebody demoted."""
@@ -123,16 +129,22 @@ async def sweep_store(store: MemoryStore, settings: Settings, now: datetime) -> 
     Raises:
         StoreError: if the store cannot be read or written; the next sweep finishes one that was cut short.
     """
-    if (await plan_due(store, settings, now)).is_empty:  # the common case needs no lock
+    if not await _due_change_sets(store, await plan_due(store, settings, now), now):  # mostly, and without the lock
         return Swept({}, {}, [], 0)
     async with store.changing():
         plan = await plan_due(store, settings, now)
-        memories = list({memory.id: memory for memory in _memories_of(plan)}.values())
-        by_id = {memory.id: memory for memory in memories}
-        undone_keys = await read_undone_keys(store)
-        wanted = resolve_conflicts("sweep", Proposal(tuple(plan.change_sets(now))), by_id, undone_keys)
-        await write(make_batch(wanted.change_sets, memories, store, batch_id=None, at=now, actor=ACTOR), store, now)
-    return _swept(wanted.change_sets, by_id, plan.seen)
+        change_sets = await _due_change_sets(store, plan, now)
+        memories = list(plan.memories.values())
+        await write(make_batch(change_sets, memories, store, batch_id=None, at=now, actor=ACTOR), store, now)
+    return _swept(change_sets, plan.memories, plan.seen)
+
+
+async def _due_change_sets(store: MemoryStore, plan: SweepPlan, now: datetime) -> list[ChangeSet]:
+    """Return the changes of a plan without those that somebody undid before."""
+    if plan.is_empty:
+        return []
+    undone_keys = await read_undone_keys(store)
+    return [one for one in plan.change_sets(now) if not was_undone(one, undone_keys, plan.memories)]
 
 
 async def plan_due(store: MemoryStore, settings: Settings, now: datetime) -> SweepPlan:
@@ -152,8 +164,6 @@ async def demoted_among(store: MemoryStore, memories: Iterable[Memory]) -> list[
     """Return the ids of the memories whose last move between layers was a demotion by somebody."""
     demoted = []
     for memory in memories:
-        if memory.updated_at == memory.created_at:
-            continue  # never changed since it was written
         moves = [event for event in await store.journal.about(memory.id) if event.action == "moved"]
         if moves and moves[-1].actor == "demote":
             demoted.append(memory.id)
@@ -189,10 +199,6 @@ def _could_leave_episodic(now: datetime, *, any_tier: bool) -> Condition:
 
 def _older(now: datetime, days: float) -> Condition:
     return filters.before("created_at", now - timedelta(days=days))
-
-
-def _memories_of(plan: SweepPlan) -> list[Memory]:
-    return [*(memory for memory, _ in plan.expiries), *(memory for memory, _ in plan.moves), *plan.cores]
 
 
 def _swept(change_sets: Sequence[ChangeSet], memories: Mapping[str, Memory], seen: int) -> Swept:

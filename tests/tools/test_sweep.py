@@ -243,3 +243,11 @@ async def test_what_the_sweep_does_not_read_no_rule_would_touch(
     assert min(len(expiries), len(moves), len(cores)) > 0
     assert (plan.expiries, plan.moves, plan.cores) == (expiries, moves, cores)
     assert plan.seen < len(stored)
+
+
+async def test_a_pinned_working_memory_still_becomes_episodic(
+    session: Session, keep: Keep, clock: Callable[[], object]
+) -> None:
+    kept = await keep("writing the parser", layer="working", pin=True)
+    clock.advance(minutes=30)  # type: ignore[attr-defined]
+    assert (await sweep(session)).moved == {"working → episodic": [kept.id]}
