@@ -9,7 +9,7 @@ from reverie.settings import RETENTION_MODES
 @pytest.mark.parametrize("mode", RETENTION_MODES)
 @pytest.mark.parametrize("days", [1, 100, 200, 1500])
 @pytest.mark.parametrize("tier", [None, "goldfish", "standard", "elephant", "permanent"])
-def test_no_rule_takes_back_what_was_just_reprieved(a_memory, start, mode, days, tier):
+def test_no_rule_expires_what_was_just_restored(a_memory, start, mode, days, tier):
     now = start + timedelta(days=days)
     gone = a_memory(importance=0.1, tier=tier, status="expired", forget_after=start + timedelta(hours=1))
     back = as_restored(gone, now, "s1", mode)
@@ -17,7 +17,7 @@ def test_no_rule_takes_back_what_was_just_reprieved(a_memory, start, mode, days,
     assert due_expiry(back, now, mode) is None
 
 
-def test_a_reprieve_is_a_recall_and_clears_what_led_to_the_end(a_memory, start):
+def test_a_restore_is_a_recall_and_clears_what_ended_the_memory(a_memory, start):
     now = start + timedelta(days=100)
     gone = a_memory(
         importance=0.1, status="superseded", status_reason="x", expired_at=now, superseded_by="m2", stability=0.25
