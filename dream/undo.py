@@ -195,7 +195,7 @@ def as_before(memory: Memory, history: Sequence[Event], undo: Undo) -> tuple[Mem
     kept: list[str] = []
     for name, before in first.items():
         now = getattr(memory, name)
-        if name in last and last[name] == before:
+        if name in last and last[name] == before and name != "updated_at":
             continue  # an import records every field, also those that it did not change
         if now in (last.get(name), before):
             values[name] = before
