@@ -236,7 +236,7 @@ def graph(size: int) -> None:
         best = np.argsort(-line)[:10]
         truly = {int(other) for other in best if line[other] >= LEAST_COSINE}
         wanted += len(truly)
-        found += len(truly & {int(other) for other in near.places[row]})
+        found += len(truly & {int(other) for other in near.rows[row]})
     print(
         f"of the ten nearest above {LEAST_COSINE}, the cells find {found / max(1, wanted):.1%} at {size:,} ({wanted})"
     )

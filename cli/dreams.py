@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from reverie.cli.terminal import Progress, columns, counted, say, say_json
 from reverie.tools.consolidate import consolidate
-from reverie.tools.dreams import dreams, story, told
+from reverie.tools.dreams import describe_dream, dream_lines, dreams
 from reverie.tools.requests import ConsolidateRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated
@@ -47,11 +47,11 @@ async def run_dreams(session: Session, given: Namespace) -> int:
             left = [f"left as it is: {one.id} ({one.reason})" for one in undone.skipped]
             say(f"Undone: {counted(len(undone.restored), 'memory')} as before.", *left)
     elif given.id:
-        record = await told(session, given.id)
+        record = await describe_dream(session, given.id)
         if given.json:
             say_json(record)
         else:
-            say(*story(record))
+            say(*dream_lines(record))
     else:
         dream_log = await dreams(session)
         if given.json:

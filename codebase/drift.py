@@ -1,8 +1,8 @@
-"""What to do about memories whose evidence has moved or gone. Plans only; the same day gives the same plan.
+"""The rules of drift: what to do about memories whose anchors have moved or are missing. Plans only.
 
-Moved: the anchor learns where to. Gone: the memory is challenged, and let go (softly) once everything it was seen
-in was found gone on three different days. Found again: the challenge is taken back. What cannot be checked from
-here is left alone, and so is what is pinned.
+Moved: the anchor gets the new path. Missing: the memory is challenged, and it expires when all its anchors were
+missing on three different days. Found again: the challenge ends. What cannot be checked from here is left alone,
+and so is what is pinned. The same day gives the same plan.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,16 +15,16 @@ from reverie.memory import Anchor, Memory
 
 FAILED_DAYS_BEFORE_EXPIRY = 3
 REASON = "drift: "
-"""What the status reason of a memory begins with when drift has changed it."""
+"""The beginning of the status reason of a memory that drift has challenged or expired."""
 
 Action = Literal["repaired", "challenged", "noted", "expired", "healed"]
 
-_QUIET = ("verified", "changed")
+_STILL_THERE = ("verified", "changed")
 
 
 @dataclass(frozen=True, slots=True)
 class DriftChange:
-    """One memory, what should be set, and why in a few words."""
+    """One memory, the new values of its fields, and why."""
 
     memory: Memory
     action: Action
@@ -34,14 +34,14 @@ class DriftChange:
 
 @dataclass(frozen=True, slots=True)
 class DriftPlan:
-    """Every change that is due, and what was found of each memory."""
+    """Every change that is due, and the state of each memory's anchors."""
 
     changes: tuple[DriftChange, ...]
     found: tuple[tuple[Memory, EvidenceState], ...] = field(default=())
 
 
 def check_all(evidence: Evidence, memories: Iterable[Memory]) -> list[tuple[Memory, EvidenceState]]:
-    """Check every anchor of memories, taking the time it takes."""
+    """Check every anchor of memories thoroughly, by digest."""
     return [
         (memory, evidence.check(memory.project, memory.branch, memory.anchors, thorough=True)) for memory in memories
     ]
@@ -50,11 +50,11 @@ def check_all(evidence: Evidence, memories: Iterable[Memory]) -> list[tuple[Memo
 def plan_drift(
     found: Iterable[tuple[Memory, EvidenceState]], now: datetime, restored: Mapping[str, datetime] | None = None
 ) -> DriftPlan:
-    """Decide about each memory; failed checks before it was last restored do not count against it."""
-    held = tuple(found)
+    """Plan the changes of memories; failed checks before a memory was last restored do not count."""
+    checked_memories = tuple(found)
     since = {memory_id: moment.date().isoformat() for memory_id, moment in (restored or {}).items()}
-    decided = (_decide(memory, checked, now, since.get(memory.id, "")) for memory, checked in held)
-    return DriftPlan(tuple(change for change in decided if change is not None), held)
+    decided = (_decide(memory, checked, now, since.get(memory.id, "")) for memory, checked in checked_memories)
+    return DriftPlan(tuple(change for change in decided if change is not None), checked_memories)
 
 
 def _decide(memory: Memory, checked: EvidenceState, now: datetime, since: str) -> DriftChange | None:
@@ -66,7 +66,7 @@ def _decide(memory: Memory, checked: EvidenceState, now: datetime, since: str) -
     )
     gone = [anchor for anchor in checked.anchors if anchor.freshness == "missing"]
     if gone:
-        return _about_the_gone(memory, checked, anchors, now, since)
+        return _with_missing(memory, checked, anchors, now, since)
     if memory.status == "challenged" and (memory.status_reason or "").startswith(REASON):
         if checked.freshness == "unverifiable":
             return None
@@ -77,7 +77,7 @@ def _decide(memory: Memory, checked: EvidenceState, now: datetime, since: str) -
     return None
 
 
-def _about_the_gone(
+def _with_missing(
     memory: Memory, checked: EvidenceState, anchors: tuple[Anchor, ...], now: datetime, since: str
 ) -> DriftChange | None:
     reason = f"{REASON}{checked.note}"
@@ -95,12 +95,12 @@ def _about_the_gone(
 
 
 def _kept(before: Anchor, after: Anchor, today: str) -> Anchor:
-    """Return the anchor as it should be stored: only what a later check needs is written."""
+    """Return the anchor to store: only what a later check needs is written."""
     if after.freshness == "unverifiable":
         return before
     if after.freshness == "missing":
         days = tuple(sorted({*before.missing_on, today}))
         return replace(before, freshness="missing", note=after.note, missing_on=days)
-    if after.freshness in _QUIET and before.freshness in _QUIET and not before.missing_on:
-        return before  # recall looks for itself: that a file was edited is not worth a write
+    if after.freshness in _STILL_THERE and before.freshness in _STILL_THERE and not before.missing_on:
+        return before  # recall checks the file itself, so an edit is not worth a write
     return replace(before, freshness=after.freshness, now_at=after.now_at, note=after.note, missing_on=())

@@ -1,11 +1,11 @@
-"""Turning a plan into one journalled batch."""
+"""Turning change sets into one journalled batch: for dreams, sweeps, drift runs and answers in review."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from reverie.dream.plan import ChangeSet, ProposedQuestion, Refusal
-from reverie.dream.snapshot import Snapshot, changed
+from reverie.dream.plan import ChangeSet, ProposedQuestion, SkippedChange
+from reverie.dream.snapshot import changed
 from reverie.memory import Memory
 from reverie.storage.changes import Edit, write_batch
 from reverie.storage.journal import Event
@@ -19,47 +19,53 @@ ACTOR = "dream"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Deeds as rows and events, ready to be written; and those that came too late."""
+    """Change sets as rows and events, ready to be written; `too_late` are those that are left out."""
 
     added: tuple[Memory, ...]
     edits: tuple[Edit, ...]
     events: tuple[Event, ...]
     questions: tuple[ProposedQuestion, ...]
-    too_late: tuple[tuple[ChangeSet, Refusal], ...]
+    too_late: tuple[tuple[ChangeSet, SkippedChange], ...]
 
 
-def batched(
+def make_batch(
     change_sets: Sequence[ChangeSet],
-    snapshot: Snapshot,
-    versions: Mapping[str, RowVersion],
+    memories: Sequence[Memory],
     store: MemoryStore,
-    batch: str,
+    *,
+    batch_id: str | None,
+    at: datetime,
     actor: str = ACTOR,
+    versions: Mapping[str, RowVersion] | None = None,
 ) -> Batch:
-    """Lay deeds out as one batch, without those that touch what somebody changed while the dream was thinking."""
-    at = snapshot.now
-    standing = dict(snapshot.by_id)
+    """Lay change sets out as one batch; nothing is written yet.
+
+    `memories` are what the plan was made from. With `versions`, the rows as they are now, a change set is left out
+    if it touches a memory that changed since; without, the caller read the memories inside `changing()`.
+    """
+    current = {memory.id: memory for memory in memories}
     written: dict[str, Memory] = {}
-    late = {memory.id for memory in snapshot.memories if versions.get(memory.id) != version_of(memory)}
+    late = set() if versions is None else _changed_since(memories, versions)
     events: list[Event] = []
     questions: list[ProposedQuestion] = []
-    too_late: list[tuple[ChangeSet, Refusal]] = []
+    too_late: list[tuple[ChangeSet, SkippedChange]] = []
     for change_set in change_sets:
         stale = [memory_id for memory_id in _touched(change_set) if memory_id in late]
         if stale:
-            too_late.append((change_set, Refusal(stale[0], "changed while the dream was thinking")))
-            late |= {new.memory.id for new in change_set.new_memories} | {
-                change.memory_id for change in change_set.changes
-            }
+            too_late.append((change_set, SkippedChange(stale[0], "changed during the dream")))
+            late |= {new.memory.id for new in change_set.new_memories}
+            late |= {change.memory_id for change in change_set.changes}
             continue
         for new in change_set.new_memories:
-            standing[new.memory.id] = written[new.memory.id] = new.memory
+            current[new.memory.id] = written[new.memory.id] = new.memory
             after = {name: getattr(new.memory, name) for name in FIELDS}
             events.append(
-                store.event("remembered", new.memory, actor=actor, at=at, reason=new.reason, batch=batch, after=after)
+                store.event(
+                    "remembered", new.memory, actor=actor, at=at, reason=new.reason, batch=batch_id, after=after
+                )
             )
         for change in change_set.changes:
-            before = standing[change.memory_id]
+            before = current[change.memory_id]
             after_change = changed(before, change, at)
             names = (*change.values, "updated_at")
             events.append(
@@ -69,33 +75,36 @@ def batched(
                     actor=actor,
                     at=at,
                     reason=change.reason,
-                    batch=batch,
+                    batch=batch_id,
                     before={name: getattr(before, name) for name in names},
                     after={name: getattr(after_change, name) for name in names},
                 )
             )
-            standing[change.memory_id] = after_change
+            current[change.memory_id] = after_change
         questions += change_set.questions
-    edits = [Edit(memory, standing[memory.id]) for memory in snapshot.memories if standing[memory.id] is not memory]
-    added = [standing[memory_id] for memory_id in written]
+    edits = [Edit(memory, current[memory.id]) for memory in memories if current[memory.id] is not memory]
+    added = [current[memory_id] for memory_id in written]
     return Batch(tuple(added), tuple(edits), tuple(events), tuple(questions), tuple(too_late))
 
 
-async def write(batch: Batch, embedded: Sequence[Embedded], store: MemoryStore, at: datetime) -> None:
-    """Write a batch: the journal first, what is new before what is retired. Call it inside `changing()`."""
+async def write(batch: Batch, store: MemoryStore, at: datetime, embedded: Sequence[Embedded] = ()) -> None:
+    """Write a batch: the journal first, new rows before retired ones. Call it inside `changing()`.
+
+    `embedded` are the batch's new memories with their vectors.
+    """
     await store.journal.write(batch.events)
     await write_batch(store, embedded, batch.edits)
-    await store.review_queue.write([asked_from(question, at) for question in batch.questions])
+    await store.review_queue.write([review_question(question, at) for question in batch.questions])
 
 
-def asked_from(question: ProposedQuestion, at: datetime) -> ReviewQuestion:
-    """Return a question as it goes on record."""
+def review_question(question: ProposedQuestion, at: datetime) -> ReviewQuestion:
+    """Return a proposed question as a row of the review queue."""
     return ReviewQuestion(
         id=question.id,
         asked_at=at,
         kind=question.kind,
         memory_ids=question.memory_ids,
-        status=question.settled or OPEN,
+        status=question.model_verdict or OPEN,
         body={
             "ask": question.ask,
             "evidence": list(question.evidence),
@@ -105,8 +114,12 @@ def asked_from(question: ProposedQuestion, at: datetime) -> ReviewQuestion:
     )
 
 
+def _changed_since(memories: Iterable[Memory], versions: Mapping[str, RowVersion]) -> set[str]:
+    return {memory.id for memory in memories if versions.get(memory.id) != version_of(memory)}
+
+
 def _touched(change_set: ChangeSet) -> list[str]:
-    """Return every memory a deed changes, rests on or asks about."""
+    """Return every memory that a change set changes, derives from or asks about."""
     return [
         *(change.memory_id for change in change_set.changes),
         *(parent for new in change_set.new_memories for parent in new.memory.derived_from),

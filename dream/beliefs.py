@@ -1,6 +1,4 @@
-"""Belief probing: old statements are challenged by newer ones and by the code, with the evidence shown
-(002-dream).
-"""
+"""The beliefs step: challenges statements that newer memories or the code contradict (002-dream)."""
 
 import re
 from collections import Counter
@@ -10,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, is_refused, question_id
+from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
-from reverie.lifecycle.rules import doubted_because_of
+from reverie.lifecycle.rules import contradiction_reason
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.compare import contradictions, restates
@@ -29,10 +27,10 @@ LONGEST_STATEMENT = 40
 
 
 def conflict_between(older: Memory, newer: Memory, snapshot: Snapshot) -> Conflict | None:
-    """Return why an older memory may not hold beside a newer one. Each pair is compared once a night."""
+    """Return why an older memory may not hold beside a newer one. Each pair is compared once in a dream."""
     if "event" in (older.kind, newer.kind):
-        return None  # what happened has happened, whatever happened since
-    known = snapshot.reading.conflicts
+        return None  # a later event does not contradict an earlier one
+    known = snapshot.texts.conflicts
     pair = (older.id, newer.id)
     if pair not in known:
         known[pair] = find_conflict(older.content, newer.content)
@@ -40,16 +38,16 @@ def conflict_between(older: Memory, newer: Memory, snapshot: Snapshot) -> Confli
 
 
 def clashes(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return in what two memories differ too much to be merged. Each pair is compared once a night."""
+    """Return in what two memories differ too much to be merged. Each pair is compared once in a dream."""
     pair = (one.id, other.id)
-    known = snapshot.reading.clashes.get(pair)
+    known = snapshot.texts.clashes.get(pair)
     if known is None:
-        known = snapshot.reading.clashes[pair] = _compared(one, other, snapshot)
+        known = snapshot.texts.clashes[pair] = _compared(one, other, snapshot)
     return known
 
 
 def _compared(one: Memory, other: Memory, snapshot: Snapshot) -> tuple[str, ...]:
-    ours, theirs = snapshot.reading.of(one), snapshot.reading.of(other)
+    ours, theirs = snapshot.texts.of(one), snapshot.texts.of(other)
     if max(len(ours.forms), len(theirs.forms)) > LONGEST_STATEMENT:
         return ()
     fewer, more = sorted((ours.words, theirs.words), key=len)
@@ -64,12 +62,12 @@ _COMMON_SHARE = 0.1
 _COMMON_AT_LEAST = 6
 
 SAME_SUBJECT = 0.5
-"""Texts further apart than this cosine speak of different things, whatever words stand beside their numbers."""
+"""Texts with a lower cosine are about different things, whatever words are beside their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A newer memory that states an amount of an older one differently, and whether nothing else can be meant."""
+    """A newer memory that gives an amount of an older one another value; `is_sure` if it must be the same amount."""
 
     newer: Memory
     reason: str
@@ -77,18 +75,21 @@ class Update:
 
 
 def updates_in(snapshot: Snapshot) -> dict[str, Update]:
-    """Return for each memory whose amount was stated anew the latest sure news, or else the earliest, by its id."""
-    places = {memory.id: place for place, memory in enumerate(snapshot.memories)}
+    """Return by id the update of each memory whose amount has another value now.
+
+    Of several updates it is the latest sure one, or else the earliest.
+    """
+    rows = {memory.id: row for row, memory in enumerate(snapshot.memories)}
     found: dict[str, Update] = {}
-    for shelf in _shelves(snapshot).values():
-        for place, (newer, amount) in enumerate(shelf):
+    for stated in _comparable_amounts(snapshot).values():
+        for index, (newer, amount) in enumerate(stated):
             if not amount.is_news:
                 continue
-            for older, before in shelf[max(0, place - _MOST_COMPARED) : place]:
+            for older, before in stated[max(0, index - _MOST_COMPARED) : index]:
                 known = found.get(older.id)
                 if older.id == newer.id or not restated(before, amount):
                     continue
-                cosine = float(snapshot.vectors[places[older.id]] @ snapshot.vectors[places[newer.id]])
+                cosine = float(snapshot.vectors[rows[older.id]] @ snapshot.vectors[rows[newer.id]])
                 sure = cosine >= SAME_SUBJECT and surely_restated(
                     before, amount, _amounts(snapshot, older), _amounts(snapshot, newer)
                 )
@@ -100,8 +101,8 @@ def updates_in(snapshot: Snapshot) -> dict[str, Update]:
     return found
 
 
-def _shelves(snapshot: Snapshot) -> dict[tuple[str, str, str], list[tuple[Memory, Amount]]]:
-    """Return the amounts of each project by unit and by each telling word beside them, the oldest first."""
+def _comparable_amounts(snapshot: Snapshot) -> dict[tuple[str, str, str], list[tuple[Memory, Amount]]]:
+    """Return the amounts of each project by unit and by each rare word beside them, the oldest first."""
     stated = [
         (memory, amount)
         for memory in snapshot.memories
@@ -109,15 +110,15 @@ def _shelves(snapshot: Snapshot) -> dict[tuple[str, str, str], list[tuple[Memory
         for amount in _amounts(snapshot, memory)
     ]
     common = _common_words(stated)
-    shelves: dict[tuple[str, str, str], list[tuple[Memory, Amount]]] = {}
+    comparable: dict[tuple[str, str, str], list[tuple[Memory, Amount]]] = {}
     for memory, amount in sorted(stated, key=lambda pair: _moment_and_id(pair[0])):
         for word in amount.context - common:
-            shelves.setdefault((memory.project, amount.unit, word), []).append((memory, amount))
-    return shelves
+            comparable.setdefault((memory.project, amount.unit, word), []).append((memory, amount))
+    return comparable
 
 
 def _amounts(snapshot: Snapshot, memory: Memory) -> tuple[Amount, ...]:
-    return snapshot.reading.amounts(memory, amounts_in)
+    return snapshot.texts.amounts(memory, amounts_in)
 
 
 def _moment_and_id(memory: Memory) -> tuple[datetime, datetime, str]:
@@ -125,17 +126,17 @@ def _moment_and_id(memory: Memory) -> tuple[datetime, datetime, str]:
 
 
 def _common_words(stated: Sequence[tuple[Memory, Amount]]) -> frozenset[str]:
-    """Return the words that stand beside so many amounts that they tell nothing apart."""
+    """Return the words that are beside too many amounts to say which amount is meant."""
     counts = Counter(word for _, amount in stated for word in amount.context)
     most = max(_COMMON_AT_LEAST, _COMMON_SHARE * len(stated))
     return frozenset(word for word, count in counts.items() if count > most)
 
 
 UNTOUCHED = timedelta(days=14)
-"""After this long a belief is due to be looked at again; each confirmation doubles the time."""
+"""After this long without a recall or change a belief is checked again; each confirmation doubles the time."""
 
 MOST_OPEN_QUESTIONS = 50
-"""In one project; more than this nobody answers, and the rest waits until some are."""
+"""In one project: nobody answers more, and the rest waits until some are answered."""
 
 CONFIDENCE_KEPT = 0.6
 CONFIDENCE_FLOOR = 0.2
@@ -145,42 +146,42 @@ _BELIEF_LAYERS = ("semantic", "procedural")
 _VERDICTS: tuple[Verdict, ...] = ("outdated", "holds", "revise", "forget")
 _SHOWN = 300
 _LINE: Final = re.compile(r"(?<=\w):\d+\b")
-"""A line number in a receipt: a line added above it makes no new question."""
+"""A line number in a receipt: a line added above it must not make a new question."""
 
 
 def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
-    """Challenge what evidence speaks against; confirm what the code bears out."""
-    doubtful = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
+    """Challenge what the evidence contradicts; confirm what the code confirms."""
+    questioned = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
     still_open = snapshot.open_by_project("belief")
     updates = updates_in(snapshot)
     change_sets: list[ChangeSet] = []
-    for place, belief in enumerate(snapshot.memories):
+    for row, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
-        if belief.id in doubtful or not _is_belief(belief, stated_anew=update is not None):
+        if belief.id in questioned or not _is_belief(belief, stated_anew=update is not None):
             continue
         may_ask = still_open[belief.project] < MOST_OPEN_QUESTIONS
-        change_set = _probed(place, belief, update, snapshot, judge, may_ask=may_ask)
+        change_set = _probed(row, belief, update, snapshot, judge, may_ask=may_ask)
         if change_set is not None:
             change_sets.append(change_set)
-            still_open[belief.project] += sum(question.settled is None for question in change_set.questions)
+            still_open[belief.project] += sum(question.model_verdict is None for question in change_set.questions)
     full = change_sets and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
     notes = ("more doubts wait until some of the open questions are answered",) if full else ()
     return Proposal(tuple(change_sets), notes)
 
 
-def doubted(belief: Memory) -> float:
-    """Return the confidence of a belief that evidence speaks against, never below the floor."""
+def lowered_confidence(belief: Memory) -> float:
+    """Return the confidence of a belief after a challenge, never below the floor."""
     return max(min(belief.confidence, CONFIDENCE_FLOOR), belief.confidence * CONFIDENCE_KEPT)
 
 
 def is_due(belief: Memory, now: datetime) -> bool:
-    """Say whether a belief has lain untouched for so long that it is worth a look."""
-    touched = max(belief.created_at, belief.updated_at, belief.last_accessed_at or belief.created_at)
-    return now - touched >= UNTOUCHED * float(2 ** min(belief.confirmations, _MOST_DOUBLINGS))
+    """Whether a belief was not recalled or changed for so long that it is checked again."""
+    last_use = max(belief.created_at, belief.updated_at, belief.last_accessed_at or belief.created_at)
+    return now - last_use >= UNTOUCHED * float(2 ** min(belief.confirmations, _MOST_DOUBLINGS))
 
 
 def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
-    """Say whether a memory is held to be true still; of what happened, only an amount that was stated anew."""
+    """Whether a memory is a statement to check; of episodes only those whose amount was stated anew."""
     return (
         (memory.layer in _BELIEF_LAYERS or (memory.layer == "episodic" and stated_anew))
         and memory.kind not in DERIVED_KINDS
@@ -190,17 +191,17 @@ def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
 
 
 def _probed(
-    place: int, belief: Memory, update: Update | None, snapshot: Snapshot, judge: Judge, *, may_ask: bool
+    row: int, belief: Memory, update: Update | None, snapshot: Snapshot, judge: Judge, *, may_ask: bool
 ) -> ChangeSet | None:
     check = snapshot.checks.get(belief.id)
     if check is not None and check.refuted and may_ask:
         return _challenged(belief, (), (check.receipt,), snapshot, judge)
     undone: ChangeSet | None = None
-    for newer, reason, is_certain in _against(place, belief, update, snapshot) if may_ask else ():
+    for newer, reason, is_certain in _contradicting(row, belief, update, snapshot) if may_ask else ():
         unsure = not (is_certain and belief.layer in _BELIEF_LAYERS)
         change_set = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
-        if change_set is not None and is_refused(change_set, snapshot.refused, snapshot.by_id):
-            undone = change_set  # somebody took this back; another memory may still speak against the belief
+        if change_set is not None and was_undone(change_set, snapshot.undone_keys, snapshot.by_id):
+            undone = change_set  # somebody undid this; another memory may still contradict the belief
         elif change_set is not None:
             return change_set
     if undone is not None:
@@ -210,14 +211,14 @@ def _probed(
     return None
 
 
-def _against(
-    place: int, belief: Memory, update: Update | None, snapshot: Snapshot
+def _contradicting(
+    row: int, belief: Memory, update: Update | None, snapshot: Snapshot
 ) -> Iterator[tuple[Memory, str, bool]]:
-    """Yield newer memories that speak against a belief, why, and whether it is certain that both cannot hold."""
+    """Yield newer memories that contradict a belief, why, and whether it is certain that both cannot be true."""
     if update is not None and update.is_sure:
         yield update.newer, update.reason, True
     possible: list[tuple[Memory, str, bool]] = []
-    for other, _ in () if snapshot.as_left else snapshot.near.of(place):
+    for other, _ in () if snapshot.as_left else snapshot.near.of(row):
         newer = snapshot.memories[other]
         if newer.kind in DERIVED_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
             continue
@@ -260,24 +261,24 @@ def _challenged(
         evidence=evidence,
         verdicts=_VERDICTS,
         about=about,
-        settled="holds" if verdict == "holds" else None,
+        model_verdict="holds" if verdict == "holds" else None,
     )
     if verdict == "holds":
         return ChangeSet(summary="held against evidence", questions=(question,))
     less_trusted = any(memory.trust < belief.trust for memory in newer)
-    if (less_trusted or unsure) and verdict is None:  # worth a question, not a doubt
+    if (less_trusted or unsure) and verdict is None:  # worth a question, not a challenge
         return ChangeSet(summary="asked about a belief", questions=(question,))
-    # Without the other's words, which may be purged one day.
-    reason = doubted_because_of(newer[0].id) if newer else f"challenged: {evidence[0]}"
-    values = {"status": "challenged", "status_reason": reason, "confidence": doubted(belief)}
+    # Without the text of the other memory, which may be purged one day.
+    reason = contradiction_reason(newer[0].id) if newer else f"challenged: {evidence[0]}"
+    values = {"status": "challenged", "status_reason": reason, "confidence": lowered_confidence(belief)}
     change = Change(memory_id=belief.id, action="challenged", reason=reason, values=values)
     return ChangeSet(summary="challenged", changes=(change,), questions=(question,))
 
 
 def _confirmed(belief: Memory, receipt: str) -> ChangeSet | None:
     if BY_CODE in belief.confirmed_by or belief.source == BY_CODE:
-        return None  # one voice counts once
-    voices = (*belief.confirmed_by, BY_CODE)
-    values = {"confirmed_by": voices, "confirmations": len(voices)}
+        return None  # one source counts once
+    confirmers = (*belief.confirmed_by, BY_CODE)
+    values = {"confirmed_by": confirmers, "confirmations": len(confirmers)}
     change = Change(memory_id=belief.id, action="confirmed", reason=receipt, values=values)
     return ChangeSet(summary="confirmed by the code", changes=(change,))

@@ -1,7 +1,7 @@
-"""Five or more memories on one thing become one that keeps every fact, if a judge can say how.
+"""The cluster step: five or more memories on one thing become one that keeps every fact, if a judge can word it.
 
 A cluster is a memory with its neighbours at a cosine above 0.8, all in one scope, layer and class of trust; each
-member must be that near to at least half of the others, so that a chain of small steps is none. Cosine never
+member must be that near to at least half of the others, so that a chain of small steps is no cluster. Cosine never
 decides: four of five contradicting pairs lie above 0.8. A second signal is needed, and no two members may
 contradict each other.
 """
@@ -13,14 +13,13 @@ from datetime import datetime
 
 from reverie.dream.beliefs import clashes
 from reverie.dream.derived_memories import may_be_written
-from reverie.dream.judge import Judge
+from reverie.dream.judge import Judge, missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.ids import content_hash, creation_order
 from reverie.lifecycle.access import highest_importance, inherited, longest_tier
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.text.compare import facts_of
 from reverie.text.shorten import title_of
 
 CLUSTER_COSINE = 0.8
@@ -28,7 +27,7 @@ FEWEST_MEMBERS = 5
 MOST_MEMBERS = 24
 SHARED_WORDS = 0.3
 MOST_OPEN_QUESTIONS = 20
-"""In one project: those of another are answered by other sessions."""
+"""In one project: the questions of another are answered by other sessions."""
 
 _OVERLAP = 0.5
 
@@ -49,7 +48,7 @@ def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         if text is not None and not missing_facts(text, members) and may_be_written(text):
             change_sets.append(merging(members, text, snapshot.now))
         elif any(_overlap(ids, members) >= _OVERLAP for ids in asked):
-            continue  # nearly the same is open already
+            continue  # a question about nearly the same memories is open
         elif still_open[members[0].project] < MOST_OPEN_QUESTIONS:
             still_open[members[0].project] += 1
             asked.append({member.id for member in members})
@@ -61,34 +60,27 @@ def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
 
 
 def clusters_of(snapshot: Snapshot) -> list[list[Memory]]:
-    """Find coherent clusters, the largest first; nobody is in two."""
+    """Return coherent clusters, the largest first; no memory is in two."""
     candidates = [
-        (place, [place, *(other for other, _ in snapshot.near.of(place, CLUSTER_COSINE))])
-        for place, memory in enumerate(snapshot.memories)
-        if _may_merge(memory) and len(snapshot.near.places[place]) >= FEWEST_MEMBERS - 1
+        (row, [row, *(other for other, _ in snapshot.near.of(row, CLUSTER_COSINE))])
+        for row, memory in enumerate(snapshot.memories)
+        if _may_merge(memory) and len(snapshot.near.rows[row]) >= FEWEST_MEMBERS - 1
     ]
     candidates.sort(key=lambda candidate: (-len(candidate[1]), creation_order(snapshot.memories[candidate[0]].id)))
     taken: set[int] = set()
     found = []
-    for place, near in candidates:
-        if place in taken:
+    for row, near in candidates:
+        if row in taken:
             continue
-        members = _coherent([other for other in near if other not in taken], place, snapshot)
+        members = _coherent([other for other in near if other not in taken], row, snapshot)
         if len(members) >= FEWEST_MEMBERS:
             taken |= set(members)
             found.append([snapshot.memories[member] for member in members])
     return found
 
 
-def missing_facts(text: str, members: Sequence[Memory]) -> list[str]:
-    """Return the numbers, versions, paths and names of the members that a merged text leaves out."""
-    kept = {form for _, form in facts_of(text)} | set(text.casefold().split())
-    wanted = {form for member in members for _, form in facts_of(member.content)}
-    return sorted(wanted - kept)
-
-
 def merging(members: Sequence[Memory], text: str, now: datetime) -> ChangeSet:
-    """Return the deed that writes one memory for several and supersedes them."""
+    """Return the change set that writes one memory for several and supersedes them."""
     merged = merged_memory(members, text, now)
     reason = f"merged into {merged.id}"
     values = {
@@ -107,7 +99,7 @@ def merging(members: Sequence[Memory], text: str, now: datetime) -> ChangeSet:
 
 
 def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory:
-    """Lay out the one memory: it inherits recalls and the highest importance, and the lowest trust."""
+    """Return the merged memory: it has the recalls of all, the highest importance and the lowest trust."""
     newest = max(members, key=lambda memory: (memory.created_at, creation_order(memory.id)))
     heir = replace(
         newest,
@@ -149,34 +141,32 @@ def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory
 
 
 def _coherent(near: Sequence[int], centre: int, snapshot: Snapshot) -> list[int]:
-    """Keep the neighbours that belong with the centre and with each other."""
+    """Return the neighbours that belong with the centre and with each other."""
     memories = snapshot.memories
-    heart = memories[centre]
-    fitting = [place for place in near if place == centre or _belongs(memories[place], heart, snapshot)][
-        :MOST_MEMBERS
-    ]
+    central = memories[centre]
+    fitting = [row for row in near if row == centre or _belongs(memories[row], central, snapshot)][:MOST_MEMBERS]
     products = snapshot.vectors[fitting] @ snapshot.vectors[fitting].T > CLUSTER_COSINE
     together = [
-        place for place, row in zip(fitting, products, strict=True) if 2 * (row.sum() - 1) >= len(fitting) - 1
+        row for row, close in zip(fitting, products, strict=True) if 2 * (close.sum() - 1) >= len(fitting) - 1
     ]
     members: list[int] = []
-    for place in together:
-        if not any(clashes(memories[place], memories[other], snapshot) for other in members):
-            members.append(place)
+    for row in together:
+        if not any(clashes(memories[row], memories[other], snapshot) for other in members):
+            members.append(row)
     return members
 
 
-def _belongs(memory: Memory, heart: Memory, snapshot: Snapshot) -> bool:
+def _belongs(memory: Memory, central: Memory, snapshot: Snapshot) -> bool:
     return (
         _may_merge(memory)
-        and (memory.project, memory.layer, memory.trust) == (heart.project, heart.layer, heart.trust)
-        and _on_one_subject(memory, heart, snapshot)
+        and (memory.project, memory.layer, memory.trust) == (central.project, central.layer, central.trust)
+        and _on_one_subject(memory, central, snapshot)
     )
 
 
-def _on_one_subject(memory: Memory, heart: Memory, snapshot: Snapshot) -> bool:
-    """The second signal: a shared entity, or a third of the words in common."""
-    ours, theirs = snapshot.reading.of(memory), snapshot.reading.of(heart)
+def _on_one_subject(memory: Memory, central: Memory, snapshot: Snapshot) -> bool:
+    """Whether there is a second signal: a shared entity, or three tenths of the words in common."""
+    ours, theirs = snapshot.texts.of(memory), snapshot.texts.of(central)
     if set(ours.entities) & set(theirs.entities):
         return True
     union = ours.words | theirs.words

@@ -1,4 +1,4 @@
-"""One night: read once, think, settle, write one batch, report. One at a time across all processes."""
+"""One dream: read the store once, plan, write one batch, report. One at a time across all processes."""
 
 import asyncio
 import gc
@@ -11,18 +11,20 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from reverie.dream import apply as applying
+from reverie.dream.apply import ACTOR, Batch, make_batch, write
 from reverie.dream.digest import may_be_promoted
+from reverie.dream.drift import last_restored
 from reverie.dream.judge import Judge, Rules
-from reverie.dream.plan import ChangeSet, Refusal, StepName, refused_by, refused_by_restoring
+from reverie.dream.plan import ChangeSet, SkippedChange, StepName
 from reverie.dream.review import withdraw_moot
 from reverie.dream.snapshot import EvidenceCheck, EvidenceChecker, NoEvidence, Snapshot, Vectors, in_order
 from reverie.dream.steps import KEEP_LOGS_FOR, STEPS, Plan, Planner, by_step
-from reverie.dream.undo import take_back, withdraw_questions
+from reverie.dream.sweep import demoted_among
+from reverie.dream.undo import Undo, read_undone_keys, undo_events, withdraw_questions
 from reverie.embeddings.base import Embedder
 from reverie.errors import StoreBusy
 from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.rules import move_of, overdue
+from reverie.lifecycle.rules import due_move, overdue
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.storage.dream_log import DreamRecord, DreamStatus
@@ -33,8 +35,8 @@ from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 
-Tell = Callable[[int, int, str], Awaitable[None]]
-"""Told how many of how many stages are done and what comes next."""
+OnProgress = Callable[[int, int, str], Awaitable[None]]
+"""Called with how many of how many stages are done, and the name of the next."""
 
 _TEXTS_AT_ONCE = 64
 _TURN_SECONDS = 0.0003
@@ -59,19 +61,19 @@ class StepReport:
     name: StepName
     planned: int
     applied: int
-    skipped: tuple[Refusal, ...]
+    skipped: tuple[SkippedChange, ...]
     notes: tuple[str, ...]
     change_sets: tuple[ChangeSet, ...]
 
     @property
     def summaries(self) -> dict[str, int]:
-        """What was done, in words, and how often."""
+        """What was done and how often."""
         return dict(Counter(change_set.summary for change_set in self.change_sets))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DreamReport:
-    """What a night did, or in a dry run would do."""
+    """What a dream did, or in a dry run would do."""
 
     dream_id: str
     dry_run: bool
@@ -80,12 +82,12 @@ class DreamReport:
 
 
 async def ignore_progress(done: int, total: int, message: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""
 
 
 @asynccontextmanager
-async def alone(store: MemoryStore) -> AsyncIterator[None]:
-    """Hold the night for the length of the block.
+async def dream_lock(store: MemoryStore) -> AsyncIterator[None]:
+    """Hold the dream lock for the length of the block.
 
     Raises:
         StoreBusy: at once, if another session is dreaming.
@@ -107,40 +109,40 @@ async def dream(
     projects: Sequence[str] = (),
     dry_run: bool = False,
     unless_since: datetime | None = None,
-    tell: Tell = ignore_progress,
+    tell: OnProgress = ignore_progress,
 ) -> DreamReport:
-    """Run one night, or only plan it; none if there was one since the given moment.
+    """Run one dream, or only plan it; with `unless_since`, only if there was none since that moment.
 
-    Cancelled while it reads or thinks, it leaves the store as it was. Once it has begun to write it finishes.
+    Cancelled while it reads or plans, it leaves the store as it was. Once it has begun to write it finishes.
 
     Raises:
         StoreBusy: if another session is dreaming, or has dreamt since that moment.
-        StoreError: if the store cannot be read or written; the next night takes back what was half written.
+        StoreError: if the store cannot be read or written; the next dream undoes what was half written.
     """
-    async with alone(context.store):
+    async with dream_lock(context.store):
         if unless_since is not None:
-            await _refuse_another(context.store, unless_since)
-        with _letting_others_through():
-            return await _dreamt(context, now, steps, projects, tell, dry_run=dry_run)
+            await _refuse_if_dreamt_since(context.store, unless_since)
+        with _short_thread_turns():
+            return await _run(context, now, steps, projects, tell, dry_run=dry_run)
 
 
-async def _refuse_another(store: MemoryStore, since: datetime) -> None:
-    """Let a night pass only if there was none since: two sessions may find at once that one is due.
+async def _refuse_if_dreamt_since(store: MemoryStore, since: datetime) -> None:
+    """Make sure that no dream began since: two sessions may find at the same time that one is due.
 
     Raises:
-        StoreBusy: if there was.
+        StoreBusy: if one did.
     """
-    dream_log = await store.dream_log.all()
-    if any(record.started_at > since for record in dream_log if record.status != "rolled back"):
+    records = await store.dream_log.all()
+    if any(record.started_at > since for record in records if record.status != "rolled back"):
         raise StoreBusy("Another session has dreamt on this store meanwhile; the next dream is due in a day.")
 
 
 @contextmanager
-def _letting_others_through() -> Iterator[None]:
-    """Let a recall of the same process have its turn sooner: thinking is one thread of plain Python for minutes.
+def _short_thread_turns() -> Iterator[None]:
+    """Switch threads more often, so that a recall in this process does not wait: planning is minutes of plain Python.
 
-    Nor is garbage looked for meanwhile: a million parts of a snapshot are none, and looking through them all again
-    and again is what grows faster than the store.
+    Garbage collection is off meanwhile: it would go through the millions of objects of a snapshot again and again,
+    find nothing, and take time that grows faster than the store.
     """
     before, collecting = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(_TURN_SECONDS)
@@ -153,43 +155,43 @@ def _letting_others_through() -> Iterator[None]:
             gc.enable()
 
 
-async def _dreamt(
+async def _run(
     context: DreamContext,
     now: datetime,
     steps: Sequence[StepName],
     projects: Sequence[str],
-    tell: Tell,
+    tell: OnProgress,
     *,
     dry_run: bool,
 ) -> DreamReport:
     if not dry_run:
-        await recover(context.store, now)
+        await recover(context.store, context.embedder, now)
         async with context.store.changing():
             await withdraw_moot(context.store, now)
     stages = len(steps) + 2
     await tell(0, stages, "reading")
     snapshot = await read(context, now, projects)
-    if "sweep" not in steps:  # which would let go of them before any other step sees them
+    if "sweep" not in steps:  # which would expire them before any other step sees them
         snapshot = snapshot.without(
             memory.id for memory in snapshot.memories if overdue(memory, now, context.settings.tier)
         )
     planner = Planner(snapshot, context.settings, context.judge, steps)
-    thought = 0
+    planned = 0
     while name := planner.next_step:
-        await tell(min(thought + 1, stages - 1), stages, name)
+        await tell(min(planned + 1, stages - 1), stages, name)
         await asyncio.to_thread(planner.plan_next)
-        thought += 1
+        planned += 1
     if dry_run:
-        return _told("", planner.plan, (), context.judge, dry_run=True)
+        return _report("", planner.plan, (), context.judge, dry_run=True)
     await tell(stages - 1, stages, "writing")
-    embedded = await _embedded_news(context, planner.plan)
-    told = await _uninterrupted(_write(context, snapshot, planner.plan, embedded, "prune" in steps))
+    embedded = await _embed_new(context, planner.plan)
+    report = await _uninterrupted(_write(context, snapshot, planner.plan, embedded, "prune" in steps))
     await tell(stages, stages, "done")
-    return told
+    return report
 
 
 async def read(context: DreamContext, now: datetime, projects: Sequence[str] = ()) -> Snapshot:
-    """Read everything a night needs, once."""
+    """Read everything that a dream needs, once."""
     store = context.store
     where = one_of("status", LIVING)
     if projects:
@@ -198,7 +200,10 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     asked = await store.review_queue.all()
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
     checks = await asyncio.to_thread(_checked, context.evidence, memories)
-    dream_log = await store.dream_log.all()
+    records = await store.dream_log.all()
+    changed = (memory for memory in memories if memory.updated_at != memory.created_at)  # others were never demoted
+    promotable = [memory for memory in changed if _may_become_semantic(memory, now)]
+    anchored = [(m, checks[m.id].checked) for m in memories if m.anchors and m.id in checks]
     living = {memory.id for memory in memories}
     snapshot = Snapshot(
         now=now,
@@ -211,34 +216,44 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
         bridges_asked_lately=sum(
             one.kind == "bridge" and one.status != WITHDRAWN and now - one.asked_at < _LATELY for one in asked
         ),
-        demoted=frozenset(await _demoted(store, memories, now)),
+        demoted=frozenset(await demoted_among(store, promotable)),
         checks=checks,
-        restored=await _restored(store, memories, checks),
-        refused=refused_by(dream_log) | refused_by_restoring(await store.journal.with_action("restored")),
+        restored=await last_restored(store, anchored, now),
+        undone_keys=await read_undone_keys(store),
         old_accesses=accesses,
         old_events=events,
     )
-    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_outcome(dream_log))
+    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_fingerprint(records))
+
+
+def _may_become_semantic(memory: Memory, now: datetime) -> bool:
+    """Whether the sweep or the digest could promote a memory to semantic."""
+    move = due_move(memory, now)
+    return (move is not None and move.to == "semantic") or (
+        memory.layer == "episodic" and may_be_promoted(memory, now)
+    )
 
 
 def _is_open(asked: ReviewQuestion, living: Set[str]) -> bool:
-    """Say whether a question waits for an answer about memories that this night sees."""
+    """Whether a question waits for an answer about memories that this dream reads."""
     return asked.status == OPEN and all(memory_id in living for memory_id in asked.memory_ids)
 
 
-def _last_outcome(dream_log: Sequence[DreamRecord]) -> str | None:
-    """Return how the last whole night left the memories, if it was not undone."""
-    last = next((record for record in dream_log if record.status != "rolled back"), None)
+def _last_fingerprint(records: Sequence[DreamRecord]) -> str | None:
+    """Return the fingerprint of the store after the last dream, if that had all steps and was not undone."""
+    last = next((record for record in records if record.status != "rolled back"), None)
+    # "morning" is the name of the stored report field.
     return None if last is None or last.status != "done" else last.report.get("morning")
 
 
-async def recover(store: MemoryStore, now: datetime) -> list[str]:
-    """Take back whatever a night that was killed left half written, and finish an undoing that was."""
+async def recover(store: MemoryStore, embedder: Embedder, now: datetime) -> list[str]:
+    """Undo what a killed dream left half written, and finish an undo that was killed."""
     dream_log = store.dream_log
     unfinished = await dream_log.unfinished()
     for record in unfinished:
         async with store.changing():
-            await take_back(store, record.id, await store.journal.of_batch(record.id), actor="dream", at=now)
+            undo = Undo(reason=record.id, actor=ACTOR, at=now, embedder=embedder)
+            await undo_events(store, await store.journal.of_batch(record.id), undo)
             await withdraw_questions(store, list(record.report.get("questions", ())))
             ended: DreamStatus = "undone" if record.status == "undoing" else "rolled back"
             await dream_log.write(
@@ -249,8 +264,8 @@ async def recover(store: MemoryStore, now: datetime) -> list[str]:
     return [record.id for record in unfinished]
 
 
-async def _embedded_news(context: DreamContext, plan: Plan) -> dict[str, Embedded]:
-    """Embed what the night will write; nothing is written yet, so this can still be interrupted."""
+async def _embed_new(context: DreamContext, plan: Plan) -> dict[str, Embedded]:
+    """Embed what the dream will write; nothing is written yet, so this can still be interrupted."""
     written = {new.memory.id: new.memory for change_set in plan.change_sets for new in change_set.new_memories}
     final = [plan.outcome.by_id.get(memory_id, memory) for memory_id, memory in written.items()]
     return dict(zip(written, await asyncio.to_thread(_embedded, final, context.embedder), strict=True))
@@ -263,25 +278,27 @@ async def _write(
     dream_id = store.new_id()
     dream_log = store.dream_log
     async with store.changing():
-        batch = applying.batched(plan.change_sets, snapshot, await read_versions(store), store, dream_id)
-        told = _told(dream_id, plan, batch.too_late, context.judge, dry_run=False)
-        report = reported(told, batch) | {"calls": list(context.judge.calls)}
+        batch = make_batch(
+            plan.change_sets, snapshot.memories, store, batch_id=dream_id, at=now, versions=await read_versions(store)
+        )
+        report = _report(dream_id, plan, batch.too_late, context.judge, dry_run=False)
+        stored = _stored_report(report, batch) | {"calls": list(context.judge.calls)}
         if not batch.too_late and {step.name for step in plan.steps} == set(STEPS):
-            report["morning"] = plan.outcome.fingerprint
-        begun = DreamRecord(id=dream_id, started_at=now, finished_at=None, status="applying", report=report)
+            stored["morning"] = plan.outcome.fingerprint
+        begun = DreamRecord(id=dream_id, started_at=now, finished_at=None, status="applying", report=stored)
         embedded = [replace(vectors[memory.id], memory=memory) for memory in batch.added]
         if batch.events or batch.questions:
             await dream_log.write(begun)
-            await applying.write(batch, embedded, store, now)
+            await write(batch, store, now, embedded)
         if prunes and (snapshot.old_accesses or snapshot.old_events):
             await fold_old_logs(store, now - KEEP_LOGS_FOR, now)
         await withdraw_moot(store, now)
-        await dream_log.write(DreamRecord(id=dream_id, started_at=now, finished_at=now, status="done", report=report))
-    return told
+        await dream_log.write(DreamRecord(id=dream_id, started_at=now, finished_at=now, status="done", report=stored))
+    return report
 
 
-def reported(told: DreamReport, batch: applying.Batch) -> dict[str, object]:
-    """Return what goes on record: numbers and ids, no texts."""
+def _stored_report(report: DreamReport, batch: Batch) -> dict[str, object]:
+    """Return what the dream log stores of a report: numbers and ids, no texts."""
     return {
         "steps": [
             {
@@ -292,19 +309,19 @@ def reported(told: DreamReport, batch: applying.Batch) -> dict[str, object]:
                 "summaries": step.summaries,
                 "notes": list(step.notes),
             }
-            for step in told.steps
+            for step in report.steps
         ],
         "changes": len(batch.events),
         "written": [memory.id for memory in batch.added],
         "questions": [question.id for question in batch.questions],
-        "notes": list(told.notes),
+        "notes": list(report.notes),
     }
 
 
-def _told(
-    dream_id: str, plan: Plan, too_late: Sequence[tuple[ChangeSet, Refusal]], judge: Judge, *, dry_run: bool
+def _report(
+    dream_id: str, plan: Plan, too_late: Sequence[tuple[ChangeSet, SkippedChange]], judge: Judge, *, dry_run: bool
 ) -> DreamReport:
-    late = {id(change_set): refusal for change_set, refusal in too_late}
+    late = {id(change_set): skipped for change_set, skipped in too_late}
     steps = []
     for part in by_step(plan):
         done = [change_set for change_set in part.change_sets if id(change_set) not in late]
@@ -314,7 +331,7 @@ def _told(
                 planned=part.planned,
                 applied=0 if dry_run else len(done),
                 skipped=(
-                    *part.refused,
+                    *part.skipped,
                     *(late[id(change_set)] for change_set in part.change_sets if id(change_set) in late),
                 ),
                 notes=part.notes,
@@ -337,26 +354,13 @@ def _embedding(embedder: Embedder) -> Callable[[Sequence[str]], Vectors]:
 
 
 def _embedded(memories: Sequence[Memory], embedder: Embedder) -> list[Embedded]:
-    """Join new memories with everything a search finds them by, which planning had no need of."""
+    """Embed new memories for search, passages included; planning needed only their vectors."""
     made = [
         embedding
         for start in range(0, len(memories), _TEXTS_AT_ONCE)
         for embedding in embedder.embed([memory.content for memory in memories[start : start + _TEXTS_AT_ONCE]])
     ]
     return [Embedded(m, e.vector, e.passages, e.pieces) for m, e in zip(memories, made, strict=True)]
-
-
-async def _demoted(store: MemoryStore, memories: Sequence[Memory], now: datetime) -> list[str]:
-    """Return which of the memories that could move up somebody has taken down."""
-    demoted = []
-    for memory in memories:
-        if memory.layer == "episodic" and (move_of(memory, now) or may_be_promoted(memory, now)):
-            if memory.updated_at == memory.created_at:
-                continue  # never changed since it was written
-            moves = [event for event in await store.journal.about(memory.id) if event.action == "moved"]
-            if moves and moves[-1].actor == "demote":
-                demoted.append(memory.id)
-    return demoted
 
 
 def _checked(evidence: EvidenceChecker, memories: Sequence[Memory]) -> dict[str, EvidenceCheck]:
@@ -366,21 +370,8 @@ def _checked(evidence: EvidenceChecker, memories: Sequence[Memory]) -> dict[str,
     return {memory_id: check for memory_id, check in found if check is not None}
 
 
-async def _restored(
-    store: MemoryStore, memories: Sequence[Memory], checks: Mapping[str, EvidenceCheck]
-) -> dict[str, datetime]:
-    """Return when memories whose evidence is gone were last brought back: older failures no longer count."""
-    restored: dict[str, datetime] = {}
-    for memory in memories:
-        if memory.id in checks and checks[memory.id].checked.freshness == "missing" and memory.status == "challenged":
-            events = await store.journal.about(memory.id)
-            back = [event.at for event in events if event.action in ("restored", "undone")]
-            restored |= {memory.id: max(back)} if back else {}
-    return restored
-
-
 async def _uninterrupted(work: Awaitable[DreamReport]) -> DreamReport:
-    """Finish what was begun even if whoever asked for it has gone."""
+    """Finish the work even if the caller is cancelled."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

@@ -1,4 +1,6 @@
-"""Memories that a dream writes about others: their lines, their trust, and the screening of their text."""
+"""Digests, cards and bridges, which a dream derives from other memories: what they may quote, their trust, and the
+screening of their text.
+"""
 
 import re
 from collections.abc import Sequence
@@ -15,26 +17,26 @@ from reverie.memory import Kind, Layer, Memory
 from reverie.text.shorten import title_of
 
 LEAST_TRUST_TO_BUILD_ON = 0.5
-"""A card, digest or bridge speaks with the store's voice, so it rests on nothing less trusted than this."""
+"""Readers cannot tell whose words a card, digest or bridge repeats, so it quotes nothing less trusted than this."""
 
 
 def may_be_quoted(memory: Memory) -> bool:
-    """Say whether a day's digest may repeat a memory."""
+    """Whether a digest may quote a memory."""
     return memory.status == "active" and memory.trust >= LEAST_TRUST_TO_BUILD_ON and memory.forget_after is None
 
 
 def may_be_built_on(memory: Memory) -> bool:
-    """Say whether a card or bridge, which lasts, may rest on a memory: not on one with a limited lifespan."""
+    """Whether a card or bridge may be derived from a memory: these last, so the memory must have no limited tier."""
     return may_be_quoted(memory) and memory.tier in (None, "permanent")
 
 
-def shown(text: str) -> str:
-    """Return a text as it may leave for a language model: without secrets and private parts."""
+def sendable(text: str) -> str:
+    """Return a text without secrets and private parts, as it may be sent to a language model."""
     return redact(without_private(text).text).text
 
 
 def may_be_written(text: str) -> bool:
-    """Say whether a text that a model or an assistant proposed may be stored: no secrets, no orders to anybody."""
+    """Whether a text from a model or an assistant may be stored: no secrets, no private parts, no instructions."""
     return bool(text.strip()) and not (without_private(text).dropped or redact(text).found or orders_in(text))
 
 
@@ -43,7 +45,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def line_of(memory: Memory, naming: str = "") -> str:
-    """Return the sentence of a memory that names a subject, or its first one, short enough for a list."""
+    """Return the sentence of a memory that names a subject, or its first one, cut to the length of a line."""
     sentences = [part.strip() for part in _SENTENCE_END.split(memory.content.strip()) if part.strip()]
     chosen = next(
         (part for part in sentences if naming and naming in part.casefold()), sentences[0] if sentences else ""
@@ -55,7 +57,7 @@ def line_of(memory: Memory, naming: str = "") -> str:
 
 
 def spelled(entity: str, memories: tuple[Memory, ...]) -> str:
-    """Return a subject as the memories spell it."""
+    """Return an entity in the spelling of the first memory that names it."""
     for memory in memories:
         at = memory.content.casefold().find(entity)
         if at >= 0 and len(memory.content.casefold()) == len(memory.content):
@@ -64,16 +66,16 @@ def spelled(entity: str, memories: tuple[Memory, ...]) -> str:
 
 
 DERIVED_IMPORTANCE = 0.3
-"""What repeats other memories must not outrank them."""
+"""A derived memory must not outrank the memories that it repeats."""
 
 
 def derived_memory(
-    text: str, *, kind: Kind, layer: Layer, project: str, ground: Sequence[Memory], now: datetime, **fields: Any
+    text: str, *, kind: Kind, layer: Layer, project: str, sources: Sequence[Memory], now: datetime, **fields: Any
 ) -> Memory:
-    """Lay out a memory about others, named by the night and its ground."""
+    """Return a memory derived from others; its id is a hash of the moment and the ids of its sources."""
     return Memory(
         id=derived_memory_id(
-            now, kind, project, *fields.get("entities", ()), *sorted(memory.id for memory in ground)
+            now, kind, project, *fields.get("entities", ()), *sorted(memory.id for memory in sources)
         ),
         content=text,
         content_hash=content_hash(text),
@@ -81,14 +83,14 @@ def derived_memory(
         layer=layer,
         project=project,
         source="dream",
-        trust=derived_trust(memory.trust for memory in ground),
-        confidence=min(memory.confidence for memory in ground),
-        derived_from=tuple(memory.id for memory in ground),
+        trust=derived_trust(memory.trust for memory in sources),
+        confidence=min(memory.confidence for memory in sources),
+        derived_from=tuple(memory.id for memory in sources),
         importance=DERIVED_IMPORTANCE,
         stability=first_stability(DERIVED_IMPORTANCE),
         created_at=now,
         happened_at=now,
         updated_at=now,
-        embedder=ground[0].embedder,
+        embedder=sources[0].embedder,
         **{"title": title_of(text), **fields},
     )

@@ -1,7 +1,7 @@
-"""The day's ledger in at most 1,200 characters, and a lasting place for what is durable in it (000-nightly).
+"""The digest step: a note of the day in at most 1,200 characters, and the promotion of what is durable (000-nightly).
 
-A day is what happened since the last digest, or in the last 24 hours where there is none. Each project has its
-own: a digest across projects would carry one project's memories into another.
+A day is the time since the last digest, or the last 24 hours if there is none. Each project has its own digest: one
+across projects would show one project's memories in another.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ A_DAY = timedelta(hours=24)
 FEWEST_MEMORIES = 3
 _LONGEST_GAP = timedelta(days=7)
 _DURABLE: frozenset[Kind] = frozenset({"decision", "preference", "how_to", "rejected"})
-"""What a day's note promotes by its kind; not a fact, because what is said in passing is one by its kind."""
+"""Kinds that an extractive note promotes; not facts, because a passing remark is one by its kind."""
 
 
 def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
-    """Write the day's note of each project that had one, and promote its durable lines."""
+    """Write the note of the day for each project with enough memories, and promote the durable ones."""
     change_sets: list[ChangeSet] = []
     for project in sorted({memory.project for memory in snapshot.memories}):
         since = _since(project, snapshot)
@@ -43,7 +43,7 @@ def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
 
 
 def extract(ledger: Sequence[Memory], now: datetime) -> DayNote:
-    """Quote the most important lines of the day, as many as fit."""
+    """Return a note that quotes the most important memories of the day, as many as fit."""
     text = f"{now:%Y-%m-%d}: {len(ledger)} memories."
     quoted = []
     for memory in ledger:
@@ -55,13 +55,13 @@ def extract(ledger: Sequence[Memory], now: datetime) -> DayNote:
 
 
 def may_be_promoted(memory: Memory, now: datetime) -> bool:
-    """Say whether a day's note may promote a memory: by its kind, or a fact that a judge calls durable."""
+    """Whether a note may promote a memory: by its kind, or a fact that a judge calls durable."""
     durable = memory.kind == "fact" or memory.kind in _DURABLE
     return durable and _may_last(memory) and now - memory.happened_at <= _LONGEST_GAP
 
 
 def _since(project: str, snapshot: Snapshot) -> datetime | None:
-    """Return where the day begins, or None if it is not over yet."""
+    """Return the moment at which the day begins, or None if it is not over yet."""
     written = [m.created_at for m in snapshot.memories if m.kind == "digest" and m.project == project]
     if not written:
         return snapshot.now - A_DAY
@@ -70,17 +70,17 @@ def _since(project: str, snapshot: Snapshot) -> datetime | None:
 
 
 def _ledger(project: str, since: datetime, snapshot: Snapshot) -> list[Memory]:
-    """Return what happened in the project since then, the most important first."""
-    lately = [
+    """Return the project's memories of the day, the most important first."""
+    recent = [
         memory
-        for memory in snapshot.told
+        for memory in snapshot.original_memories
         if memory.project == project
         and memory.layer != "codebase"
         and since < memory.happened_at <= snapshot.now
         and may_be_quoted(memory)
     ]
     return sorted(
-        lately, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, creation_order(memory.id))
+        recent, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, creation_order(memory.id))
     )
 
 
@@ -90,7 +90,7 @@ def _writing(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Sn
         kind="digest",
         layer="episodic",
         project=project,
-        ground=ledger,
+        sources=ledger,
         now=snapshot.now,
         tags=("digest",),
         title=f"The day of {snapshot.now:%Y-%m-%d}",
@@ -111,5 +111,5 @@ def _promotions(note: DayNote, ledger: Sequence[Memory], snapshot: Snapshot) -> 
 
 
 def _may_last(memory: Memory) -> bool:
-    """Say whether nothing limits the lifespan of a memory, as it does of what was said in passing (000-passing)."""
+    """Whether no tier limits a memory's life, as one does for passing remarks (000-passing)."""
     return memory.tier in (None, "permanent")

@@ -1,29 +1,34 @@
-"""Who decides what rules of age and likeness cannot: the same questions for every judge.
+"""Who decides what the rules of age and similarity cannot: one interface for rules and a language model.
 
-An answer of None means "I do not know", and then nothing happens but that a question is queued.
+An answer of None means that the judge does not know; then a question is queued for review and nothing changes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from reverie.dream.derived_memories import sendable
+from reverie.errors import BudgetSpent, ModelError, ModelNonsense
 from reverie.ids import creation_order
 from reverie.memory import Memory
-from reverie.text.compare import restates
+from reverie.text.compare import facts_of, restates
+
+if TYPE_CHECKING:
+    from reverie.llm.client import Form, LanguageModel
 
 BeliefVerdict = Literal["outdated", "holds"]
 
 
 @dataclass(frozen=True, slots=True)
 class DayNote:
-    """The day in a few lines, and which of the day's memories will matter for longer."""
+    """The note of a day, and the ids of the day's memories that will matter for longer."""
 
     text: str
     durable: tuple[str, ...]
 
 
 class Judge(Protocol):
-    """Rules, or a language model in front of them."""
+    """Answers the questions of the steps."""
 
     def merged(self, members: Sequence[Memory]) -> str | None:
         """Return one text that says everything the members say, or None."""
@@ -34,11 +39,11 @@ class Judge(Protocol):
         ...
 
     def still_holds(self, belief: Memory, evidence: Sequence[str]) -> BeliefVerdict | None:
-        """Say whether a belief stands up to the evidence shown."""
+        """Return whether a belief still holds in the light of the evidence."""
         ...
 
     def day_note(self, ledger: Sequence[Memory], most_characters: int) -> DayNote | None:
-        """Return the day's note in words, or None for the extractive one."""
+        """Return the note of the day, or None for the extractive one."""
         ...
 
     @property
@@ -53,7 +58,7 @@ class Judge(Protocol):
 
 
 class Rules:
-    """Decides only what cannot be otherwise: that several texts say the same thing."""
+    """Decides only whether several texts say the same thing."""
 
     notes: tuple[str, ...] = ()
     calls: tuple[Mapping[str, Any], ...] = ()
@@ -66,13 +71,146 @@ class Rules:
         return None
 
     def bridged(self, one: str, other: str, ones: Sequence[Memory], others: Sequence[Memory]) -> str | None:
-        """Rules see that two subjects lie close, not what that means."""
+        """Rules cannot say what connects two subjects."""
         return None
 
     def still_holds(self, belief: Memory, evidence: Sequence[str]) -> BeliefVerdict | None:
-        """Rules gather evidence; whether it settles the matter is for someone who understands it."""
+        """Rules gather the evidence and leave the verdict to others."""
         return None
 
     def day_note(self, ledger: Sequence[Memory], most_characters: int) -> DayNote | None:
-        """The extractive digest is the rule."""
+        """Without a model the digest is extractive."""
         return None
+
+
+def missing_facts(text: str, members: Sequence[Memory]) -> list[str]:
+    """Return the numbers, versions, paths and names of the members that a merged text leaves out."""
+    kept = {form for _, form in facts_of(text)} | set(text.casefold().split())
+    wanted = {form for member in members for _, form in facts_of(member.content)}
+    return sorted(wanted - kept)
+
+
+_MERGE = (
+    "Several notes may say one thing. If they do, write one note that keeps every number, name, date, version and "
+    "path of all of them and adds nothing. If they are about different things or disagree, set `same` to false."
+)
+_BRIDGE = (
+    "Two subjects come from different places. If the notes show a real connection that would help a developer, state "
+    "it in one or two sentences, using only what the notes say. Otherwise set `connected` to false."
+)
+_BELIEF = (
+    "A note is held against newer evidence. Set `verdict` to `outdated` if the evidence shows that the note no "
+    "longer holds, `holds` if both can be true, `unsure` if the evidence does not settle it."
+)
+_DAY = (
+    "Write the day's note from these memories: at most {most} characters, short lines beginning with `- `, the most "
+    "consequential first, adding nothing. List in `durable` the ids of those that will matter in a month."
+)
+_CHARACTERS_PER_TOKEN = 3
+_SPARE_TOKENS = 200
+
+
+class ModelJudge:
+    """Asks the rules first, which cost nothing, and then a language model, whose answers are checked.
+
+    After a failure of the server the rest of the dream is judged by rules alone, so a server that hangs costs one
+    timeout.
+    """
+
+    def __init__(self, model: "LanguageModel") -> None:
+        self._model = model
+        self._rules = Rules()
+        self._notes: list[str] = []
+        self._failed = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong while judging."""
+        return tuple(dict.fromkeys(self._notes))
+
+    @property
+    def calls(self) -> tuple[Mapping[str, Any], ...]:
+        """Every call that was made and what it cost."""
+        return tuple(asdict(call) for call in self._model.calls)
+
+    def merged(self, members: Sequence[Memory]) -> str | None:
+        """Return one text that keeps every fact of the members and adds none, or None."""
+        known = self._rules.merged(members)
+        if known is not None:
+            return known
+        size = sum(len(member.content) for member in members) // _CHARACTERS_PER_TOKEN + _SPARE_TOKENS
+        answer = self._ask("merge", _MERGE, _as_notes(members), {"same": bool, "text": str}, size)
+        if answer is None or not answer["same"]:
+            return None
+        text = str(answer["text"]).strip()
+        lost = missing_facts(text, members)
+        added = {form for _, form in facts_of(text)} - {f for m in members for f in _words_and_facts(m.content)}
+        if not text or lost or added:
+            self._notes.append(
+                f"a merged text was refused: it {'lost ' + ', '.join(lost[:3]) if lost else 'added what nobody said'}"
+            )
+            return None
+        return text
+
+    def bridged(self, one: str, other: str, ones: Sequence[Memory], others: Sequence[Memory]) -> str | None:
+        """Return the connection as the model words it, "" if it sees none, None if it could not be asked."""
+        data = {"subjects": [one, other], **_as_notes([*ones, *others])}
+        answer = self._ask("bridge", _BRIDGE, data, {"connected": bool, "text": str}, 300)
+        if answer is None:
+            return None
+        return str(answer["text"]).strip() if answer["connected"] else ""
+
+    def still_holds(self, belief: Memory, evidence: Sequence[str]) -> BeliefVerdict | None:
+        """Return the model's verdict on the evidence; unsure is None."""
+        data = {"note": sendable(belief.content), "evidence": [sendable(line) for line in evidence]}
+        answer = self._ask("belief", _BELIEF, data, {"verdict": str}, 50)
+        match answer:
+            case {"verdict": "outdated"}:
+                return "outdated"
+            case {"verdict": "holds"}:
+                return "holds"
+            case _:
+                return None
+
+    def day_note(self, ledger: Sequence[Memory], most_characters: int) -> DayNote | None:
+        """Return the model's note of the day, if it is short enough and names only what the memories name."""
+        task = _DAY.format(most=most_characters)
+        form: Form = {"text": str, "durable": list}
+        answer = self._ask("digest", task, _as_notes(ledger), form, most_characters // _CHARACTERS_PER_TOKEN + 300)
+        if answer is None:
+            return None
+        text = str(answer["text"]).strip()
+        known_forms = {form for memory in ledger for form in _words_and_facts(memory.content)}
+        if not text or len(text) > most_characters or {form for _, form in facts_of(text)} - known_forms:
+            self._notes.append("the model's day note was refused: too long, or it names what nobody said")
+            return None
+        known = {memory.id for memory in ledger}
+        return DayNote(text, tuple(one for one in answer["durable"] if one in known))
+
+    def _ask(
+        self, purpose: str, task: str, data: dict[str, Any], form: "Form", most_tokens: int
+    ) -> dict[str, Any] | None:
+        if self._failed:
+            return None
+        try:
+            return self._model.ask(purpose, task, data, form, most_tokens)
+        except (BudgetSpent, ModelNonsense) as error:  # the next question may be cheaper, or understood
+            self._notes.append(str(error))
+        except ModelError as error:
+            self._notes.append(str(error))
+            self._failed = True
+        return None
+
+
+def _as_notes(memories: Sequence[Memory]) -> dict[str, Any]:
+    return {
+        "notes": [
+            {"id": memory.id, "when": f"{memory.happened_at:%Y-%m-%d}", "text": sendable(memory.content)}
+            for memory in memories
+        ]
+    }
+
+
+def _words_and_facts(text: str) -> set[str]:
+    """Return every word and fact of a text, which a fact of a text made from it may repeat."""
+    return {form for _, form in facts_of(text)} | {word.strip(".,;:!?()'\"`") for word in text.casefold().split()}

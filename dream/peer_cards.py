@@ -1,7 +1,7 @@
-"""One current card for each person, service, module or tool with five or more memories (002-dream).
+"""The peer_cards step: one card for each person, service, module or tool with five or more memories (002-dream).
 
-A card quotes what it rests on and names the ids. When its ground has changed it is rewritten in place of the last;
-when the ground is gone the card goes too, so that nothing forgotten lives on in it.
+A card quotes its sources and stores their ids. When they have changed, a new card supersedes it; when fewer than five
+are left it expires, so that nothing forgotten is still quoted.
 """
 
 from collections import Counter
@@ -20,42 +20,42 @@ FEWEST_MEMORIES = 5
 MOST_LINES = 8
 FEWEST_CARDS, MOST_CARDS = 10, 40
 MEMORIES_PER_CARD = 20
-"""A project has a card for every twenty memories, within these bounds. The most spoken-of have one, and a card that
-is there stays while its ground does."""
+"""A project has a card for every twenty memories, within these bounds. The subjects with the most memories
+have one, and a card stays while its sources do."""
 
 Subject = tuple[str, str]
 
 
 def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
-    """Write, rewrite or retire cards so that each subject has one that is true now."""
-    grounds = _grounds(snapshot)
+    """Write, rewrite or expire cards so that each subject has one that is up to date."""
+    sources = _sources(snapshot)
     current = _current(snapshot)
     change_sets: list[ChangeSet] = []
     for subject, cards in current.items():
-        change_sets += _upkeep(cards, subject, grounds.get(subject, ()), snapshot)
-    held = Counter(project for project, _ in current)
-    room = _room(snapshot)
-    for subject, ground in sorted(grounds.items(), key=lambda item: (-len(item[1]), item[0])):
+        change_sets += _update(cards, subject, sources.get(subject, ()), snapshot)
+    cards_in = Counter(project for project, _ in current)
+    most_cards = _most_cards(snapshot)
+    for subject, memories in sorted(sources.items(), key=lambda item: (-len(item[1]), item[0])):
         project = subject[0]
-        if subject in current or len(ground) < FEWEST_MEMORIES or held[project] >= room[project]:
+        if subject in current or len(memories) < FEWEST_MEMORIES or cards_in[project] >= most_cards[project]:
             continue
-        held[project] += 1
-        change_sets.append(_writing(subject, ground, (), snapshot))
+        cards_in[project] += 1
+        change_sets.append(_writing(subject, memories, (), snapshot))
     return Proposal(tuple(change_sets))
 
 
-def _room(snapshot: Snapshot) -> dict[str, int]:
-    sizes = Counter(memory.project for memory in snapshot.told)
+def _most_cards(snapshot: Snapshot) -> dict[str, int]:
+    sizes = Counter(memory.project for memory in snapshot.original_memories)
     return {p: min(MOST_CARDS, max(FEWEST_CARDS, size // MEMORIES_PER_CARD)) for p, size in sizes.items()}
 
 
-def _grounds(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
-    grounds: dict[Subject, list[Memory]] = {}
-    for memory in snapshot.told:
+def _sources(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
+    sources: dict[Subject, list[Memory]] = {}
+    for memory in snapshot.original_memories:
         if memory.layer not in ("working", "codebase") and may_be_built_on(memory):
-            for entity in snapshot.reading.of(memory).entities:
-                grounds.setdefault((memory.project, entity), []).append(memory)
-    return grounds
+            for entity in snapshot.texts.of(memory).entities:
+                sources.setdefault((memory.project, entity), []).append(memory)
+    return sources
 
 
 def _current(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
@@ -66,35 +66,37 @@ def _current(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
     return cards
 
 
-def _upkeep(
-    cards: Sequence[Memory], subject: Subject, ground: Sequence[Memory], snapshot: Snapshot
+def _update(
+    cards: Sequence[Memory], subject: Subject, sources: Sequence[Memory], snapshot: Snapshot
 ) -> list[ChangeSet]:
     if any(card.pinned for card in cards):
-        return []  # held by someone as it is; a second card beside it would be one too many
-    if len(ground) < FEWEST_MEMORIES:
-        return [_retiring(card, snapshot) for card in cards]
-    lines = _chosen(ground)
+        return []  # somebody keeps it as it is, and a subject has one card
+    if len(sources) < FEWEST_MEMORIES:
+        return [_expiring(card, snapshot) for card in cards]
+    lines = _chosen(sources)
     newest = max(cards, key=lambda card: (card.created_at, creation_order(card.id)))
-    if len(cards) == 1 and newest.content == _text(subject[1], lines, ground):
+    if len(cards) == 1 and newest.content == _text(subject[1], lines, sources):
         return []
     if len(cards) == 1 and newest.created_at == snapshot.now:
-        return [_correcting(newest, subject, ground, snapshot)]
-    return [_writing(subject, ground, cards, snapshot)]
+        return [_correcting(newest, subject, sources, snapshot)]
+    return [_writing(subject, sources, cards, snapshot)]
 
 
-def _writing(subject: Subject, ground: Sequence[Memory], replaced: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
+def _writing(
+    subject: Subject, sources: Sequence[Memory], replaced: Sequence[Memory], snapshot: Snapshot
+) -> ChangeSet:
     project, entity = subject
-    lines = _chosen(ground)
+    lines = _chosen(sources)
     card = derived_memory(
-        _text(entity, lines, ground),
+        _text(entity, lines, sources),
         kind="peer_card",
         layer="semantic",
         project=project,
-        ground=lines,
+        sources=lines,
         now=snapshot.now,
         entities=(entity,),
         tags=("peer-card",),
-        title=f"About {spelled(entity, tuple(ground))}",
+        title=f"About {spelled(entity, tuple(sources))}",
     )
     reason = f"rewritten as {card.id}: what it rests on has changed"
     values = {"status": "superseded", "superseded_by": card.id, "expired_at": snapshot.now, "status_reason": reason}
@@ -105,19 +107,20 @@ def _writing(subject: Subject, ground: Sequence[Memory], replaced: Sequence[Memo
     )
 
 
-def _correcting(card: Memory, subject: Subject, ground: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
-    """Return the deed that brings a card of this very night in step with what later steps did."""
-    better = _writing(subject, ground, (), snapshot).new_memories[0].memory
+def _correcting(card: Memory, subject: Subject, sources: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
+    """Return the change that updates a card written in this dream after later steps changed its sources."""
+    better = _writing(subject, sources, (), snapshot).new_memories[0].memory
     names = ("content", "content_hash", "derived_from", "trust", "confidence", "title")
     values = {name: getattr(better, name) for name in names}
     change = Change(
-        memory_id=card.id, action="rewritten", reason="its ground changed in the same night", values=values
+        memory_id=card.id, action="rewritten", reason="its sources changed in the same dream", values=values
     )
     return ChangeSet(summary="card corrected", changes=(change,))
 
 
-def _retiring(card: Memory, snapshot: Snapshot) -> ChangeSet:
+def _expiring(card: Memory, snapshot: Snapshot) -> ChangeSet:
     reason = f"fewer than {FEWEST_MEMORIES} memories are left that it could rest on"
+    # "ground-gone" is the stored status reason and journal action.
     values = {"status": "expired", "expired_at": snapshot.now, "status_reason": "ground-gone"}
     return ChangeSet(
         summary="card retired",
@@ -125,14 +128,14 @@ def _retiring(card: Memory, snapshot: Snapshot) -> ChangeSet:
     )
 
 
-def _chosen(ground: Sequence[Memory]) -> list[Memory]:
-    """Return the lines worth quoting, by what does not change from night to night, oldest first."""
+def _chosen(sources: Sequence[Memory]) -> list[Memory]:
+    """Return the memories to quote, oldest first, chosen by values that do not change from dream to dream."""
     best = sorted(
-        ground, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), creation_order(m.id))
+        sources, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), creation_order(m.id))
     )[:MOST_LINES]
     return sorted(best, key=lambda memory: (memory.happened_at, creation_order(memory.id)))
 
 
-def _text(entity: str, lines: Sequence[Memory], ground: Sequence[Memory]) -> str:
+def _text(entity: str, lines: Sequence[Memory], sources: Sequence[Memory]) -> str:
     quoted = "".join(f"\n- {line_of(memory, entity)}" for memory in lines)
-    return f"{spelled(entity, tuple(ground))}:{quoted}"
+    return f"{spelled(entity, tuple(sources))}:{quoted}"

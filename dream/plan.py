@@ -1,7 +1,7 @@
-"""What a step proposes, and how proposals are settled.
+"""What a step proposes, and which of it a dream applies.
 
-A change is applied whole or not at all; a question leaves everything as it is. What somebody undid is not proposed
-again while its grounds are the same.
+A change set is applied completely or not at all. A question changes nothing. A change that somebody undid is not
+proposed again while the reason for it is the same.
 """
 
 import hashlib
@@ -53,9 +53,9 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposedQuestion:
-    """Something that rules alone must not decide, with what is needed to decide it.
+    """A question that rules must not decide alone, with the evidence needed to decide it.
 
-    `settled` holds the verdict when a language model gave one: kept so that it is not asked again.
+    `model_verdict` is the verdict of a language model, if there is one. It is stored so that nobody is asked again.
     """
 
     kind: QuestionKind
@@ -64,11 +64,11 @@ class ProposedQuestion:
     evidence: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
     about: tuple[str, ...] = ()
-    settled: Verdict | None = None
+    model_verdict: Verdict | None = None
 
     @property
     def id(self) -> str:
-        """The same question has the same id, whichever night asks it."""
+        """The id depends only on what is asked, so every dream gives the same question the same id."""
         return question_id(self.kind, self.memory_ids, self.about)
 
 
@@ -84,15 +84,15 @@ class ChangeSet:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What one step would do, and what it has to say about it."""
+    """What one step would do, and its notes for the report."""
 
     change_sets: tuple[ChangeSet, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A deed that was set aside, and why."""
+class SkippedChange:
+    """The memory because of which a change set is not applied, and the reason."""
 
     memory_id: str
     reason: str
@@ -100,48 +100,84 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """A step's deeds after conflicts were settled."""
+    """A step's change sets after conflicts are resolved."""
 
     name: StepName
     planned: int = 0
     change_sets: tuple[ChangeSet, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    skipped: tuple[SkippedChange, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
 
+def resolve_conflicts(
+    name: StepName, proposal: Proposal, memories: Mapping[str, Memory], undone_keys: frozenset[str]
+) -> StepPlan:
+    """Keep the change sets that touch only living, unpinned memories; give a reason for each one that is skipped.
+
+    `memories` are the living ones after the steps before, so what those retired is not among them. Within one step
+    the first change set that retires a memory wins. Change sets that somebody undid before are only counted.
+    """
+    wanted = [one for one in proposal.change_sets if not was_undone(one, undone_keys, memories)]
+    undone = len(proposal.change_sets) - len(wanted)
+    notes = (*proposal.notes, f"not done again, because it was undone: {undone}") if undone else proposal.notes
+    kept: list[ChangeSet] = []
+    skipped: list[SkippedChange] = []
+    retired: set[str] = set()
+    for change_set in wanted:
+        conflict = _conflict(change_set, memories, retired)
+        if conflict is not None:
+            skipped.append(conflict)
+            continue
+        kept.append(change_set)
+        retired |= {c.memory_id for c in change_set.changes if c.values.get("status") in ("expired", "superseded")}
+    return StepPlan(name, len(wanted), tuple(kept), tuple(skipped), notes)
+
+
+def _conflict(change_set: ChangeSet, memories: Mapping[str, Memory], retired: set[str]) -> SkippedChange | None:
+    for change in change_set.changes:
+        memory = memories.get(change.memory_id)
+        if memory is None or change.memory_id in retired:
+            return SkippedChange(change.memory_id, "already retired in this dream")
+        if memory.pinned:
+            return SkippedChange(change.memory_id, "pinned")
+    for new in change_set.new_memories:
+        gone = [parent for parent in new.memory.derived_from if parent in retired]
+        if gone:
+            return SkippedChange(gone[0], "already retired in this dream")
+    return None
+
+
 def question_id(kind: QuestionKind, memory_ids: tuple[str, ...], about: tuple[str, ...] = ()) -> str:
-    """Name a question by what it is about: its subject if it has one, or else the memories themselves."""
-    return "q" + hashed((kind, *(about or sorted(memory_ids))), 15)
+    """Return a question's id: a hash of its subject if it has one, otherwise of the memories it is about."""
+    return "q" + short_hash((kind, *(about or sorted(memory_ids))), 15)
 
 
-def derived_memory_id(now: datetime, *ground: str) -> str:
-    """Name a memory by the night and by what it was made from, so that planning needs no dice.
+def derived_memory_id(now: datetime, *sources: str) -> str:
+    """Return the id of a memory that a dream writes: a hash of its moment and its sources, so planning is repeatable.
 
-    As with every memory, the first eight characters tell it apart: also from what another night makes of the same.
+    As with every memory id, the first eight characters are random enough to tell it from others, also from what
+    another dream makes of the same sources.
     """
     moment = int(now.timestamp() * 1000)
-    return memory_id(int(hashlib.sha256("\0".join((*ground, str(moment))).encode()).hexdigest(), 16), moment)
+    return memory_id(int(hashlib.sha256("\0".join((*sources, str(moment))).encode()).hexdigest(), 16), moment)
 
 
-def hashed(parts: tuple[str, ...], digits: int) -> str:
-    """Return a short name for some texts, always the same."""
-    return _written(int(hashlib.sha256("\0".join(parts).encode()).hexdigest(), 16), digits)
-
-
-def _written(number: int, length: int) -> str:
-    digits = []
-    for _ in range(length):
+def short_hash(parts: tuple[str, ...], digits: int) -> str:
+    """Return a hash of some texts in so many base-32 digits."""
+    number = int(hashlib.sha256("\0".join(parts).encode()).hexdigest(), 16)
+    written = []
+    for _ in range(digits):
         number, digit = divmod(number, 32)
-        digits.append(_BASE32[digit])
-    return "".join(reversed(digits))
+        written.append(_BASE32[digit])
+    return "".join(reversed(written))
 
 
 _WRITTEN = "remembered"
-_HASH_DIGITS = 12
+_KEY_DIGITS = 12
 
 
-def refused_changes(events: Sequence[Event], present: Mapping[str, Memory]) -> list[str]:
-    """Return what undoing these events refuses; kept with the night that is undone."""
+def keys_of_events(events: Sequence[Event], present: Mapping[str, Memory]) -> list[str]:
+    """Return the keys of the changes that these events made; the record of an undone dream stores them."""
     found = []
     for event in events:
         if event.action == _WRITTEN:
@@ -151,14 +187,18 @@ def refused_changes(events: Sequence[Event], present: Mapping[str, Memory]) -> l
     return sorted({key for key in found if key is not None})
 
 
-def refused_by(dream_log: Iterable[DreamRecord]) -> frozenset[str]:
-    """Return everything that was refused by undoing a night."""
-    undone = (record for record in dream_log if record.status in ("undone", "undoing"))
+def keys_of_undone_dreams(records: Iterable[DreamRecord]) -> frozenset[str]:
+    """Return the keys of every change that somebody undid together with its dream."""
+    undone = (record for record in records if record.status in ("undone", "undoing"))
+    # "refused" is the name of the stored report field.
     return frozenset(key for record in undone for key in record.report.get("refused", ()))
 
 
-def refused_by_restoring(events: Iterable[Event]) -> frozenset[str]:
-    """Return what was refused by bringing a single memory back; what had faded has its reprieve already."""
+def keys_of_restored(events: Iterable[Event]) -> frozenset[str]:
+    """Return the keys of the changes that "restored" events reversed.
+
+    An expired memory needs none: restoring it changes the fields that the rules of expiry look at.
+    """
     keys = (
         key_of_change(event.memory_id, event.before, 0)
         for event in events
@@ -167,9 +207,9 @@ def refused_by_restoring(events: Iterable[Event]) -> frozenset[str]:
     return frozenset(key for key in keys if key is not None)
 
 
-def is_refused(change_set: ChangeSet, refused: frozenset[str], memories: Mapping[str, Memory]) -> bool:
-    """Say whether a part of a deed was undone before."""
-    if not refused:
+def was_undone(change_set: ChangeSet, undone_keys: frozenset[str], memories: Mapping[str, Memory]) -> bool:
+    """Whether somebody undid a part of this change set before."""
+    if not undone_keys:
         return False
     keys = [key_of_new(new.memory.kind, new.memory.derived_from) for new in change_set.new_memories]
     keys += [
@@ -177,24 +217,27 @@ def is_refused(change_set: ChangeSet, refused: frozenset[str], memories: Mapping
         for change in change_set.changes
         if change.memory_id in memories
     ]
-    return any(key in refused for key in keys)
+    return any(key in undone_keys for key in keys)
 
 
 def key_of_change(memory_id: str, values: Mapping[str, Any], recalls: int) -> str | None:
-    """Return how a change is known, or None if undoing it refuses nothing: it came with another."""
+    """Return the key of a change, or None for one that only accompanies another.
+
+    The key covers the reason: the successor, the contradiction, or the number of recalls that a rule judged by.
+    """
     match values:
-        case {"status": "superseded", "superseded_by": heir}:
-            return hashed((memory_id, "superseded", str(heir)), _HASH_DIGITS)
+        case {"status": "superseded", "superseded_by": successor}:
+            return short_hash((memory_id, "superseded", str(successor)), _KEY_DIGITS)
         case {"status": "challenged", "status_reason": reason}:
-            return hashed((memory_id, "challenged", str(reason)), _HASH_DIGITS)
+            return short_hash((memory_id, "challenged", str(reason)), _KEY_DIGITS)
         case {"status": "expired"}:
-            return hashed((memory_id, "expired", str(recalls)), _HASH_DIGITS)
+            return short_hash((memory_id, "expired", str(recalls)), _KEY_DIGITS)
         case {"layer": "semantic"}:
-            return hashed((memory_id, "promoted", str(recalls)), _HASH_DIGITS)
+            return short_hash((memory_id, "promoted", str(recalls)), _KEY_DIGITS)
         case _:
             return None
 
 
 def key_of_new(kind: str, derived_from: Sequence[str]) -> str | None:
-    """Return how a memory that a dream wrote is known, or None if it rests on nothing."""
-    return hashed((kind, *sorted(derived_from)), _HASH_DIGITS) if derived_from else None
+    """Return the key of a memory that a dream wrote, or None if it is derived from nothing."""
+    return short_hash((kind, *sorted(derived_from)), _KEY_DIGITS) if derived_from else None

@@ -1,4 +1,4 @@
-"""What an answer to a review question does, and which questions nobody can answer any more."""
+"""Answers to review questions: what each changes, and which questions cannot be answered any more."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
-from reverie.dream import apply as applying
-from reverie.dream.cluster import merging, missing_facts
+from reverie.dream.apply import make_batch, write
+from reverie.dream.cluster import merging
 from reverie.dream.derived_memories import may_be_written
 from reverie.dream.drift import is_challenged
+from reverie.dream.judge import missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
-from reverie.dream.snapshot import Snapshot, in_order
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
@@ -21,7 +19,6 @@ from reverie.ids import content_hash
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
-from reverie.storage.queries import version_of
 from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
@@ -31,13 +28,13 @@ WITHDRAWN_BY = "dream"
 
 
 def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | None:
-    """Return why a question cannot be answered, or None if it can."""
-    held = [memories.get(memory_id) for memory_id in asked.memory_ids]
-    if not all(memory is not None and memory.status in LIVING for memory in held):
+    """Return why a question cannot be answered any more, or None if it can."""
+    found = [memories.get(memory_id) for memory_id in asked.memory_ids]
+    if not all(memory is not None and memory.status in LIVING for memory in found):
         return "a memory it is about is no longer there"
-    if len({memory.project for memory in held if memory is not None} - {GLOBAL_PROJECT}) > 1:
+    if len({memory.project for memory in found if memory is not None} - {GLOBAL_PROJECT}) > 1:
         return "it is about several projects, which no session sees together"
-    if asked.kind == "drift" and not all(memory is not None and is_challenged(memory) for memory in held):
+    if asked.kind == "drift" and not all(memory is not None and is_challenged(memory) for memory in found):
         return "the memory is no longer in doubt"
     return None
 
@@ -103,9 +100,9 @@ async def apply_decision(
     now: datetime,
     anchors: tuple[Anchor, ...] | None = None,
 ) -> list[str]:
-    """Do what an answer asks for and close its question; return the ids of what was changed or written.
+    """Apply an answer and close its question; return the ids of the memories that were changed or written.
 
-    `anchors` are what a revised text was seen in as the code is now; without them it keeps the old ones.
+    `anchors` are those of a revised text in the code as it is now; without them it keeps the old ones.
 
     Raises:
         InvalidInput: if the memories it is about are not what they were, or the text leaves a fact out.
@@ -114,28 +111,28 @@ async def apply_decision(
     vectors = await asyncio.to_thread(embedder.embed, [decision.text]) if decision.verdict in _NEED_A_TEXT else []
     async with store.changing():
         memories = await store.get(list(question.memory_ids))
-        doubt = await _doubt(store, question)
-        change_set = _deed(decision, _living(decision, memories), doubt, now, anchors)
+        unchallenged = await _before_challenge(store, question)
+        change_set = _change_set(decision, _checked_living(decision, memories), unchallenged, now, anchors)
         if change_set is not None:
-            snapshot = _around(memories, now, embedder)
-            versions = {memory.id: version_of(memory) for memory in memories.values()}
-            batch = applying.batched([change_set], snapshot, versions, store, question.id, ANSWERED_BY)
+            batch = make_batch(
+                [change_set], list(memories.values()), store, batch_id=question.id, at=now, actor=ANSWERED_BY
+            )
             embedded = [
                 Embedded(memory, vectors[0].vector, vectors[0].passages, vectors[0].pieces)
                 for memory in batch.added
                 if vectors
             ]
-            await applying.write(batch, embedded, store, now)
+            await write(batch, store, now, embedded)
         await store.review_queue.close([question.id], decision.verdict)
     if change_set is None:
         return []
     return [*(new.memory.id for new in change_set.new_memories), *(change.memory_id for change in change_set.changes)]
 
 
-def _deed(
+def _change_set(
     decision: Decision,
     memories: Sequence[Memory],
-    doubt: Mapping[str, Any],
+    unchallenged: Mapping[str, Any],
     now: datetime,
     anchors: tuple[Anchor, ...] | None,
 ) -> ChangeSet | None:
@@ -149,22 +146,22 @@ def _deed(
                 )
             return merging(memories, decision.text, now)
         case "bridge":
-            subjects = decision.question.body.get("about", [])[:2]  # the project stands third
+            subjects = decision.question.body.get("about", [])[:2]  # the project is third
             return ChangeSet(
                 summary="bridge written", new_memories=(bridging(subjects, memories, decision.text, now),)
             )
         case "outdated":
-            return _superseded(first, memories[1], now) if len(memories) > 1 else _let_go(first, "refuted", now)
+            return _superseded(first, memories[1], now) if len(memories) > 1 else _expired(first, "refuted", now)
         case "revise":
             return _revised(replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now)
         case "forget":
-            return _let_go(first, "review", now)
+            return _expired(first, "review", now)
         case "holds" if decision.question.kind == "drift":
-            return _held_without_evidence(first)
+            return _upheld_without_code(first)
         case "holds":
-            return _held(first, doubt)
+            return _upheld(first, unchallenged)
         case _:
-            return None  # separate, no_bridge: everything stays as it is
+            return None  # separate, no_bridge
 
 
 def _superseded(old: Memory, newer: Memory, now: datetime) -> ChangeSet:
@@ -175,7 +172,7 @@ def _superseded(old: Memory, newer: Memory, now: datetime) -> ChangeSet:
     )
 
 
-def _let_go(memory: Memory, why: str, now: datetime) -> ChangeSet:
+def _expired(memory: Memory, why: str, now: datetime) -> ChangeSet:
     values = {"status": "expired", "expired_at": now, "status_reason": why}
     change = Change(memory_id=memory.id, action="forgotten", reason="by an answer in review", values=values)
     return ChangeSet(summary="let go", changes=(change,))
@@ -207,17 +204,21 @@ def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
     )
 
 
-def _held(belief: Memory, doubt: Mapping[str, Any]) -> ChangeSet | None:
-    """Return what takes a doubt away again: the status and the confidence from before it."""
+def _upheld(belief: Memory, unchallenged: Mapping[str, Any]) -> ChangeSet | None:
+    """Return the change that ends a challenge: active again, with the confidence from before it."""
     if belief.status != "challenged":
         return None
-    values = {"status": "active", "status_reason": None, "confidence": doubt.get("confidence", belief.confidence)}
+    values = {
+        "status": "active",
+        "status_reason": None,
+        "confidence": unchallenged.get("confidence", belief.confidence),
+    }
     change = Change(memory_id=belief.id, action="upheld", reason="by an answer in review", values=values)
     return ChangeSet(summary="upheld", changes=(change,))
 
 
-def _held_without_evidence(memory: Memory) -> ChangeSet:
-    """Return what lets a memory stand without the code that is gone: it is not looked for again."""
+def _upheld_without_code(memory: Memory) -> ChangeSet:
+    """Return the change that removes the anchors to missing code, so that drift does not check them again."""
     left = tuple(anchor for anchor in memory.anchors if anchor.freshness != "missing")
     values: dict[str, Any] = {"anchors": left}
     if is_challenged(memory):
@@ -226,13 +227,13 @@ def _held_without_evidence(memory: Memory) -> ChangeSet:
     return ChangeSet(summary="upheld", changes=(change,))
 
 
-async def _doubt(store: MemoryStore, question: ReviewQuestion) -> Mapping[str, Any]:
-    """Return what stood in a belief before it was challenged."""
+async def _before_challenge(store: MemoryStore, question: ReviewQuestion) -> Mapping[str, Any]:
+    """Return the values that the last challenge of a belief replaced."""
     events = await store.journal.about(question.memory_ids[0]) if question.kind == "belief" else []
     return next((event.before for event in reversed(events) if event.action == "challenged"), {})
 
 
-def _living(decision: Decision, memories: Mapping[str, Memory]) -> list[Memory]:
+def _checked_living(decision: Decision, memories: Mapping[str, Memory]) -> list[Memory]:
     question = decision.question
     for memory_id in question.memory_ids:
         memory = memories.get(memory_id)
@@ -243,9 +244,3 @@ def _living(decision: Decision, memories: Mapping[str, Memory]) -> list[Memory]:
         if memory.pinned and question.kind != "bridge" and decision.verdict not in _LEAVES_IT:
             raise InvalidInput("question_id", f"{memory_id} is pinned", "Take the pin away first, or leave it out.")
     return [memories[memory_id] for memory_id in question.memory_ids]
-
-
-def _around(memories: Mapping[str, Memory], now: datetime, embedder: Embedder) -> Snapshot:
-    held = in_order(memories.values())
-    empty = np.empty((len(held), 0), np.float32)
-    return Snapshot(now=now, memories=held, vectors=empty, embedder=embedder.stamp, embed=lambda texts: empty)

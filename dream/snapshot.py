@@ -1,4 +1,4 @@
-"""The store as one dream sees it: read once, with texts, neighbours and evidence looked at once."""
+"""The store as one dream reads it, with caches: texts, neighbours, evidence and rules are looked at once."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ from reverie.dream.plan import Change, ChangeSet
 from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.layers import CORE_ACCESSES, becomes_core
-from reverie.lifecycle.rules import expiry_of, move_of
+from reverie.lifecycle.rules import due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import Settings
 from reverie.text.conflicts import Conflict
@@ -28,7 +28,7 @@ from reverie.text.numbers import Amount
 from reverie.text.tokenize import Token, tokens_of
 
 LEAST_COSINE = 0.75
-"""Below this two memories are not on the same subject."""
+"""Below this cosine two memories are not on the same subject."""
 
 MOST_NEIGHBOURS = 24
 _EXACT_UP_TO = 4_000
@@ -43,14 +43,14 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """For each memory the nearest others, best first, with their cosine."""
+    """For each memory the nearest others, best first, as row indexes and cosines."""
 
-    places: tuple[NDArray[np.int32], ...]
+    rows: tuple[NDArray[np.int32], ...]
     cosines: tuple[NDArray[np.float32], ...]
 
-    def of(self, place: int, least: float = LEAST_COSINE) -> Iterator[tuple[int, float]]:
-        """Yield the neighbours of one memory that are at least so close."""
-        for other, cosine in zip(self.places[place], self.cosines[place], strict=True):
+    def of(self, row: int, least: float = LEAST_COSINE) -> Iterator[tuple[int, float]]:
+        """Yield the neighbours of one memory with at least this cosine."""
+        for other, cosine in zip(self.rows[row], self.cosines[row], strict=True):
             if cosine < least:
                 return
             yield int(other), float(cosine)
@@ -58,48 +58,50 @@ class Near:
 
 def near_pairs(vectors: Matrix, groups: Sequence[str]) -> Near:
     """Find the neighbours of every row among the rows of its group."""
-    places: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(vectors)
+    neighbours: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(vectors)
     cosines: list[NDArray[np.float32]] = [np.empty(0, np.float32)] * len(vectors)
-    members: dict[str, list[int]] = {}
-    for place, group in enumerate(groups):
-        members.setdefault(group, []).append(place)
-    for rows in members.values():
+    rows_of: dict[str, list[int]] = {}
+    for row, group in enumerate(groups):
+        rows_of.setdefault(group, []).append(row)
+    for rows in rows_of.values():
         for block, candidates in _comparisons(vectors, np.asarray(rows, np.int32)):
             products = vectors[block] @ vectors[candidates].T
             for row, line in zip(block, products, strict=True):
                 found = _best(line, candidates, int(row))
-                places[row] = candidates[found]
+                neighbours[row] = candidates[found]
                 cosines[row] = line[found]
-    return Near(tuple(places), tuple(cosines))
+    return Near(tuple(neighbours), tuple(cosines))
 
 
-def carried(near: Near, stayed: Sequence[int], came: Sequence[int], vectors: Matrix, groups: Sequence[str]) -> Near:
-    """Return the neighbours after some rows went and a few came, without looking at the others again.
+def updated_neighbours(
+    near: Near, old_rows: Sequence[int], new_rows: Sequence[int], vectors: Matrix, groups: Sequence[str]
+) -> Near:
+    """Return the neighbours after some rows were removed and a few added, without comparing the others again.
 
-    `stayed` gives for each row its place before, or -1; only the rows that came are compared with all.
+    `old_rows` gives for each row its index before, or -1; only `new_rows` are compared with all.
     """
-    now_at = np.full(len(near.places), -1, np.int32)
-    for place, before in enumerate(stayed):
+    now_at = np.full(len(near.rows), -1, np.int32)
+    for row, before in enumerate(old_rows):
         if before >= 0:
-            now_at[before] = place
-    places: list[NDArray[np.int32]] = []
+            now_at[before] = row
+    neighbours: list[NDArray[np.int32]] = []
     cosines: list[NDArray[np.float32]] = []
-    for before in stayed:
-        found = now_at[near.places[before]] if before >= 0 else np.empty(0, np.int32)
+    for before in old_rows:
+        found = now_at[near.rows[before]] if before >= 0 else np.empty(0, np.int32)
         kept = found >= 0
-        places.append(found[kept])
+        neighbours.append(found[kept])
         cosines.append(near.cosines[before][kept] if before >= 0 else np.empty(0, np.float32))
     everyone = np.arange(len(vectors), dtype=np.int32)
     labels = np.asarray(groups)
-    for row in came:
+    for row in new_rows:
         line = np.where(labels == groups[row], vectors @ vectors[row], -1.0).astype(np.float32)
         best = _best(line, everyone, row)
-        places[row], cosines[row] = everyone[best], line[best]
+        neighbours[row], cosines[row] = everyone[best], line[best]
         for other in best:
             at = int(np.searchsorted(-cosines[other], -line[other]))
-            places[other] = np.insert(places[other], at, row)
+            neighbours[other] = np.insert(neighbours[other], at, row)
             cosines[other] = np.insert(cosines[other], at, line[other])
-    return Near(tuple(places), tuple(cosines))
+    return Near(tuple(neighbours), tuple(cosines))
 
 
 def _best(line: Matrix, candidates: NDArray[np.int32], row: int) -> NDArray[np.intp]:
@@ -110,7 +112,7 @@ def _best(line: Matrix, candidates: NDArray[np.int32], row: int) -> NDArray[np.i
 
 
 def _comparisons(vectors: Matrix, rows: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield blocks of rows, each with the rows it is to be compared with."""
+    """Yield blocks of rows, each with the rows to compare it with: all, or in a large group those of nearby cells."""
     if len(rows) <= _EXACT_UP_TO:
         for start in range(0, len(rows), _BLOCK):
             yield rows[start : start + _BLOCK], rows
@@ -124,7 +126,7 @@ def _comparisons(vectors: Matrix, rows: NDArray[np.int32]) -> Iterator[tuple[NDA
         others = np.concatenate([inside[other] for other in beside[cell] if other != cell] or [members[:0]])
         for start in range(0, len(members), _BLOCK):
             block = members[start : start + _BLOCK]
-            # A cell that nothing could divide is compared piece by piece, or it would be all with all again.
+            # A cell too large to compare with itself (rows that are all alike) is compared block by block.
             own = (
                 members if len(members) <= _MOST_CANDIDATES else members[max(0, start - _BLOCK) : start + 2 * _BLOCK]
             )
@@ -165,7 +167,7 @@ _IS_FLAG = re.compile(r"-")
 
 @dataclass(frozen=True, slots=True)
 class TextFacts:
-    """A text's tokens, a fingerprint of its facts, its words, and the people, services and tools it names."""
+    """The tokens of a text, a hash of its facts, its words, and the people, services and tools it names."""
 
     forms: tuple[str, ...]
     facts: int
@@ -174,14 +176,15 @@ class TextFacts:
 
 
 class TextCache:
-    """Reads each text once, however many steps ask."""
+    """Tokenizes each text once and keeps what was found, also between pairs of texts."""
 
     def __init__(self) -> None:
         self._read: dict[str, TextFacts] = {}
         self._amounts: dict[str, tuple[Amount, ...]] = {}
         self.clashes: dict[tuple[str, str], tuple[str, ...]] = {}
-        """What was found between two memories; see clash.py."""
+        """In what two memories differ too much to be merged, by their ids; see beliefs.clashes."""
         self.conflicts: dict[tuple[str, str], Conflict | None] = {}
+        """Why an older memory may not hold beside a newer one, by their ids; see beliefs.conflict_between."""
 
     def amounts(self, memory: Memory, read: Callable[[str], tuple[Amount, ...]]) -> tuple[Amount, ...]:
         """Return the amounts that a memory's text states."""
@@ -191,7 +194,7 @@ class TextCache:
         return known
 
     def of(self, memory: Memory) -> TextFacts:
-        """Return what a memory's text says."""
+        """Return the facts of a memory's text."""
         known = self._read.get(memory.id)
         if known is None:
             known = self._read[memory.id] = _read(memory)
@@ -209,7 +212,7 @@ def _read(memory: Memory) -> TextFacts:
 
 
 def _entities(memory: Memory, tokens: Iterable[Token]) -> Iterable[str]:
-    """Yield what was noted with the memory, then the names and paths that its text spells."""
+    """Yield the entities stored with the memory, then the names and paths in its text."""
     yield from (entity.casefold() for entity in memory.entities)
     for token in tokens:
         if token.kind not in ("name", "path") or _IS_FLAG.match(token.shown):
@@ -220,12 +223,12 @@ def _entities(memory: Memory, tokens: Iterable[Token]) -> Iterable[str]:
 
 
 _ANSWERABLE: frozenset[ClaimKind] = frozenset({"script", "target", "dependency", "version", "setting"})
-"""Claims whose failing speaks against the text itself; that a file or symbol is gone is for drift to follow."""
+"""Claims that refute the text when they fail; a missing file or symbol is left to the drift step."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceCheck:
-    """One look: how the anchors stand, and a receipt for what speaks against the text or bears it out."""
+    """The state of a memory's anchors, and a receipt for what refutes or confirms its text."""
 
     checked: EvidenceState
     receipt: str = ""
@@ -233,15 +236,15 @@ class EvidenceCheck:
 
 
 class EvidenceChecker(Protocol):
-    """Something that can look."""
+    """Checks memories against code."""
 
     def check(self, memory: Memory) -> EvidenceCheck | None:
-        """Look at what a memory names; None if it names nothing that can be looked at from here."""
+        """Check what a memory names; None if it names nothing that can be checked from here."""
         ...
 
 
 class NoEvidence:
-    """Where there is no project to look at: nothing is known, so nothing is held against a memory."""
+    """Used where there is no project: nothing can be checked, so nothing counts against a memory."""
 
     def check(self, memory: Memory) -> EvidenceCheck | None:
         """Return nothing."""
@@ -249,24 +252,25 @@ class NoEvidence:
 
 
 class ProjectEvidence:
-    """Looks at the project a session works in."""
+    """Checks memories against the project that a session works in."""
 
     def __init__(self, evidence: codebase.Evidence) -> None:
         self._evidence = evidence
 
     def check(self, memory: Memory) -> EvidenceCheck | None:
         """Check the anchors of a memory of this project, and the claims of its text that manifests can answer."""
-        # What a scan of the code wrote is kept in step by the next scan.
+        # What a scan of the code wrote is updated by the next scan.
         if memory.source == "code_scan" or memory.project not in (*self._evidence.names, GLOBAL_PROJECT):
             return None
         checked = self._evidence.check(memory.project, memory.branch, memory.anchors, thorough=True)
-        against = self._against(memory)
-        if not memory.anchors and not against:
+        refuted_by = self._refuted_by(memory)
+        if not memory.anchors and not refuted_by:
             return None
-        return EvidenceCheck(checked, against or checked.note or "what it names is as it was", refuted=bool(against))
+        receipt = refuted_by or checked.note or "what it names is as it was"
+        return EvidenceCheck(checked, receipt, refuted=bool(refuted_by))
 
-    def _against(self, memory: Memory) -> str:
-        """Return the first finding that speaks against the text, with the place where it was found."""
+    def _refuted_by(self, memory: Memory) -> str:
+        """Return the first finding that refutes the text, with the file where it was found."""
         tree = self._evidence.tree
         if tree is None or memory.project not in self._evidence.names:
             return ""
@@ -279,7 +283,7 @@ class ProjectEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """Whether a memory goes, moves or becomes core."""
+    """What the rules say of a memory at one moment: it expires, or it moves or becomes core, or none of it."""
 
     expires: Expiry | None = None
     moves: Move | None = None
@@ -290,23 +294,23 @@ _NOTHING = RuleVerdict()
 
 
 class RuleVerdicts:
-    """Asks the rules and remembers the answers."""
+    """Applies the rules to each memory once; a changed memory is another object and is judged again."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Memory, RuleVerdict]] = {}
 
     def of(self, memory: Memory, now: datetime, settings: Settings) -> RuleVerdict:
-        """Return what the rules say of a memory at this moment."""
+        """Return the verdict of the rules on a memory."""
         known = self._known.get(memory.id)
         if known is not None and known[0] is memory:
             return known[1]
-        rule_verdict = _NOTHING if _is_settled(memory) else _asked(memory, now, settings)
+        rule_verdict = _NOTHING if _is_exempt(memory) else _judged(memory, now, settings)
         self._known[memory.id] = memory, rule_verdict
         return rule_verdict
 
 
-def _is_settled(memory: Memory) -> bool:
-    """Say at a glance that no rule can touch a memory: what lasts, has no deadline and is no candidate for core."""
+def _is_exempt(memory: Memory) -> bool:
+    """Whether no rule can apply: lasting, without a deadline, and core already or with too few recalls for it."""
     return (
         memory.layer in LASTING_LAYERS
         and memory.forget_after is None
@@ -314,29 +318,29 @@ def _is_settled(memory: Memory) -> bool:
     )
 
 
-def _asked(memory: Memory, now: datetime, settings: Settings) -> RuleVerdict:
-    expires = expiry_of(memory, now, settings.retention, settings.tier)
-    return RuleVerdict(expires) if expires else RuleVerdict(None, move_of(memory, now), becomes_core(memory))
+def _judged(memory: Memory, now: datetime, settings: Settings) -> RuleVerdict:
+    expires = due_expiry(memory, now, settings.retention, settings.tier)
+    return RuleVerdict(expires) if expires else RuleVerdict(None, due_move(memory, now), becomes_core(memory))
 
 
 Vectors = NDArray[np.float32]
 Embed = Callable[[Sequence[str]], Vectors]
 
 DERIVED_KINDS = frozenset({"peer_card", "bridge", "digest"})
-"""What a dream writes about other memories; it does not dream about its own dreams."""
+"""Kinds that a dream derives from other memories; most steps leave them out."""
 
 
 @dataclass(frozen=True, slots=True)
 class InitialNeighbours:
-    """Neighbours as they were first found, and the place of each memory among them."""
+    """The neighbours that were found first in this dream, and the row of each memory among them."""
 
     near: Near
-    places: Mapping[str, int]
+    rows: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """Every living memory with its vector, and what earlier nights left behind."""
+    """Every living memory with its vector, and what earlier dreams asked and did."""
 
     now: datetime
     memories: tuple[Memory, ...]
@@ -344,26 +348,26 @@ class Snapshot:
     embedder: str
     embed: Embed
     asked: Mapping[str, str] = field(default_factory=dict)
-    """The ids of all questions ever asked, each with its status."""
+    """The ids of all questions ever asked, except withdrawn ones, each with its status."""
     open_questions: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    """Of those still open, the kind and the memories."""
+    """The kind and the memories of each open question."""
     bridges_asked_lately: int = 0
-    """How many pairs were put to a judge within a day."""
+    """How many pairs of subjects were put to a judge within the last day."""
     demoted: frozenset[str] = frozenset()
-    """Memories whose last move was someone's demotion."""
+    """Ids of memories whose last move was a demotion by somebody."""
     checks: Mapping[str, EvidenceCheck] = field(default_factory=dict)
     restored: Mapping[str, datetime] = field(default_factory=dict)
-    """When memories about to drift away were last brought back by somebody."""
-    refused: frozenset[str] = frozenset()
-    """What somebody took back by undoing a night; see refusals.py."""
+    """When memories that drift would expire were last restored."""
+    undone_keys: frozenset[str] = frozenset()
+    """The keys of changes that somebody undid; see plan.py."""
     as_left: bool = False
-    """Whether the last whole night left the memories just so: then who lies near whom was thought through."""
+    """Whether the memories are exactly as the last complete dream left them: then neighbours need no second look."""
     old_accesses: int = 0
     old_events: int = 0
-    reading: TextCache = field(default_factory=TextCache)
+    texts: TextCache = field(default_factory=TextCache)
     rule_verdicts: RuleVerdicts = field(default_factory=RuleVerdicts)
     initial_neighbours: "InitialNeighbours | None" = None
-    """Who lay near whom when the night began, for snapshots later in it."""
+    """The neighbours at the beginning of the dream, for later snapshots of it."""
 
     @cached_property
     def by_id(self) -> dict[str, Memory]:
@@ -372,16 +376,16 @@ class Snapshot:
 
     @cached_property
     def near(self) -> Near:
-        """Which memories of one project lie close to each other."""
+        """The memories of one project that are close to each other."""
         projects = [memory.project for memory in self.memories]
         if self.initial_neighbours is None:
             return near_pairs(self.vectors, projects)
-        came = [
-            place for place, memory in enumerate(self.memories) if memory.id not in self.initial_neighbours.places
+        initial = self.initial_neighbours
+        old_rows = [initial.rows.get(memory.id, -1) for memory in self.memories]
+        new_rows = [
+            row for row, memory in enumerate(self.memories) if old_rows[row] < 0 and memory.kind not in DERIVED_KINDS
         ]
-        told = [place for place in came if self.memories[place].kind not in DERIVED_KINDS]
-        stayed = [self.initial_neighbours.places.get(memory.id, -1) for memory in self.memories]
-        return carried(self.initial_neighbours.near, stayed, told, self.vectors, projects)
+        return updated_neighbours(initial.near, old_rows, new_rows, self.vectors, projects)
 
     def open_by_project(self, kind: str) -> Counter[str]:
         """Count the open questions of a kind by the project whose sessions see them."""
@@ -389,67 +393,67 @@ class Snapshot:
         return Counter(project_of(self.by_id[one] for one in ids if one in self.by_id) for ids in asked)
 
     @property
-    def told(self) -> tuple[Memory, ...]:
-        """The memories that were told to us, not dreamt about others."""
+    def original_memories(self) -> tuple[Memory, ...]:
+        """The memories that no dream derived from others."""
         return tuple(memory for memory in self.memories if memory.kind not in DERIVED_KINDS)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of which memories there are and when each was last changed."""
-        told = (f"{memory.id} {memory.layer} {memory.updated_at.isoformat()}" for memory in self.memories)
-        return hashlib.sha256("\n".join(told).encode()).hexdigest()
+        """A digest of all memories: id, layer and last change of each."""
+        lines = (f"{memory.id} {memory.layer} {memory.updated_at.isoformat()}" for memory in self.memories)
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def without(self, ids: Iterable[str]) -> "Snapshot":
-        """Return the store as if these memories were not there."""
+        """Return the snapshot without these memories."""
         left_out = set(ids)
         if not left_out:
             return self
-        kept = [place for place, memory in enumerate(self.memories) if memory.id not in left_out]
-        return replace(self, memories=tuple(self.memories[place] for place in kept), vectors=self.vectors[kept])
+        kept = [row for row, memory in enumerate(self.memories) if memory.id not in left_out]
+        return replace(self, memories=tuple(self.memories[row] for row in kept), vectors=self.vectors[kept])
 
     def after(self, change_sets: Sequence[ChangeSet]) -> "Snapshot":
-        """Return the store as these deeds would leave it: what they retire is gone for the steps to come."""
+        """Return the snapshot as these change sets would leave it; what they retire is no longer in it."""
         if not change_sets:
             return self
-        held = dict(self.by_id)
-        vectors = dict(zip(held, self.vectors, strict=True))
+        memories = dict(self.by_id)
+        vectors = dict(zip(memories, self.vectors, strict=True))
         written = [new.memory for change_set in change_sets for new in change_set.new_memories]
         if written:
             vectors |= zip((m.id for m in written), self.embed([m.content for m in written]), strict=True)
         for change_set in change_sets:
-            held |= {new.memory.id: new.memory for new in change_set.new_memories}
+            memories |= {new.memory.id: new.memory for new in change_set.new_memories}
             for change in change_set.changes:
-                held[change.memory_id] = changed(held[change.memory_id], change, self.now)
-        reworded = [memory_id for memory_id in _reworded(change_sets) if memory_id in held]
+                memories[change.memory_id] = changed(memories[change.memory_id], change, self.now)
+        reworded = [memory_id for memory_id in _reworded(change_sets) if memory_id in memories]
         if reworded:
-            vectors |= zip(reworded, self.embed([held[memory_id].content for memory_id in reworded]), strict=True)
+            vectors |= zip(reworded, self.embed([memories[memory_id].content for memory_id in reworded]), strict=True)
         asked = [question for change_set in change_sets for question in change_set.questions]
-        living = in_order(memory for memory in held.values() if memory.status in LIVING)
+        living = in_order(memory for memory in memories.values() if memory.status in LIVING)
         same = len(living) == len(self.memories) and not written and not reworded
         initial_neighbours = self.initial_neighbours
         if initial_neighbours is None and "near" in self.__dict__:
             initial_neighbours = InitialNeighbours(
-                self.near, {memory.id: place for place, memory in enumerate(self.memories)}
+                self.near, {memory.id: row for row, memory in enumerate(self.memories)}
             )
         after = replace(
             self,
             initial_neighbours=initial_neighbours,
             memories=living,
             vectors=self.vectors if same else _stacked([vectors[memory.id] for memory in living], self.vectors),
-            asked={**self.asked, **{question.id: question.settled or "open" for question in asked}},
+            asked={**self.asked, **{question.id: question.model_verdict or "open" for question in asked}},
             open_questions={
                 **self.open_questions,
-                **{q.id: (q.kind, q.memory_ids) for q in asked if q.settled is None},
+                **{q.id: (q.kind, q.memory_ids) for q in asked if q.model_verdict is None},
             },
             bridges_asked_lately=self.bridges_asked_lately + sum(q.kind == "bridge" for q in asked),
         )
         if same and "near" in self.__dict__:
-            after.__dict__["near"] = self.near  # nobody came or went: who lies near whom is as it was
+            after.__dict__["near"] = self.near  # the same memories have the same neighbours
         return after
 
 
 def project_of(memories: Iterable[Memory]) -> str:
-    """Return the one project that sees all these memories: theirs, or `global` if they belong to none."""
+    """Return the project whose sessions see all these memories: theirs, or `global` if all are global."""
     return next((memory.project for memory in memories if memory.project != GLOBAL_PROJECT), GLOBAL_PROJECT)
 
 
@@ -459,12 +463,12 @@ def changed(memory: Memory, change: Change, now: datetime) -> Memory:
 
 
 def in_order(memories: Iterable[Memory]) -> tuple[Memory, ...]:
-    """Return memories in the one order that every night reads them in: oldest first."""
+    """Return memories in the order in which every dream reads them: oldest first."""
     return tuple(sorted(memories, key=lambda memory: (memory.created_at, creation_order(memory.id))))
 
 
 def _reworded(change_sets: Sequence[ChangeSet]) -> list[str]:
-    """Return which memories get another text: only those written in the same night ever do."""
+    """Return the ids of memories that get another text: only those written in the same dream do."""
     return list(
         dict.fromkeys(c.memory_id for change_set in change_sets for c in change_set.changes if "content" in c.values)
     )

@@ -1,5 +1,5 @@
-"""The steps of a dream in order, each run on the store as the steps before would leave it, until nothing is left
-to do.
+"""The steps of a dream in their order. Each plans on the store as the steps before it would leave it, and all are
+repeated until none has anything left to do.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from reverie.dream.digest import digest
 from reverie.dream.drift import drift
 from reverie.dream.judge import Judge
 from reverie.dream.peer_cards import peer_cards
-from reverie.dream.plan import ChangeSet, Proposal, Refusal, StepName, StepPlan, is_refused
+from reverie.dream.plan import ChangeSet, Proposal, StepName, StepPlan, resolve_conflicts
 from reverie.dream.snapshot import Snapshot
 from reverie.dream.sweep import forget, sweep
 from reverie.dream.synthesis import synthesis
@@ -23,15 +23,15 @@ KEEP_LOGS_FOR = timedelta(days=90)
 
 
 def prune(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
-    """Say how much of the logs is old enough to be folded."""
-    told = []
+    """Note how much of the logs is old enough to be folded; the cycle folds it after it has written."""
+    notes = []
     if snapshot.old_accesses:
-        told.append(f"{snapshot.old_accesses} accesses past {KEEP_LOGS_FOR.days} days, already in the counts")
+        notes.append(f"{snapshot.old_accesses} accesses past {KEEP_LOGS_FOR.days} days, already in the counts")
     if snapshot.old_events:
-        told.append(
+        notes.append(
             f"{snapshot.old_events} events past {KEEP_LOGS_FOR.days} days that replaced nothing, folded into counts"
         )
-    return Proposal((), tuple(told))
+    return Proposal((), tuple(notes))
 
 
 Step = Callable[[Snapshot, Settings, Judge], Proposal]
@@ -50,59 +50,19 @@ STEPS: Mapping[StepName, Step] = {
 }
 
 
-def settled(name: StepName, proposal: Proposal, snapshot: Snapshot) -> StepPlan:
-    """Keep the deeds that touch only what is there and not pinned; say of each other one why it was set aside.
-
-    The snapshot is the store as the steps before leave it, so what they retired is not there any more. Within one
-    step the first deed that retires a memory wins. What somebody undid on the same ground is only counted.
-    """
-    wanted = [
-        change_set
-        for change_set in proposal.change_sets
-        if not is_refused(change_set, snapshot.refused, snapshot.by_id)
-    ]
-    undone = len(proposal.change_sets) - len(wanted)
-    notes = (*proposal.notes, f"not done again, because it was undone: {undone}") if undone else proposal.notes
-    kept: list[ChangeSet] = []
-    refused: list[Refusal] = []
-    retired: set[str] = set()
-    for change_set in wanted:
-        refusal = _objection(change_set, snapshot, retired)
-        if refusal is not None:
-            refused.append(refusal)
-            continue
-        kept.append(change_set)
-        retired |= {c.memory_id for c in change_set.changes if c.values.get("status") in ("expired", "superseded")}
-    return StepPlan(name, len(wanted), tuple(kept), tuple(refused), notes)
-
-
-def _objection(change_set: ChangeSet, snapshot: Snapshot, retired: set[str]) -> Refusal | None:
-    for change in change_set.changes:
-        memory = snapshot.by_id.get(change.memory_id)
-        if memory is None or change.memory_id in retired:
-            return Refusal(change.memory_id, "already retired in this dream")
-        if memory.pinned:
-            return Refusal(change.memory_id, "pinned")
-    for new in change_set.new_memories:
-        gone = [parent for parent in new.memory.derived_from if parent in retired]
-        if gone:
-            return Refusal(gone[0], "already retired in this dream")
-    return None
-
-
 MOST_ROUNDS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a night would do, step by step, and the store as it would be in the morning."""
+    """What a dream would do, step by step, and the store as it would leave it."""
 
     steps: tuple[StepPlan, ...]
     outcome: Snapshot
 
     @property
     def change_sets(self) -> tuple[ChangeSet, ...]:
-        """All deeds in the order in which they are to be done."""
+        """All change sets in the order in which they are applied."""
         return tuple(change_set for step in self.steps for change_set in step.change_sets)
 
     @property
@@ -112,7 +72,7 @@ class Plan:
 
 
 class Planner:
-    """A night thought through step by step, so that whoever drives it can tell how far it is, or stop."""
+    """Plans a dream step by step, so that the caller can report progress or stop."""
 
     def __init__(
         self, snapshot: Snapshot, settings: Settings, judge: Judge, steps: Sequence[StepName] = tuple(STEPS)
@@ -126,7 +86,7 @@ class Planner:
 
     @property
     def next_step(self) -> StepName | None:
-        """The step that comes next, or None if nothing is left to do."""
+        """The step to plan next, or None if the last round changed nothing or there were enough rounds."""
         done = len(self._plans)
         if done and done % len(self._steps) == 0:
             unchanged = self._snapshot is self._at_round_start
@@ -135,26 +95,27 @@ class Planner:
         return self._steps[done % len(self._steps)]
 
     def plan_next(self) -> None:
-        """Go through the step ahead."""
+        """Plan the next step."""
         name = self.next_step
         if name is None:
             return
         if len(self._plans) % len(self._steps) == 0:
             self._at_round_start = self._snapshot
-        plan = settled(name, STEPS[name](self._snapshot, self._settings, self._judge), self._snapshot)
+        proposal = STEPS[name](self._snapshot, self._settings, self._judge)
+        plan = resolve_conflicts(name, proposal, self._snapshot.by_id, self._snapshot.undone_keys)
         self._snapshot = self._snapshot.after(plan.change_sets)
         self._plans.append(plan)
 
     @property
     def plan(self) -> Plan:
-        """What was planned so far."""
+        """What is planned so far."""
         return Plan(tuple(self._plans), self._snapshot)
 
 
 def plan_dream(
     snapshot: Snapshot, settings: Settings, judge: Judge, steps: Sequence[StepName] = tuple(STEPS)
 ) -> Plan:
-    """Plan the chosen steps at one go; changes nothing."""
+    """Plan the chosen steps; changes nothing."""
     planner = Planner(snapshot, settings, judge, steps)
     while planner.next_step:
         planner.plan_next()
@@ -162,14 +123,14 @@ def plan_dream(
 
 
 def by_step(plan: Plan) -> list[StepPlan]:
-    """Gather the rounds of each step; what a later round proposes again and sets aside again counts once."""
+    """Join the rounds of each step; what several rounds propose and skip counts once."""
     gathered: dict[StepName, StepPlan] = {}
     for part in plan.steps:
         known = gathered.setdefault(part.name, StepPlan(part.name))
-        refused = tuple(dict.fromkeys((*known.refused, *part.refused)))
+        skipped = tuple(dict.fromkeys((*known.skipped, *part.skipped)))
         change_sets = (*known.change_sets, *part.change_sets)
         notes = tuple(dict.fromkeys((*known.notes, *part.notes)))
         gathered[part.name] = replace(
-            known, planned=len(change_sets) + len(refused), change_sets=change_sets, refused=refused, notes=notes
+            known, planned=len(change_sets) + len(skipped), change_sets=change_sets, skipped=skipped, notes=notes
         )
     return list(gathered.values())

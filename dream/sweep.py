@@ -1,49 +1,47 @@
-"""The sweep and forget steps: what has earned a move, what has become core, what has faded or is due to expire.
-Plans only.
+"""The sweep: which memories move up, become core or expire by the rules of age and merit, and applying that.
+
+A dream runs it as its steps `sweep` and `forget`; a server also runs it every few minutes, and `forecast` runs the
+plan for a day to come.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
+from reverie.dream.apply import make_batch, write
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, ChangeSet, Proposal
-from reverie.dream.snapshot import Snapshot
-from reverie.lifecycle.expiry import Expiry, Move
-from reverie.lifecycle.layers import becomes_core
-from reverie.lifecycle.rules import expiry_of, move_of
-from reverie.memory import Memory, Tier
-from reverie.settings import RetentionMode, Settings
+from reverie.dream.plan import Change, ChangeSet, Proposal, was_undone
+from reverie.dream.snapshot import RuleVerdicts, Snapshot
+from reverie.dream.undo import read_undone_keys
+from reverie.lifecycle.expiry import LIFESPAN_SECONDS, LIVING, Expiry, Move
+from reverie.lifecycle.importance import WEIGHTS
+from reverie.lifecycle.layers import CORE_ACCESSES, SEMANTIC_ACCESSES
+from reverie.lifecycle.rules import (
+    ARCHIVE_AFTER_DAYS,
+    ARCHIVE_BELOW_ACCESSES,
+    ARCHIVE_BELOW_IMPORTANCE,
+    LOW_VALUE_AFTER_DAYS,
+    LOW_VALUE_IMPORTANCE,
+)
+from reverie.memory import LAYERS, Layer, Memory
+from reverie.settings import Settings
+from reverie.storage import filters
+from reverie.storage.filters import Condition
+from reverie.storage.store import MemoryStore
+from reverie.time import SECONDS_PER_DAY
 
+ACTOR = "sweep"
 CURVE_RULES = frozenset({"archived", "low-value"})
+"""The rules that the dream's step `forget` applies; `sweep` applies the others."""
 
-
-def forget(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
-    """Let go of what retention and worth say is over."""
-    rule_verdicts = (
-        (memory, snapshot.rule_verdicts.of(memory, snapshot.now, settings).expires) for memory in snapshot.memories
-    )
-    return Proposal(
-        tuple(
-            letting_go(memory, expires, snapshot)
-            for memory, expires in rule_verdicts
-            if expires and expires.rule in CURVE_RULES
-        )
-    )
-
-
-def letting_go(memory: Memory, verdict: Expiry, snapshot: Snapshot) -> ChangeSet:
-    """Return the deed that lets one memory go by a rule."""
-    values = {"status": "expired", "expired_at": snapshot.now, "status_reason": verdict.rule}
-    change = Change(memory_id=memory.id, action=verdict.rule, reason=verdict.reason, values=values)
-    return ChangeSet(summary=f"let go ({verdict.rule})", changes=(change,))
+_LIFESPAN_DAYS = LIFESPAN_SECONDS / SECONDS_PER_DAY
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """What a sweep would do, memory by memory; nobody is in it twice but those that move and become core."""
+    """What a sweep does, memory by memory. A memory is in it once, or twice if it moves and becomes core."""
 
-    let_go: tuple[tuple[Memory, Expiry], ...]
+    expiries: tuple[tuple[Memory, Expiry], ...]
     moves: tuple[tuple[Memory, Move], ...]
     cores: tuple[Memory, ...]
     seen: int
@@ -51,37 +49,183 @@ class SweepPlan:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self.let_go or self.moves or self.cores)
+        return not (self.expiries or self.moves or self.cores)
+
+    @property
+    def memories(self) -> dict[str, Memory]:
+        """The memories to be changed, by id."""
+        expiring, moving = (memory for memory, _ in self.expiries), (memory for memory, _ in self.moves)
+        return {memory.id: memory for memory in (*expiring, *moving, *self.cores)}
+
+    def without_promotions_of(self, demoted: Iterable[str]) -> "SweepPlan":
+        """Return the plan without promotions to semantic of memories that somebody demoted."""
+        ids = set(demoted)
+        return replace(self, moves=tuple((m, move) for m, move in self.moves if not _promotes(m, move, ids)))
+
+    def change_sets(self, now: datetime) -> list[ChangeSet]:
+        """Return the plan as changes to apply."""
+        return [
+            *(_expiring(memory, expiry, now) for memory, expiry in self.expiries),
+            *(_making_core(memory) for memory in self.cores),
+            *(_moving(memory, move) for memory, move in self.moves),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep did: the ids of memories by rule and by move."""
+
+    let_go: dict[str, list[str]]
+    moved: dict[str, list[str]]
+    made_core: list[str]
+    seen: int
 
 
 def plan_sweep(
-    memories: Iterable[Memory], now: datetime, mode: RetentionMode, default_tier: Tier | None = None
+    memories: Iterable[Memory], now: datetime, settings: Settings, verdicts: RuleVerdicts | None = None
 ) -> SweepPlan:
-    """Judge each memory by the rules as they stand at this moment; the same moment gives the same plan."""
-    held = list(memories)
-    let_go = [(memory, verdict) for memory in held if (verdict := expiry_of(memory, now, mode, default_tier))]
-    going = {memory.id for memory, _ in let_go}
-    staying = [memory for memory in held if memory.id not in going]
+    """Apply the rules to each memory at this moment; the same moment gives the same plan. Changes nothing."""
+    verdicts = verdicts or RuleVerdicts()
+    judged = [(memory, verdicts.of(memory, now, settings)) for memory in memories]
     return SweepPlan(
-        tuple(let_go),
-        tuple((memory, move) for memory in staying if (move := move_of(memory, now))),
-        tuple(memory for memory in staying if becomes_core(memory)),
-        len(held),
+        tuple((memory, verdict.expires) for memory, verdict in judged if verdict.expires),
+        tuple((memory, verdict.moves) for memory, verdict in judged if verdict.moves),
+        tuple(memory for memory, verdict in judged if verdict.becomes_core),
+        len(judged),
     )
 
 
+# the steps of a dream
+
+
 def sweep(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
-    """Move up what has earned it, make core, and let go of what is past its time to live or its tier."""
-    change_sets: list[ChangeSet] = []
-    for memory in snapshot.memories:
-        rule_verdict = snapshot.rule_verdicts.of(memory, snapshot.now, settings)
-        if rule_verdict.expires and rule_verdict.expires.rule not in CURVE_RULES:
-            change_sets.append(letting_go(memory, rule_verdict.expires, snapshot))
-        if rule_verdict.becomes_core:
-            change_sets.append(_making_core(memory))
-        if rule_verdict.moves and not (rule_verdict.moves.to == "semantic" and memory.id in snapshot.demoted):
-            change_sets.append(_moving(memory, rule_verdict.moves))
-    return Proposal(tuple(change_sets))
+    """Move up what has earned it, make core, and expire what is past its deadline or its tier."""
+    plan = _planned(snapshot, settings)
+    others = tuple((memory, expiry) for memory, expiry in plan.expiries if expiry.rule not in CURVE_RULES)
+    return Proposal(tuple(replace(plan, expiries=others).change_sets(snapshot.now)))
+
+
+def forget(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Expire what is archived or of low value: faded by the forgetting curve, or unimportant and unused."""
+    expiries = _planned(snapshot, settings).expiries
+    faded = tuple((memory, expiry) for memory, expiry in expiries if expiry.rule in CURVE_RULES)
+    return Proposal(tuple(_expiring(memory, expiry, snapshot.now) for memory, expiry in faded))
+
+
+def _planned(snapshot: Snapshot, settings: Settings) -> SweepPlan:
+    plan = plan_sweep(snapshot.memories, snapshot.now, settings, snapshot.rule_verdicts)
+    return plan.without_promotions_of(snapshot.demoted)
+
+
+# the sweep between dreams
+
+
+async def sweep_store(store: MemoryStore, settings: Settings, now: datetime) -> Swept:
+    """Expire, move and make core whatever is due at this moment.
+
+    Any number of processes may sweep at once: each waits for the lock and reads again, so every due moment is acted
+    on once.
+
+    Raises:
+        StoreError: if the store cannot be read or written; the next sweep finishes one that was cut short.
+    """
+    if not await _due_change_sets(store, await plan_due(store, settings, now), now):  # mostly, and without the lock
+        return Swept({}, {}, [], 0)
+    async with store.changing():
+        plan = await plan_due(store, settings, now)
+        change_sets = await _due_change_sets(store, plan, now)
+        memories = list(plan.memories.values())
+        await write(make_batch(change_sets, memories, store, batch_id=None, at=now, actor=ACTOR), store, now)
+    return _swept(change_sets, plan.memories, plan.seen)
+
+
+async def _due_change_sets(store: MemoryStore, plan: SweepPlan, now: datetime) -> list[ChangeSet]:
+    """Return the changes of a plan without those that somebody undid before."""
+    if plan.is_empty:
+        return []
+    undone_keys = await read_undone_keys(store)
+    return [one for one in plan.change_sets(now) if not was_undone(one, undone_keys, plan.memories)]
+
+
+async def plan_due(store: MemoryStore, settings: Settings, now: datetime) -> SweepPlan:
+    """Plan a sweep over the memories that some rule could act on now, without reading all of a large store."""
+    any_tier = settings.tier is not None
+    memories = await store.find_few({layer: _could_be_due(layer, now, any_tier=any_tier) for layer in LAYERS})
+    return await heed_demotions(store, plan_sweep(memories, now, settings))
+
+
+async def heed_demotions(store: MemoryStore, plan: SweepPlan) -> SweepPlan:
+    """Return the plan without promotions that somebody decided against by demoting the memory."""
+    promoted = [memory for memory, move in plan.moves if move.to == "semantic"]
+    return plan.without_promotions_of(await demoted_among(store, promoted))
+
+
+async def demoted_among(store: MemoryStore, memories: Iterable[Memory]) -> list[str]:
+    """Return the ids of the memories whose last move between layers was a demotion by somebody."""
+    demoted = []
+    for memory in memories:
+        moves = [event for event in await store.journal.about(memory.id) if event.action == "moved"]
+        if moves and moves[-1].actor == "demote":
+            demoted.append(memory.id)
+    return demoted
+
+
+def _could_be_due(layer: Layer, now: datetime, *, any_tier: bool) -> Condition:
+    """Match every memory of a layer that some rule could act on now.
+
+    It may match too much, never too little: the rules themselves decide.
+    """
+    living = filters.one_of("status", LIVING)
+    if layer == "working":
+        return living
+    due = filters.not_after("forget_after", now)
+    if layer == "episodic":
+        due |= _could_leave_episodic(now, any_tier=any_tier)
+    return living & (due | (filters.equals("core", False) & filters.at_least("access_count", CORE_ACCESSES)))
+
+
+def _could_leave_episodic(now: datetime, *, any_tier: bool) -> Condition:
+    """Match what may be promoted to semantic, outlive its tier, be archived or be of low value."""
+    outlived = filters.everything() if any_tier else filters.is_set("tier") | _older(now, _LIFESPAN_DAYS)
+    archived = (
+        _older(now, ARCHIVE_AFTER_DAYS)
+        & filters.at_most("access_count", ARCHIVE_BELOW_ACCESSES - 1)
+        & filters.adjusted_importance_at_most(ARCHIVE_BELOW_IMPORTANCE / WEIGHTS["base"])
+    )
+    of_low_value = _older(now, LOW_VALUE_AFTER_DAYS) & filters.at_most("importance", LOW_VALUE_IMPORTANCE)
+    fading = filters.equals("pinned", False) & (outlived | archived | of_low_value)
+    return filters.at_least("access_count", SEMANTIC_ACCESSES) | fading
+
+
+def _older(now: datetime, days: float) -> Condition:
+    return filters.before("created_at", now - timedelta(days=days))
+
+
+def _swept(change_sets: Sequence[ChangeSet], memories: Mapping[str, Memory], seen: int) -> Swept:
+    swept = Swept({}, {}, [], seen)
+    for change in (change for change_set in change_sets for change in change_set.changes):
+        if "layer" in change.values:
+            way = f"{memories[change.memory_id].layer} → {change.values['layer']}"
+            swept.moved.setdefault(way, []).append(change.memory_id)
+        elif "core" in change.values:
+            swept.made_core.append(change.memory_id)
+        else:
+            swept.let_go.setdefault(change.action, []).append(change.memory_id)
+    return swept
+
+
+# changes
+
+
+def _promotes(memory: Memory, move: Move, ids: set[str]) -> bool:
+    return move.to == "semantic" and memory.id in ids
+
+
+def _expiring(memory: Memory, expiry: Expiry, now: datetime) -> ChangeSet:
+    values = {"status": "expired", "expired_at": now, "status_reason": expiry.rule}
+    change = Change(memory_id=memory.id, action=expiry.rule, reason=expiry.reason, values=values)
+    # The stored reports of earlier dreams have this wording too.
+    return ChangeSet(summary=f"let go ({expiry.rule})", changes=(change,))
 
 
 def _moving(memory: Memory, move: Move) -> ChangeSet:

@@ -1,45 +1,71 @@
-"""Undoing a batch: every field as it was before, unless somebody changed it since."""
+"""Undoing journal events: every field as it was before, unless somebody changed it since.
 
-from collections.abc import Mapping, Sequence
+One dream, one answer in review, one drift run, one change of projects and one single event are all undone here.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from reverie.dream.plan import question_id, refused_changes
+from reverie.dream.plan import keys_of_events, keys_of_restored, keys_of_undone_dreams, question_id
+from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
 from reverie.lifecycle.access import KEPT_ACCESS_TIMES
+from reverie.lifecycle.expiry import LIVING
 from reverie.memory import Layer, Memory
 from reverie.storage.changes import Edit, remove_strays, write_batch
 from reverie.storage.hash_chain import GONE, state_of
 from reverie.storage.journal import Event
 from reverie.storage.review_queue import OPEN, ReviewQuestion
-from reverie.storage.rows import FIELDS
+from reverie.storage.rows import FIELDS, Embedded
 from reverie.storage.store import MemoryStore
 
 WRITTEN = "remembered"
 _IDS_AT_ONCE = 500
-_GROWING = ("access_count", "access_times", "last_accessed_at", "stability", "sessions")
-"""What recalls go on changing after a dream: of these only the dream's share is taken back."""
+_CHANGED_BY_RECALLS = ("access_count", "access_times", "last_accessed_at", "stability", "sessions")
+"""Recalls go on changing these without an event: only what the undone events added is taken out."""
+
+Revive = Callable[[Memory], Memory]
+"""Returns a memory that comes back to life with what it needs to stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was taken back, and what was left as it is and why."""
+    """The ids of memories that were set back, those of them that are alive again, and what was left, with reasons."""
 
     restored: tuple[str, ...]
     left: tuple[tuple[str, str], ...]
+    revived: tuple[str, ...] = ()
 
 
-async def undo_dream(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
-    """Undo a whole dream, one answer in review, or another batch of changes; call it inside `changing()`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """Who undoes something, when, and with which embedder texts that come back are embedded again.
+
+    `reason` is what the journal says is undone: the id of a dream, question, batch or event. Without `revive` the
+    undo is exact: rows that the events wrote are removed, and `updated_at` is as before. With it the undo is a change
+    of its own: a memory that the event wrote is expired, and one that comes back to life passes through `revive`.
+    """
+
+    reason: str
+    actor: str
+    at: datetime
+    embedder: Embedder
+    revive: Revive | None = None
+
+
+async def undo_batch(store: MemoryStore, given: str, *, actor: str, at: datetime, embedder: Embedder) -> Undone:
+    """Undo a dream, one answer in review, or another batch of changes; call it inside `changing()`.
 
     Raises:
-        InvalidInput: if there is no such dream, or nothing of it is left to undo.
+        InvalidInput: if there is no such dream or batch, or it is undone already.
     """
     dream_log = store.dream_log
     found = await dream_log.named(given)
     if len(found) != 1:
-        return await _undo_batch(store, given, actor=actor, at=at)
+        return await _undo_other_batch(store, given, actor=actor, at=at, embedder=embedder)
     record = found[0]
     if record.status in ("undone", "rolled back"):
         raise InvalidInput(
@@ -50,35 +76,37 @@ async def undo_dream(store: MemoryStore, given: str, *, actor: str, at: datetime
         raise InvalidInput(
             "dream_id", f"the events of {record.id} are no longer kept", "Restore memories by their ids."
         )
-    refused = refused_changes(events, await _present(store, list({event.memory_id for event in events})))
-    record = replace(record, report={**record.report, "refused": refused})
+    keys = keys_of_events(events, await _present(store, list({event.memory_id for event in events})))
+    record = replace(record, report={**record.report, "refused": keys})  # the name of the stored field
     await dream_log.write(replace(record, status="undoing"))
-    undone = await take_back(store, record.id, events, actor=actor, at=at)
+    undone = await undo_events(store, events, Undo(reason=record.id, actor=actor, at=at, embedder=embedder))
     await withdraw_questions(store, list(record.report.get("questions", ())))
-    await _remember_refusals(store, events, at)
+    await _answer_undone_merges(store, events, at)
     await dream_log.write(replace(record, status="undone"))
     return undone
 
 
-async def _undo_batch(store: MemoryStore, given: str, *, actor: str, at: datetime) -> Undone:
+async def _undo_other_batch(
+    store: MemoryStore, given: str, *, actor: str, at: datetime, embedder: Embedder
+) -> Undone:
     questions = store.review_queue
     asked = await questions.named(given)
-    batch = asked[0].id if len(asked) == 1 else given
-    events = await store.journal.of_batch(batch)
+    batch_id = asked[0].id if len(asked) == 1 else given
+    events = await store.journal.of_batch(batch_id)
     if not events:
         raise InvalidInput("dream_id", f"no dream has the id {given!r}", "`reverie dreams` lists them.")
-    undone = await take_back(store, batch, events, actor=actor, at=at)
+    undone = await undo_events(store, events, Undo(reason=batch_id, actor=actor, at=at, embedder=embedder))
     await questions.close([one.id for one in asked], OPEN)
     return undone
 
 
-async def _remember_refusals(store: MemoryStore, events: Sequence[Event], at: datetime) -> None:
-    """Note each merge that was undone as answered with `separate`, or the next night would merge again."""
+async def _answer_undone_merges(store: MemoryStore, events: Sequence[Event], at: datetime) -> None:
+    """Record each undone merge as a question answered with `separate`, so that the next dream does not repeat it."""
     merged = [
         event.after["derived_from"] for event in events if event.action == WRITTEN and event.after.get("derived_from")
     ]
     superseded = {event.memory_id for event in events if event.action == "merged"}
-    refused = [
+    answered = [
         ReviewQuestion(
             id=question_id("merge", tuple(ids)),
             asked_at=at,
@@ -90,11 +118,27 @@ async def _remember_refusals(store: MemoryStore, events: Sequence[Event], at: da
         for ids in merged
         if set(ids) <= superseded
     ]
-    await store.review_queue.write(refused)
+    await store.review_queue.write(answered)
 
 
-async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, actor: str, at: datetime) -> Undone:
-    """Undo the events of a batch; call it inside `changing()`."""
+async def withdraw_questions(store: MemoryStore, question_ids: Sequence[str]) -> None:
+    """Remove the open questions of an undone batch, so that a later dream may ask them again."""
+    questions = store.review_queue
+    still_open = {asked.id for asked in await questions.all() if asked.status == OPEN}
+    await questions.remove([question_id for question_id in question_ids if question_id in still_open])
+
+
+async def read_undone_keys(store: MemoryStore) -> frozenset[str]:
+    """Return the keys of every change that somebody took back, by undoing its dream or by restoring the memory."""
+    records = await store.dream_log.all()
+    return keys_of_undone_dreams(records) | keys_of_restored(await store.journal.with_action("restored"))
+
+
+async def undo_events(store: MemoryStore, events: Sequence[Event], undo: Undo) -> Undone:
+    """Set every field that the events changed back to what it was; call it inside `changing()`.
+
+    A field that somebody changed since is left, and so is a memory that was purged or pinned since it was written.
+    """
     histories: dict[str, list[Event]] = {}
     for event in events:
         histories.setdefault(event.memory_id, []).append(event)
@@ -102,42 +146,43 @@ async def take_back(store: MemoryStore, batch: str, events: Sequence[Event], *, 
     removed: list[Memory] = []
     edits: list[Edit] = []
     left: list[tuple[str, str]] = []
-    as_told: list[Event] = []  # rows that stand as before already: a kill came between the journal and them
+    already: list[Event] = []  # rows that are as before already: a kill came between the journal and them
     for memory_id, history in histories.items():
         memory = present.get(memory_id)
         written = next((event for event in history if event.action == WRITTEN), None)
         if memory is None:
-            if written is None:
+            if written is None or undo.revive is not None:
                 left.append((memory_id, "purged since"))
-            elif await _still_told(store, history):
-                as_told.append(_noted(store, batch, memory_id, GONE, actor=actor, at=at))
-        elif written is None:
-            back, kept = as_before(memory, history)
+            elif await _is_last_event(store, history):
+                already.append(_state_event(store, memory_id, GONE, undo))
+        elif written is not None and undo.revive is not None:
+            back, why = _unwritten(memory, undo)
+            edits += [Edit(memory, back)] if why is None else []
+            left += [(memory_id, why)] if why is not None else []
+        elif written is not None:
+            if memory.pinned or memory.updated_at != _last(history, "updated_at", written.after):
+                left.append((memory_id, "written by the dream, but changed by somebody since"))
+            else:
+                removed.append(memory)
+        else:
+            back, kept = as_before(memory, await _with_after(store, memory, history), undo)
             if back != memory:
                 edits.append(Edit(memory, back))
-            elif await _still_told(store, history):
-                as_told.append(_noted(store, batch, memory_id, state_of(memory), actor=actor, at=at))
+            elif await _is_last_event(store, history) and history[-1].state != state_of(memory):
+                already.append(_state_event(store, memory_id, state_of(memory), undo))
             if kept:
                 left.append((memory_id, f"changed since: {', '.join(kept)}"))
-        elif memory.pinned or memory.updated_at != _last(history, "updated_at", written.after):
-            left.append((memory_id, "written by the dream, but changed by somebody since"))
-        else:
-            removed.append(memory)
-    await store.journal.write([*_recorded(store, batch, edits, removed, actor=actor, at=at), *as_told])
-    await write_batch(store, (), edits, removed)
-    await remove_strays(store, _homes(histories, present, edits))
-    return Undone(tuple(edit.after.id for edit in edits) + tuple(memory.id for memory in removed), tuple(left))
+    await _write(store, edits, removed, already, undo)
+    await remove_strays(store, _layers_now(histories, present, edits))
+    return Undone(
+        tuple(edit.after.id for edit in edits) + tuple(memory.id for memory in removed),
+        tuple(left),
+        tuple(edit.after.id for edit in edits if _comes_back(edit.before, edit.after)),
+    )
 
 
-async def withdraw_questions(store: MemoryStore, question_ids: Sequence[str]) -> None:
-    """Take the questions of an undone batch off the record, so that a later night may ask them again."""
-    questions = store.review_queue
-    still_open = {asked.id for asked in await questions.all() if asked.status == OPEN}
-    await questions.remove([question_id for question_id in question_ids if question_id in still_open])
-
-
-def as_before(memory: Memory, history: Sequence[Event]) -> tuple[Memory, list[str]]:
-    """Return a memory with the changes of these events taken back, and the fields that somebody changed since."""
+def as_before(memory: Memory, history: Sequence[Event], undo: Undo) -> tuple[Memory, list[str]]:
+    """Return a memory without the changes of these events, and the names of fields that somebody changed since."""
     first: dict[str, Any] = {}
     last: dict[str, Any] = {}
     for event in history:
@@ -148,28 +193,91 @@ def as_before(memory: Memory, history: Sequence[Event]) -> tuple[Memory, list[st
     kept: list[str] = []
     for name, before in first.items():
         now = getattr(memory, name)
+        if name in last and last[name] == before and name != "updated_at":
+            continue  # an import records every field, also those that it did not change
         if now in (last.get(name), before):
             values[name] = before
-        elif name in _GROWING:
+        elif name in _CHANGED_BY_RECALLS:
             values[name] = _without_share(name, before, last[name], now)
         elif name != "updated_at":
             kept.append(name)
-    if kept:  # it has a later history: when it was last changed is part of that
-        values.pop("updated_at", None)
-    return replace(memory, **values), kept
+    updated_at = values.pop("updated_at", None)
+    back = replace(memory, **values)
+    if undo.revive is not None and _comes_back(memory, back):
+        back = undo.revive(back)
+    if undo.revive is None and updated_at is not None and not kept:
+        return replace(back, updated_at=updated_at), kept
+    if back == memory or (undo.revive is None and kept):  # a later change keeps its own moment
+        return back, kept
+    return replace(back, updated_at=undo.at), kept
 
 
-def _homes(
+def _unwritten(memory: Memory, undo: Undo) -> tuple[Memory, str | None]:
+    """Return a memory expired because its writing is undone, or why it stays."""
+    if memory.pinned:
+        return memory, "pinned since"
+    if memory.status in ("expired", "superseded"):
+        return memory, "changed since: status"
+    reason = f"undone: {undo.reason}"
+    return replace(memory, status="expired", expired_at=undo.at, status_reason=reason, updated_at=undo.at), None
+
+
+def _comes_back(before: Memory, after: Memory) -> bool:
+    return before.status not in LIVING and after.status in LIVING
+
+
+async def _with_after(store: MemoryStore, memory: Memory, history: Sequence[Event]) -> list[Event]:
+    """Return events with the values they left, which an import does not record.
+
+    A field had then the value that the next event about it found, or, if there is none, the one it has now.
+    """
+    if all(event.before.keys() <= event.after.keys() for event in history):
+        return list(history)
+    all_events = await store.journal.about(memory.id)
+    completed = []
+    for event in history:
+        later = all_events[next((n for n, one in enumerate(all_events, 1) if one.id == event.id), 0) :]
+        after = dict(event.after)
+        for name in event.before.keys() - after.keys():
+            after[name] = next((one.before[name] for one in later if name in one.before), getattr(memory, name))
+        completed.append(replace(event, after=after))
+    return completed
+
+
+async def _write(
+    store: MemoryStore, edits: Sequence[Edit], removed: Sequence[Memory], already: Sequence[Event], undo: Undo
+) -> None:
+    """Write the journal and then the rows; a text that comes back is embedded again."""
+    reworded = [edit for edit in edits if edit.before.content != edit.after.content]
+    others = [edit for edit in edits if edit.before.content == edit.after.content]
+    embedded = await _embedded([edit.after for edit in reworded], undo.embedder)
+    await store.journal.write([*_undo_events(store, edits, removed, undo), *already])
+    if embedded:
+        await store.remove_passages([one.memory.id for one in embedded])
+    await write_batch(store, embedded, others, removed)
+
+
+async def _embedded(memories: Sequence[Memory], embedder: Embedder) -> list[Embedded]:
+    if not memories:
+        return []
+    made = await asyncio.to_thread(embedder.embed, [memory.content for memory in memories])
+    return [
+        Embedded(replace(memory, embedder=embedder.stamp), one.vector, one.passages, one.pieces)
+        for memory, one in zip(memories, made, strict=True)
+    ]
+
+
+def _layers_now(
     histories: Mapping[str, Sequence[Event]], present: Mapping[str, Memory], edits: Sequence[Edit]
 ) -> dict[str, Layer]:
-    """Return where each memory that the batch moved lives now."""
+    """Return the layer that each memory which the events moved is in now."""
     after = {edit.after.id: edit.after for edit in edits}
     moved = [one for one, history in histories.items() if any("layer" in event.before for event in history)]
     return {one: after.get(one, present[one]).layer for one in moved if one in present}
 
 
 def _without_share(name: str, before: Any, after: Any, now: Any) -> Any:
-    """Take what the dream carried over out of what recalls have made of it since."""
+    """Return a value without what the undone events added, and with what recalls added since."""
     match name:
         case "access_count":
             return before + max(0, now - after)
@@ -187,39 +295,41 @@ def _last(history: Sequence[Event], name: str, written: Mapping[str, Any]) -> An
     return next((event.after[name] for event in reversed(history) if name in event.after), written.get(name))
 
 
-def _recorded(
-    store: MemoryStore, batch: str, edits: Sequence[Edit], removed: Sequence[Memory], *, actor: str, at: datetime
-) -> list[Event]:
+def _undo_events(store: MemoryStore, edits: Sequence[Edit], removed: Sequence[Memory], undo: Undo) -> list[Event]:
     events = []
     for edit in edits:
         names = [name for name in FIELDS if getattr(edit.before, name) != getattr(edit.after, name)]
         before = {name: getattr(edit.before, name) for name in names}
         after = {name: getattr(edit.after, name) for name in names}
         events.append(
-            store.event("undone", edit.before, actor=actor, at=at, reason=batch, before=before, after=after)
+            store.event(
+                "undone", edit.before, actor=undo.actor, at=undo.at, reason=undo.reason, before=before, after=after
+            )
         )
     for memory in removed:
         before = {name: getattr(memory, name) for name in FIELDS}
-        events.append(store.event("undone", memory, actor=actor, at=at, reason=batch, before=before, state=GONE))
+        events.append(
+            store.event("undone", memory, actor=undo.actor, at=undo.at, reason=undo.reason, before=before, state=GONE)
+        )
     return events
 
 
-async def _still_told(store: MemoryStore, history: Sequence[Event]) -> bool:
-    """Whether what a batch did to a memory is the last that the journal says of it."""
+async def _is_last_event(store: MemoryStore, history: Sequence[Event]) -> bool:
+    """Whether the last of these events is the last one in the journal about its memory."""
     about = await store.journal.about(history[0].memory_id)
     return bool(about) and about[-1].id == history[-1].id
 
 
-def _noted(store: MemoryStore, batch: str, memory_id: str, state: str, *, actor: str, at: datetime) -> Event:
-    """Say in the journal how a memory stands that needed no undoing."""
+def _state_event(store: MemoryStore, memory_id: str, state: str, undo: Undo) -> Event:
+    """Return an event that records the state of a memory whose row needs no change."""
     return Event(
         id=store.new_id(),
-        at=at,
+        at=undo.at,
         action="undone",
         memory_id=memory_id,
-        actor=actor,
+        actor=undo.actor,
         session=store.session,
-        reason=batch,
+        reason=undo.reason,
         state=state,
     )
 

@@ -1,6 +1,4 @@
-"""What a recall does to a memory (000-recall-extends), and what a merged memory inherits of the recalls of its
-parts.
-"""
+"""What a recall changes in a memory (000-recall-extends), and what a memory inherits from those it replaces."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,17 +10,17 @@ from reverie.memory import TIERS, Memory
 from reverie.time import aware, days_between, last_touched
 
 KEPT_ACCESS_TIMES = 32
-"""Exact times kept for activation; older ones enter through the closed form."""
+"""Recall times kept for activation; older recalls enter through a closed form."""
 
 KEPT_SESSIONS = 8
-"""Distinct sessions kept, the latest ones; more than the three that core asks for."""
+"""The latest distinct sessions kept; core needs three."""
 
 
 def after_access(memory: Memory, at: datetime, session: str) -> Memory:
     """Return the memory as one more recall leaves it.
 
-    A recall reported late, with a time before the last one, is counted and put in its place, but neither
-    moves `last_accessed_at` back nor adds stability.
+    A recall that is reported late, with a time before the last one, is counted and sorted in, but neither moves
+    `last_accessed_at` back nor adds stability.
     """
     last = last_touched(memory)
     return replace(
@@ -53,9 +51,9 @@ INHERITED: Final = (
 
 
 def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
-    """Return the heir's vitals with those of the others carried over: counts summed, the latest access kept."""
+    """Return the heir's recalls and confirmations with those of the others added."""
     family = (heir, *others)
-    voices = _voices(heir, others)
+    confirmers = _confirmers(heir, others)
     return {
         "access_count": sum(memory.access_count for memory in family),
         "last_accessed_at": _latest(memory.last_accessed_at for memory in family),
@@ -64,8 +62,8 @@ def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
         ],
         "sessions": _distinct(family)[-KEPT_SESSIONS:],
         "stability": max(memory.stability for memory in family),
-        "confirmed_by": voices,
-        "confirmations": len(voices),
+        "confirmed_by": confirmers,
+        "confirmations": len(confirmers),
     }
 
 
@@ -75,15 +73,15 @@ def highest_importance(members: Sequence[Memory]) -> float:
 
 
 def longest_tier(members: Sequence[Memory]) -> Any:
-    """Return the tier that lives longest; none if any member has none of its own."""
+    """Return the longest of the tiers; None if any member has no tier of its own."""
     tiers = [memory.tier for memory in members]
     return None if None in tiers else max((tier for tier in tiers if tier), key=TIERS.index)
 
 
-def _voices(heir: Memory, others: Sequence[Memory]) -> tuple[str, ...]:
-    """Return who else has said it: the sources and confirmers of the others, the heir's own left out."""
-    heard = (*heir.confirmed_by, *(voice for other in others for voice in (other.source, *other.confirmed_by)))
-    return tuple(dict.fromkeys(voice for voice in heard if voice != heir.source))
+def _confirmers(heir: Memory, others: Sequence[Memory]) -> tuple[str, ...]:
+    """Return the sources that confirm the heir: its confirmers, and the sources and confirmers of the others."""
+    found = (*heir.confirmed_by, *(source for other in others for source in (other.source, *other.confirmed_by)))
+    return tuple(dict.fromkeys(source for source in found if source != heir.source))
 
 
 def _latest(moments: Any) -> datetime | None:

@@ -1,4 +1,4 @@
-"""When a memory's time is over: its TTL and its tier; what never decays; and the verdict of a rule.
+"""Expiry by deadline and by tier, what never decays, and the verdicts that rules return.
 
 003-ttl, 000-effective-age, 000-tiers, 000-decays-or-not.
 """
@@ -24,7 +24,7 @@ Rule = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The memory should be softly let go: `rule` is the status reason, `reason` is for people."""
+    """The verdict that a memory expires: `rule` becomes its status reason, `reason` is for people."""
 
     rule: Rule
     reason: str
@@ -32,7 +32,7 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The memory should go to another layer."""
+    """The verdict that a memory moves to another layer."""
 
     to: Layer
     reason: str
@@ -41,7 +41,7 @@ class Move:
 LASTING_LAYERS: Final[frozenset[Layer]] = frozenset({"semantic", "procedural", "codebase"})
 LASTING_KINDS: Final[frozenset[Kind]] = frozenset({"decision", "preference", "peer_card"})
 LIVING: Final[frozenset[Status]] = frozenset({"active", "challenged"})
-"""The statuses of memories that the rules still decide about; the others were decided on before."""
+"""The statuses of memories that the rules apply to."""
 
 _KIND_WORDS: Final[dict[Kind, str]] = {
     "decision": "decisions",
@@ -51,7 +51,7 @@ _KIND_WORDS: Final[dict[Kind, str]] = {
 
 
 def is_lasting(memory: Memory) -> bool:
-    """Say whether the forgetting curve passes this memory by."""
+    """Whether this memory does not decay."""
     return why_lasting(memory) is not None
 
 
@@ -64,8 +64,8 @@ def why_lasting(memory: Memory) -> str | None:
     return None
 
 
-def why_held(memory: Memory) -> str | None:
-    """Return why no rule of age or worth may let this memory go, or None if they may."""
+def why_protected(memory: Memory) -> str | None:
+    """Return why no rule of age or importance may expire this memory, or None if they may."""
     if memory.pinned:
         return "it is pinned"
     if memory.core:
@@ -74,9 +74,9 @@ def why_held(memory: Memory) -> str | None:
 
 
 def ttl_expired(memory: Memory, now: datetime) -> Expiry | None:
-    """Decide whether a memory is past its `forget_after`.
+    """Return the verdict on a memory that is past its `forget_after`, or None.
 
-    A deadline is someone's word, so only a pin stands above it: neither the layer nor core does.
+    Somebody set the deadline, so only a pin overrides it; being core or in a lasting layer does not.
     """
     if memory.forget_after is None or memory.pinned or memory.status not in LIVING:
         return None
@@ -103,23 +103,23 @@ def tier_in_force(memory: Memory, default: Tier | None = None) -> Tier | None:
 
 
 def threshold_seconds(tier: Tier | None) -> float | None:
-    """Return how long a memory that is never recalled may live, or None for ever."""
+    """Return how long a memory that is never recalled lives, or None if it never expires."""
     return LIFESPAN_SECONDS if tier is None else TIER_SECONDS[tier]
 
 
 def effective_age(age_seconds: float, accesses: int, threshold: float) -> float:
-    """Return the age that counts, each recall taking a fifth of the threshold off; it may be negative."""
+    """Return the age less a fifth of the threshold for each recall; it may be negative."""
     return age_seconds - max(0, accesses) * threshold * ACCESS_LIFE_BONUS
 
 
 def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> Expiry | None:
-    """Decide whether a memory has outlived its tier, or three years without one.
+    """Return the verdict on a memory that has outlived its tier, or three years without one, or None.
 
-    What is pinned, core or lasting never does.
+    A pinned, core or lasting memory never does.
     """
     tier = tier_in_force(memory, default)
     threshold = threshold_seconds(tier)
-    if threshold is None or memory.status not in LIVING or why_held(memory):
+    if threshold is None or memory.status not in LIVING or why_protected(memory):
         return None
     age = seconds_between(memory.created_at, now)
     if effective_age(age, memory.access_count, threshold) <= threshold:
@@ -131,9 +131,9 @@ def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> 
 
 
 def expiry_by_tier(memory: Memory, default: Tier | None = None) -> datetime | None:
-    """Return the moment after which the tier lets go, or None if it never will."""
+    """Return the moment at which the tier expires the memory, or None if it never does."""
     threshold = threshold_seconds(tier_in_force(memory, default))
-    if threshold is None or why_held(memory):
+    if threshold is None or why_protected(memory):
         return None
     life = threshold * (1.0 + ACCESS_LIFE_BONUS * max(0, memory.access_count))
     return later(memory.created_at, life / SECONDS_PER_DAY)

@@ -1,4 +1,4 @@
-"""What a memory is worth: surprise when it is written, nine factors whenever it is read.
+"""Importance: surprise when a memory is written, nine weighted factors whenever it is read.
 
 002-importance, 002-surprise, 004-actr.
 """
@@ -18,27 +18,27 @@ DECAY = 0.5
 BASELINE = 0.0
 
 SHORTEST_AGE_SECONDS = 1.0
-"""A use this very moment would count infinitely; ACT-R's usual remedy is one unit of time."""
+"""A use at this moment would count infinitely; ACT-R usually takes one unit of time instead."""
 
 RETRIEVAL_THRESHOLD = -5.0
-"""The activation at which a memory comes to mind half the time: one use about six hours ago (e^10 s)."""
+"""The activation at which a memory is retrieved half the time: one use about six hours ago (e^10 s)."""
 
 RETRIEVAL_NOISE = 1.0
 _SAME_AGE = 1e-9
 
 
 def base_level(ages_seconds: Iterable[float], older: float = 0.0, *, decay: float = DECAY) -> float:
-    """Return the activation from the ages of single uses, and a sum that stands for older ones.
+    """Return the activation from the ages of single uses, and `older`, the sum for uses without a kept time.
 
-    No use at all gives minus infinity: nothing was ever there.
+    No use at all gives minus infinity.
     """
-    total = older + math.fsum(_shown(age) ** -decay for age in ages_seconds)
+    total = older + math.fsum(_at_least_shortest(age) ** -decay for age in ages_seconds)
     return math.log(total) + BASELINE if total > 0.0 else -math.inf
 
 
 def older_uses(count: int, nearest_seconds: float, farthest_seconds: float, *, decay: float = DECAY) -> float:
-    """Return what so many uses add to the sum if all that is known is between which ages they lie."""
-    near, far = sorted((_shown(nearest_seconds), _shown(farthest_seconds)))
+    """Return what `count` uses add to the sum if only the range of their ages is known."""
+    near, far = sorted((_at_least_shortest(nearest_seconds), _at_least_shortest(farthest_seconds)))
     if far - near <= _SAME_AGE * far:  # the quotient's limit, which rounding would spoil
         return count * float(near**-decay)
     rest = 1.0 - decay
@@ -55,8 +55,7 @@ def activation_of(memory: Memory, now: datetime) -> float:
 
 
 def retrieval_probability(activation: float) -> float:
-    """Return ACT-R's chance that a memory of this activation comes to mind: a logistic of its distance from
-    the threshold."""
+    """Return ACT-R's probability of retrieval: a logistic function of the activation less the threshold."""
     return 1.0 / (1.0 + math.exp(-(activation - RETRIEVAL_THRESHOLD) / RETRIEVAL_NOISE))
 
 
@@ -64,7 +63,7 @@ def _last_use(memory: Memory, now: datetime) -> float:
     return seconds_between(memory.last_accessed_at or memory.created_at, now)
 
 
-def _shown(age_seconds: float) -> float:
+def _at_least_shortest(age_seconds: float) -> float:
     return max(SHORTEST_AGE_SECONDS, age_seconds)
 
 
@@ -76,9 +75,9 @@ MAX_IMPORTANCE = 1.0
 
 
 def surprise_from(similarities: Sequence[float]) -> float | None:
-    """Return the surprise from the cosine similarities to the nearest memories, best first.
+    """Return the surprise from the cosine similarities to the nearest memories.
 
-    An empty store gives None: with nothing to compare, nothing is known about novelty.
+    An empty store gives None: there is nothing to compare with.
     """
     nearest = sorted(similarities, reverse=True)[:NEIGHBOURS]
     if not nearest:
@@ -89,12 +88,12 @@ def surprise_from(similarities: Sequence[float]) -> float | None:
 
 
 def is_duplicate(similarity: float) -> bool:
-    """Say whether two memories lie so near that the second is flagged as a repetition."""
+    """Whether a similarity is so high that the second memory is flagged as a repetition."""
     return similarity >= DUPLICATE_SIMILARITY
 
 
 def adjusted_importance(importance: float, surprise: float | None) -> float:
-    """Return the importance as set, moved by surprise; unchanged where there was nothing to compare with."""
+    """Return the set importance moved by surprise; unchanged if there was nothing to compare with."""
     if surprise is None:
         return importance
     shift = MAX_ADJUSTMENT * (2.0 * clamped(surprise) - 1.0)
@@ -102,7 +101,7 @@ def adjusted_importance(importance: float, surprise: float | None) -> float:
 
 
 def adjusted_importance_of(memory: Memory) -> float:
-    """Return a memory's importance as set and moved by its surprise, within [0, 1]."""
+    """Return a memory's set importance moved by its surprise, within [0, 1]."""
     return clamped(adjusted_importance(memory.importance, memory.surprise))
 
 
@@ -135,18 +134,18 @@ FULL_FREQUENCY = 20
 """Recalls at which frequency counts in full."""
 
 FULL_CONFIRMATIONS = 3
-"""Distinct confirming sources at which corroboration counts in full."""
+"""Distinct confirming sources at which confirmations count in full."""
 
 FULL_SPREAD = 5
-"""Spaced recalls at which access counts as steady in full."""
+"""Spaced recalls at which the spread counts in full."""
 
 SPACED_SECONDS = 0.5 * SECONDS_PER_DAY
-"""Recalls closer than this belong to one burst: half a day keeps two working days apart."""
+"""Recalls closer than this count as one: half a day separates two working days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One reason for an importance: `share` is value · weight, and the nine shares add up to it."""
+    """One of nine factors of an importance: `share` is value · weight, and the shares add up to the importance."""
 
     name: FactorName
     value: float
@@ -156,14 +155,14 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """A composite importance that can explain itself."""
+    """A composite importance with its factors."""
 
     value: float
     factors: tuple[Factor, ...]
 
 
 def importance_of(memory: Memory, now: datetime) -> Importance:
-    """Weigh the nine factors as they stand at this moment."""
+    """Return the importance at this moment, the weighted sum of nine factors."""
     values: Mapping[FactorName, float] = {
         "base": adjusted_importance_of(memory),
         "frequency": frequency(memory.access_count),
@@ -182,17 +181,17 @@ def importance_of(memory: Memory, now: datetime) -> Importance:
 
 
 def frequency(accesses: int) -> float:
-    """Return how often, on a log scale: the second recall says more than the twentieth."""
+    """Return the number of recalls on a log scale, 1 from twenty on."""
     return clamped(math.log1p(max(0, accesses)) / math.log1p(FULL_FREQUENCY))
 
 
 def recency(idle: float, trust: float) -> float:
-    """Return how recently, halving faster for what is trusted less."""
+    """Return how recent the last recall is; it halves faster for less trusted memories."""
     return float(2.0 ** (-max(0.0, idle) / half_life_days(trust)))
 
 
 def spread(access_times: Sequence[datetime]) -> float:
-    """Return how steadily: recalls at least half a day after the last one counted, not those of a burst."""
+    """Return how spaced the recalls are: those at least half a day after the last one counted, 1 from five on."""
     spaced = 0
     counted: datetime | None = None
     for moment in sorted(access_times):

@@ -18,7 +18,7 @@ def next_up(layer: Layer) -> Layer:
     """Return the layer above.
 
     Raises:
-        MoveRefused: if there is none, or the layer stands beside the ladder.
+        MoveRefused: if there is none, or the layer is not on the ladder.
     """
     rung = _rung(layer) + 1
     if rung == len(LADDER):
@@ -30,7 +30,7 @@ def next_down(layer: Layer) -> Layer:
     """Return the layer below.
 
     Raises:
-        MoveRefused: if there is none, or the layer stands beside the ladder.
+        MoveRefused: if there is none, or the layer is not on the ladder.
     """
     rung = _rung(layer) - 1
     if rung < 0:
@@ -39,7 +39,7 @@ def next_down(layer: Layer) -> Layer:
 
 
 def checked_move(from_layer: Layer, to: Layer | None, direction: Direction) -> Layer:
-    """Return the layer a move ends in: the wanted one, or the next in that direction.
+    """Return the layer that a move ends in: the given one, or the next in that direction.
 
     Raises:
         MoveRefused: if the move touches codebase, goes nowhere, or goes the other way.
@@ -76,7 +76,7 @@ CORE_SESSIONS = 3
 
 
 def leaves_working(memory: Memory, now: datetime) -> Move | None:
-    """Decide whether a working memory becomes episodic: after 30 minutes or 2 recalls."""
+    """Return the move of a working memory to episodic, after 30 minutes or 2 recalls, or None."""
     if memory.layer != "working" or memory.status not in LIVING:
         return None
     if memory.access_count >= WORKING_ACCESSES:
@@ -87,7 +87,7 @@ def leaves_working(memory: Memory, now: datetime) -> Move | None:
 
 
 def becomes_semantic(memory: Memory, now: datetime) -> Move | None:
-    """Decide whether an episodic memory has earned a place among what is known for good."""
+    """Return the move of an episodic memory to semantic, by importance and recalls, or None."""
     if memory.layer != "episodic" or memory.status != "active":
         return None
     if memory.access_count < SEMANTIC_ACCESSES:
@@ -99,7 +99,7 @@ def becomes_semantic(memory: Memory, now: datetime) -> Move | None:
 
 
 def becomes_core(memory: Memory) -> bool:
-    """Say whether a memory is to be made core now; False if it already is."""
+    """Whether a memory becomes core now; False if it already is."""
     return (
         not memory.core
         and memory.status == "active"

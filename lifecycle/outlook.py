@@ -1,4 +1,4 @@
-"""What lies ahead of a memory if nobody touches it: how it fades, and when and why it would be let go."""
+"""The future of a memory that nobody recalls or changes: its retention, and when and why it would expire."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from reverie.lifecycle.curves import retention_of
-from reverie.lifecycle.expiry import LIVING, Expiry, tier_in_force, why_held
-from reverie.lifecycle.rules import expiry_of, settled
+from reverie.lifecycle.expiry import LIVING, Expiry, tier_in_force, why_protected
+from reverie.lifecycle.rules import after_moves, due_expiry
 from reverie.memory import Memory, Tier
 from reverie.settings import RetentionMode
 from reverie.time import aware, later
@@ -16,16 +16,16 @@ Horizon = Literal["now", "30", "90", "365"]
 HORIZON_DAYS: Mapping[Horizon, int] = {"now": 0, "30": 30, "90": 90, "365": 365}
 
 FARTHEST = timedelta(days=100 * 365)
-"""How far ahead a rule is looked for; what holds for a hundred years is said never to go."""
+"""How far ahead the rules are applied; what they do not expire within a hundred years never expires."""
 
 
 _SOON = timedelta(days=2)
-"""Up to here the hour matters, not only the day."""
+"""Up to here the sentence names the hour, not only the day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The retention at four moments, and one sentence on when and why this memory would go."""
+    """The retention at four moments, and one sentence on when and why this memory would expire."""
 
     retention: dict[Horizon, float]
     sentence: str
@@ -33,62 +33,62 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The first rule that will let a memory go, and from which second on."""
+    """The first rule that will expire a memory, and from which second on."""
 
     at: datetime
     verdict: Expiry
 
 
 def outlook_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Outlook:
-    """Look ahead, on the assumption that the memory is neither recalled nor changed."""
-    to_come = _to_come(memory, now)
+    """Return the outlook of a memory, assuming that it is neither recalled nor changed."""
+    swept = _after_next_sweeps(memory, now)
     retention = {
-        horizon: retention_of(to_come if days else memory, later(now, days) or now, mode, default_tier)
+        horizon: retention_of(swept if days else memory, later(now, days) or now, mode, default_tier)
         for horizon, days in HORIZON_DAYS.items()
     }
     return Outlook(retention, _sentence(memory, now, mode, default_tier))
 
 
 def ending_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Ending | None:
-    """Find when the rules would let an untouched memory go, or None if not within a hundred years.
+    """Return when the rules would expire the memory if it is left alone, or None if not within a hundred years.
 
-    Every rule, once it holds, goes on holding, so the first second can be found by halving.
+    A rule that expires a memory at one moment does so at every later one, so bisection finds the first second.
     """
-    subject = _to_come(memory, now)
-    low, high = -1, _reach(aware(now))
-    if expiry_of(subject, now + timedelta(seconds=high), mode, default_tier) is None:
+    subject = _after_next_sweeps(memory, now)
+    low, high = -1, _seconds_ahead(aware(now))
+    if due_expiry(subject, now + timedelta(seconds=high), mode, default_tier) is None:
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        if expiry_of(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
+        if due_expiry(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
             low = middle
         else:
             high = middle
     at = now + timedelta(seconds=high)
-    verdict = expiry_of(subject, at, mode, default_tier)
+    verdict = due_expiry(subject, at, mode, default_tier)
     return None if verdict is None else Ending(at, verdict)
 
 
-def _to_come(memory: Memory, now: datetime) -> Memory:
-    """Return the memory as the next sweeps leave it: with what it has earned, and never in working for long."""
-    after = settled(memory, now)
+def _after_next_sweeps(memory: Memory, now: datetime) -> Memory:
+    """Return the memory as the next sweeps leave it: moved by merit, and no longer in working."""
+    after = after_moves(memory, now)
     return replace(after, layer="episodic") if after.layer == "working" else after
 
 
-def _reach(now: datetime) -> int:
+def _seconds_ahead(now: datetime) -> int:
     to_the_end = datetime.max.replace(tzinfo=UTC) - timedelta(days=1) - now
     return max(0, int(min(FARTHEST, to_the_end).total_seconds()))
 
 
 def _sentence(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None) -> str:
     if memory.status not in LIVING:
-        return _decided(memory)
+        return _why_not_living(memory)
     ending = ending_of(memory, now, mode, default_tier)
     if ending is None:
-        to_come = _to_come(memory, now)
-        rises = memory.layer != to_come.layer == "semantic"
+        swept = _after_next_sweeps(memory, now)
+        rises = memory.layer != swept.layer == "semantic"
         subject = "The next sweep makes it semantic, and then it is" if rises else "It is"
-        return f"{subject} never let go by itself: {_why_never(to_come, default_tier)}."
+        return f"{subject} never let go by itself: {_why_never(swept, default_tier)}."
     verdict, day = ending.verdict, _day(ending.at, now)
     if ending.at <= now:
         return f"The next sweep lets it go ({verdict.rule}): {verdict.reason}."
@@ -101,7 +101,7 @@ def _day(at: datetime, now: datetime) -> str:
     return f"{at.astimezone(UTC):{'%Y-%m-%d' if at - now > _SOON else '%Y-%m-%d %H:%M UTC'}}"
 
 
-def _decided(memory: Memory) -> str:
+def _why_not_living(memory: Memory) -> str:
     if memory.status == "expired":
         when = f" on {memory.expired_at.astimezone(UTC):%Y-%m-%d}" if memory.expired_at else ""
         why = f" ({memory.status_reason})" if memory.status_reason else ""
@@ -113,9 +113,9 @@ def _decided(memory: Memory) -> str:
 
 
 def _why_never(memory: Memory, default_tier: Tier | None) -> str:
-    held = why_held(memory)
-    if held is not None:
-        return held
+    protected = why_protected(memory)
+    if protected is not None:
+        return protected
     if tier_in_force(memory, default_tier) == "permanent":
         return "its tier is permanent"
     return "its recalls carry it more than a hundred years on"

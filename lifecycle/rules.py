@@ -1,4 +1,4 @@
-"""All rules of age and merit applied to a memory at one moment.
+"""All rules of age and merit, applied to one memory at one moment.
 
 Archive and low value (002-archive, 003-low-value), forgetting by a filter (004-forget), the verdict of all rules
 together, and what a restored memory needs so that no rule expires it again.
@@ -20,7 +20,7 @@ from reverie.lifecycle.expiry import (
     tier_expired,
     tier_in_force,
     ttl_expired,
-    why_held,
+    why_protected,
 )
 from reverie.lifecycle.importance import importance_of
 from reverie.lifecycle.layers import SEMANTIC_ACCESSES, becomes_core, becomes_semantic, leaves_working
@@ -39,7 +39,7 @@ LOW_VALUE_IMPORTANCE = 0.2
 
 
 def archived(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
-    """Decide whether a memory is old, faded, unimportant and hardly recalled, all four."""
+    """Return the verdict on a memory that is old, faded, unimportant and hardly recalled, all four; or None."""
     if not _may_fade(memory, default_tier) or memory.access_count >= ARCHIVE_BELOW_ACCESSES:
         return None
     if age_days(memory, now) <= ARCHIVE_AFTER_DAYS:
@@ -56,10 +56,10 @@ def archived(memory: Memory, now: datetime, mode: RetentionMode, default_tier: T
 
 
 def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Expiry | None:
-    """Decide whether a memory set down as hardly worth keeping has lain untouched for half a year.
+    """Return the verdict on a memory whose set importance is low and that was not recalled for half a year, or None.
 
-    The importance is the one that was set. The age counts from the last recall: the seed counts from the
-    writing, and would take away what was used yesterday.
+    The half year counts from the last recall: the seed counts from the writing, and would expire what was used
+    yesterday.
     """
     if not _may_fade(memory, default_tier) or memory.importance > LOW_VALUE_IMPORTANCE:
         return None
@@ -73,35 +73,39 @@ def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -
 
 
 def _may_fade(memory: Memory, default_tier: Tier | None) -> bool:
-    return memory.status in LIVING and why_held(memory) is None and tier_in_force(memory, default_tier) != "permanent"
+    return (
+        memory.status in LIVING
+        and why_protected(memory) is None
+        and tier_in_force(memory, default_tier) != "permanent"
+    )
 
 
 MIN_STRENGTH = 0.05
-"""The strength below which the seed suggests to let go."""
+"""The strength below which the seed suggests to forget."""
 
 
 def below_strength(memory: Memory, now: datetime, min_strength: float = MIN_STRENGTH) -> Expiry | None:
-    """Decide whether a memory is weaker than the least strength asked for."""
+    """Return the verdict on a memory weaker than the given strength, or None."""
     strength = strength_of(memory, now)
-    if not _may_go(memory) or strength >= min_strength:
+    if not _may_be_forgotten(memory) or strength >= min_strength:
         return None
     return Expiry("below-strength", f"its strength {strength:.3f} is below {min_strength:g}")
 
 
 def older_than(memory: Memory, now: datetime, span: timedelta) -> Expiry | None:
-    """Decide whether a memory was written longer ago than the span, however strong it is."""
-    if not _may_go(memory) or aware(now) - aware(memory.created_at) <= span:
+    """Return the verdict on a memory that was written longer ago than the span, or None."""
+    if not _may_be_forgotten(memory) or aware(now) - aware(memory.created_at) <= span:
         return None
     return Expiry("older-than", f"it is older than {span.total_seconds() / 86_400:g} days")
 
 
-def _may_go(memory: Memory) -> bool:
+def _may_be_forgotten(memory: Memory) -> bool:
     return memory.status in LIVING and not memory.pinned
 
 
-def expiry_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
-    """Return the first rule that lets this memory go now, judged where its merit puts it, or None."""
-    subject = settled(memory, now)
+def due_expiry(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
+    """Return the verdict of the first rule that expires this memory now, after the moves it has earned; or None."""
+    subject = after_moves(memory, now)
     return (
         ttl_expired(subject, now)
         or tier_expired(subject, now, default_tier)
@@ -111,10 +115,10 @@ def expiry_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: 
 
 
 def overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Expiry | None:
-    """Return the deadline or tier that a memory has outlived, whether or not a sweep has come by since.
+    """Return the verdict on a memory that is past its deadline or tier but not yet swept, or None.
 
-    What was recalled often enough to be promoted is left to the sweep, which weighs merit before age: so this needs
-    none of the fields that merit is computed from, and is cheap enough for every reader.
+    A memory with enough recalls for a promotion is left to the sweep, which considers merit before age. So this reads
+    none of the fields that merit is computed from, and is cheap enough for every read.
     """
     moved = leaves_working(memory, now)
     subject = memory if moved is None else replace(memory, layer=moved.to)
@@ -124,8 +128,8 @@ def overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> 
     return tier_expired(subject, now, default_tier)
 
 
-def as_read(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Memory:
-    """Return a memory as a reader has to see it at this moment: expired, if its time is over."""
+def expired_if_overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Memory:
+    """Return the memory as readers see it: with the status `expired` if it is past its deadline or tier."""
     late = overdue(memory, now, default_tier)
     if late is None:
         return memory
@@ -133,17 +137,17 @@ def as_read(memory: Memory, now: datetime, default_tier: Tier | None = None) -> 
     return replace(memory, status="expired", status_reason=late.rule, expired_at=ended or now)
 
 
-def move_of(memory: Memory, now: datetime) -> Move | None:
-    """Return where this memory goes by merit now, all the way, or None."""
+def due_move(memory: Memory, now: datetime) -> Move | None:
+    """Return the move that this memory has earned by now, to the highest layer it reaches, or None."""
     first = leaves_working(memory, now)
     if first is None:
         return becomes_semantic(memory, now)
     return becomes_semantic(replace(memory, layer=first.to), now) or first
 
 
-def settled(memory: Memory, now: datetime) -> Memory:
-    """Return the memory with the moves that it has earned by now."""
-    move = move_of(memory, now)
+def after_moves(memory: Memory, now: datetime) -> Memory:
+    """Return the memory in the layer that it has earned by now, and core if it has earned that."""
+    move = due_move(memory, now)
     return replace(
         memory,
         layer=memory.layer if move is None else move.to,
@@ -151,10 +155,14 @@ def settled(memory: Memory, now: datetime) -> Memory:
     )
 
 
-def reprieved(
+def as_restored(
     memory: Memory, now: datetime, session: str, mode: RetentionMode, default_tier: Tier | None = None
 ) -> Memory:
-    """Return a let-go memory as it lives on: active, recalled now, and safe from the rules at this moment."""
+    """Return a memory as a restore leaves it: active, recalled now, and not expired by any rule at this moment.
+
+    A deadline that has passed is cleared. A tier that is outlived becomes the shortest one that leaves the memory as
+    long again.
+    """
     back = replace(memory, status="active", expired_at=None, status_reason=None, superseded_by=None)
     if ttl_expired(back, now):
         back = replace(back, forget_after=None)
@@ -168,19 +176,19 @@ def reprieved(
         kept
         for kept in (back, *raised)
         if kept.tier == "permanent"
-        or (expiry_of(kept, now, mode, default_tier) is None and tier_expired(kept, then, default_tier) is None)
+        or (due_expiry(kept, now, mode, default_tier) is None and tier_expired(kept, then, default_tier) is None)
     )
 
 
-_BY: Final = re.compile(r"challenged: (\S+) says otherwise")
+_CONTRADICTED_BY: Final = re.compile(r"challenged: (\S+) says otherwise")
 
 
-def doubted_because_of(newer_id: str) -> str:
-    """Return the status reason of a memory that a newer one contradicts."""
+def contradiction_reason(newer_id: str) -> str:
+    """Return the status reason of a memory that is challenged because a newer one contradicts it."""
     return f"challenged: {newer_id} says otherwise"
 
 
-def challenger_in(status_reason: str | None) -> str | None:
-    """Return the id of the memory that speaks against a challenged one, if it is one that does."""
-    found = _BY.fullmatch(status_reason or "")
+def contradicting_id(status_reason: str | None) -> str | None:
+    """Return the id of the contradicting memory that a status reason names, or None."""
+    found = _CONTRADICTED_BY.fullmatch(status_reason or "")
     return found[1] if found else None

@@ -1,6 +1,4 @@
-"""How strongly a memory is held: strength (004-strength, 004-multiply, 004-rank) and stability (001-exponential,
-001-stability-growth).
-"""
+"""Strength (004-strength, 004-multiply, 004-rank) and stability (001-exponential, 001-stability-growth)."""
 
 import math
 from collections.abc import Mapping
@@ -29,16 +27,16 @@ def first_stability(importance: float) -> float:
 
 
 def in_bounds(stability: float) -> float:
-    """Keep a stability where the curves can divide by it."""
+    """Clamp a stability to the range in which the curves can divide by it."""
     return clamped(stability, MIN_STABILITY, MAX_STABILITY)
 
 
 def grown(stability: float, gap_days: float) -> float:
     """Return the stability after a recall that came so many days after the last."""
-    held = in_bounds(stability)
+    start = in_bounds(stability)
     gap = max(0.0, gap_days)
     spacing = gap / (gap + HALF_GAIN_GAP_DAYS)
-    return in_bounds(held + (MAX_STABILITY - held) * MAX_GAIN * spacing)
+    return in_bounds(start + (MAX_STABILITY - start) * MAX_GAIN * spacing)
 
 
 StrengthWord = Literal["strong", "moderate", "faint"]
@@ -67,7 +65,7 @@ def practice(accesses: int) -> float:
 
 
 def strength_of(memory: Memory, now: datetime) -> float:
-    """Return the raw strength; salience is the importance as set and moved by surprise."""
+    """Return the raw strength; its salience is the set importance moved by surprise."""
     return (
         fading(memory.layer, age_days(memory, now))
         * practice(memory.access_count)
@@ -82,7 +80,7 @@ def bounded(strength: float) -> float:
 
 
 def strength_word(strength: float) -> StrengthWord:
-    """Say a raw strength in a word."""
+    """Return the word for a raw strength."""
     if strength >= STRONG:
         return "strong"
     return "moderate" if strength >= MODERATE else "faint"

@@ -1,9 +1,8 @@
-"""How far a source is trusted, and how long what it said lasts (002-trust).
+"""How far a source is trusted, and the half-life of its memories (002-trust).
 
 half-life = 30 / (1 + 4·(1 − trust)) days
 
-A human's word halves in 30 days, an assistant's in 13.6, what was extracted by itself in 10: three times
-as fast.
+A human's memory halves in 30 days, an assistant's in 13.6, an ingested one in 10: three times as fast.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from reverie.memory import Source, clamped
 
 IMPORT_TRUST_CAP = 0.5
-"""An import may say how far it trusts a memory, but a file cannot vouch for a human."""
+"""An import may bring its own trust, but a file cannot prove that a human wrote it."""
 
 SOURCE_TRUST: Mapping[Source, float] = {
     "human": 1.0,
@@ -28,7 +27,7 @@ DISTRUST_SPEEDUP = 4.0
 
 
 def trust_of(source: Source) -> float:
-    """Return the trust that a source has by itself."""
+    """Return the trust of a source."""
     return SOURCE_TRUST[source]
 
 

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Final
 
 from reverie.ids import creation_order
-from reverie.lifecycle.rules import challenger_in
+from reverie.lifecycle.rules import contradicting_id
 from reverie.lifecycle.strength import bounded, strength_of
 from reverie.lifecycle.trust import trust_of
 from reverie.memory import Freshness, Memory
@@ -307,7 +307,7 @@ def challengers_first(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
     """Put the newer memory right ahead of each one that it challenges: who asks for the old one needs to know it."""
     scores = {one.memory.id: one.score for one in found}
     for one in sorted(found, key=lambda row: row.memory.happened_at):  # a challenger may be challenged in turn
-        newer = challenger_in(one.memory.status_reason)
+        newer = contradicting_id(one.memory.status_reason)
         score = scores[one.memory.id]
         if newer in scores and CHALLENGER_NEAR * score <= scores[newer] < score:
             scores[newer] = score * CHALLENGER_LEAD

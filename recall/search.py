@@ -6,7 +6,7 @@ from datetime import datetime
 
 from reverie.codebase.evidence import Evidence
 from reverie.embeddings.base import QueryEmbedding
-from reverie.lifecycle.rules import as_read
+from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Tier
 from reverie.recall.calibration import calibrated, fit_word, is_irrelevant, with_fit
 from reverie.recall.features import Features, features_of, freshness_of, token_agreements
@@ -137,5 +137,7 @@ def _is_near(candidate: CandidateFeatures, max_distance: float) -> bool:
 def _in_time(rows: Iterable[CandidateRow], query: Query) -> list[CandidateRow]:
     """Return the rows as they were at the moment asked about, without those overdue that no sweep has expired yet."""
     moment = query.scope.as_of or query.now
-    read = [replace(row, memory=as_read(query.scope.as_asked(row.memory), moment, query.tier)) for row in rows]
+    read = [
+        replace(row, memory=expired_if_overdue(query.scope.as_asked(row.memory), moment, query.tier)) for row in rows
+    ]
     return [row for row in read if row.memory.status in query.scope.statuses]

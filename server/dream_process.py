@@ -1,4 +1,4 @@
-"""A dream in a process of its own, so that recall does not wait for the interpreter; both ends of its pipe."""
+"""A dream in a process of its own, so that recall does not wait for the interpreter lock; both ends of the pipe."""
 
 import asyncio
 import contextlib
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from reverie.tools.results import Consolidated
 
 
-FEWEST_APART = 2_000
-"""Of fewer memories a dream thinks for about a second."""
+FEWEST_FOR_A_PROCESS = 2_000
+"""With fewer memories a dream takes about a second, and runs in this process."""
 
 _LONGEST_LINE = 64 * 1024 * 1024
-_TOLD_AS_THEY_ARE: dict[str, type[ReverieError]] = {
+_ERRORS_BY_NAME: dict[str, type[ReverieError]] = {
     kind.__name__: kind for kind in (StoreBusy, StoreUnavailable, EmbedderError)
 }
 
-_leaving: set["asyncio.Task[int]"] = set()
+_ending: set["asyncio.Task[int]"] = set()
 
 
 async def consolidate_in_process(
@@ -44,7 +44,7 @@ async def consolidate_in_process(
     progress: Progress = ignore_progress,
     *,
     unless_since: datetime | None = None,
-    fewest: int = FEWEST_APART,
+    fewest: int = FEWEST_FOR_A_PROCESS,
 ) -> Consolidated:
     """Run one dream, in another process if the store is large; otherwise as `consolidate` does.
 
@@ -54,22 +54,22 @@ async def consolidate_in_process(
     """
     process = None
     if await session.store.count(one_of("status", LIVING)) >= fewest:
-        process = await _started(session)
+        process = await _start(session)
     if process is None:
         return await consolidate(session, request, progress, unless_since=unless_since)
     try:
-        await session.accesses.keep()  # the other process counts what this session has just been served
-        told = await _told(process, _message(session, request, unless_since), progress)
+        await session.accesses.keep()  # the other process counts what this session has just recalled
+        result = await _result_from(process, _message(session, request, unless_since), progress)
     finally:
-        _let_go(process)
+        _release(process)
     if not request.dry_run:
         session.maintenance.note_write()
-        note_own(session, told.dream_id, unless_since)
-    return told
+        note_own(session, result.dream_id, unless_since)
+    return result
 
 
-async def _started(session: Session) -> asyncio.subprocess.Process | None:
-    """Start the other process, or return None where the system does not let us."""
+async def _start(session: Session) -> asyncio.subprocess.Process | None:
+    """Start the other process, or return None if the system refuses."""
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -80,7 +80,7 @@ async def _started(session: Session) -> asyncio.subprocess.Process | None:
             stdout=asyncio.subprocess.PIPE,
             cwd=session.settings.home,  # the session's folder may be gone by now
             limit=_LONGEST_LINE,
-            start_new_session=os.name == "posix",  # Ctrl-C is for us; the pipe tells the other
+            start_new_session=os.name == "posix",  # Ctrl-C is for us; the other process watches the pipe
         )
     except OSError:
         return None
@@ -96,7 +96,9 @@ def _message(session: Session, request: ConsolidateRequest, unless_since: dateti
     }
 
 
-async def _told(process: asyncio.subprocess.Process, message: dict[str, Any], progress: Progress) -> Consolidated:
+async def _result_from(
+    process: asyncio.subprocess.Process, message: dict[str, Any], progress: Progress
+) -> Consolidated:
     assert process.stdin is not None  # noqa: S101 - it was asked for
     assert process.stdout is not None  # noqa: S101 - as was this
     process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -105,9 +107,9 @@ async def _told(process: asyncio.subprocess.Process, message: dict[str, Any], pr
             case {"stage": [int(done), int(total), str(stage)]}:
                 await progress(done, total, stage)
             case {"error": str(kind), "message": str(problem)}:
-                raise _TOLD_AS_THEY_ARE.get(kind, StoreError)(problem)
-            case {"told": dict(told)}:
-                return consolidated_from(told)
+                raise _ERRORS_BY_NAME.get(kind, StoreError)(problem)
+            case {"result": dict(result)}:
+                return consolidated_from(result)
     raise StoreError(
         f"The process that dreamt ended without an answer (exit code {await process.wait()}). The next dream takes "
         "back what it may have left half written; try again, or run `reverie dream` to see what happens."
@@ -118,55 +120,56 @@ def _read(line: bytes) -> Any:
     try:
         return json.loads(line)
     except ValueError:
-        return None  # a library's chatter
+        return None  # something that a library printed
 
 
-def consolidated_from(told: dict[str, Any]) -> Consolidated:
-    """Return a result as it was before it went through the pipe."""
+def consolidated_from(values: dict[str, Any]) -> Consolidated:
+    """Return the result that was sent through the pipe as plain values."""
     steps = [
-        StepDone(**{**step, "skipped": [Skipped(**skipped) for skipped in step["skipped"]]}) for step in told["steps"]
+        StepDone(**{**step, "skipped": [Skipped(**skipped) for skipped in step["skipped"]]})
+        for step in values["steps"]
     ]
-    return Consolidated(**{**told, "steps": steps})
+    return Consolidated(**{**values, "steps": steps})
 
 
-def _let_go(process: asyncio.subprocess.Process) -> None:
-    """Say that nobody waits any more, and see the process out without waiting for it here."""
+def _release(process: asyncio.subprocess.Process) -> None:
+    """Close its stdin, which ends the process, and collect its exit code in the background."""
     assert process.stdin is not None  # noqa: S101 - it was asked for
     process.stdin.close()
-    leaving = asyncio.create_task(process.wait())
-    _leaving.add(leaving)
-    leaving.add_done_callback(_leaving.discard)
+    ending = asyncio.create_task(process.wait())
+    _ending.add(ending)
+    ending.add_done_callback(_ending.discard)
 
 
-_NICER = 5
-"""A dream takes what processor time the sessions leave."""
+_NICENESS = 5
+"""A dream gives way to the sessions."""
 
 
 def main() -> int:
     """Dream once and return the exit code."""
     if hasattr(os, "nice"):  # Windows has no such thing
-        os.nice(_NICER)
+        os.nice(_NICENESS)
     request = json.loads(sys.stdin.buffer.readline())
     load_tools()
-    return asyncio.run(_dream_while_wanted(request))
+    return asyncio.run(_dream_until_cancelled(request))
 
 
-async def _dream_while_wanted(request: dict[str, Any]) -> int:
+async def _dream_until_cancelled(request: dict[str, Any]) -> int:
     from reverie.tools.consolidate import until_written
 
-    dreaming = asyncio.create_task(_dreamt(request))
-    _cancel_when_left(dreaming, asyncio.get_running_loop())
+    dreaming = asyncio.create_task(_dream(request))
+    _cancel_when_stdin_ends(dreaming, asyncio.get_running_loop())
     try:
-        _say({"told": asdict(await dreaming)})
+        _send({"result": asdict(await dreaming)})
     except ReverieError as error:
-        _say({"error": type(error).__name__, "message": str(error)})
+        _send({"error": type(error).__name__, "message": str(error)})
     except asyncio.CancelledError:
         await until_written()
-        os._exit(0)  # a thread may still be thinking, and nobody wants to know
+        os._exit(0)  # without waiting for a thread that still plans
     return 0
 
 
-async def _dreamt(request: dict[str, Any]) -> "Consolidated":
+async def _dream(request: dict[str, Any]) -> "Consolidated":
     from reverie.tools.consolidate import consolidate
     from reverie.tools.session import Session
 
@@ -180,19 +183,19 @@ async def _dreamt(request: dict[str, Any]) -> "Consolidated":
         return await consolidate(
             session,
             ConsolidateRequest(**request["request"]),
-            _report,
+            _send_progress,
             unless_since=parse_iso(since, "unless_since") if since else None,
         )
     finally:
         await session.close()
 
 
-async def _report(done: int, total: int, message: str) -> None:
-    _say({"stage": [done, total, message]})
+async def _send_progress(done: int, total: int, message: str) -> None:
+    _send({"stage": [done, total, message]})
 
 
-def _say(what: dict[str, Any]) -> None:
-    """Write a line; that nobody reads it any more is told by stdin."""
+def _send(what: dict[str, Any]) -> None:
+    """Write a line; if nobody reads it, the end of stdin cancels the dream."""
     try:
         sys.stdout.write(json.dumps(what) + "\n")
         sys.stdout.flush()
@@ -200,16 +203,16 @@ def _say(what: dict[str, Any]) -> None:
         return
 
 
-def _cancel_when_left(dreaming: "asyncio.Task[Consolidated]", loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel the dream when stdin ends: the session that wanted it has gone, or has thought better of it."""
+def _cancel_when_stdin_ends(dreaming: "asyncio.Task[Consolidated]", loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the dream when stdin ends: the session that asked for it has ended or was cancelled."""
 
-    def watch() -> None:
+    def watch_stdin() -> None:
         while os.read(0, 1):
             pass
-        with contextlib.suppress(RuntimeError):  # the loop is closed: all is told
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the result is sent
             loop.call_soon_threadsafe(dreaming.cancel)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=watch_stdin, daemon=True).start()
 
 
 if __name__ == "__main__":

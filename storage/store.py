@@ -422,6 +422,10 @@ class MemoryStore:
             **details,
         )
 
+    async def remove_passages(self, memory_ids: Sequence[str]) -> None:
+        """Remove the passages of memories whose text is about to change."""
+        await self.database.table("passages").delete(one_of("memory_id", memory_ids))
+
     async def move_passages(self, memory_ids: Sequence[str], project: str) -> None:
         """Set the project of memories' passages: a search filters passages by their own."""
         passages = self.database.table("passages")

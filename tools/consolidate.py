@@ -1,4 +1,4 @@
-"""One dream, a preview of it, or the daily one if it is due (000-nightly)."""
+"""The `consolidate` tool: one dream, a preview of it, or the daily one if it is due (000-nightly)."""
 
 import asyncio
 import time
@@ -7,9 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from reverie.dream.cycle import DreamContext, DreamReport, dream
-from reverie.dream.judge import Judge, Rules
-from reverie.dream.model_judge import ModelJudge
+from reverie.dream.cycle import DreamContext, DreamReport, StepReport, dream
+from reverie.dream.judge import Judge, ModelJudge, Rules
 from reverie.dream.snapshot import EvidenceChecker, ProjectEvidence
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens
@@ -42,8 +41,8 @@ async def consolidate(
     model = _model(session, request.budget_cents)
     judge: Judge = Rules() if model is None else ModelJudge(model)
     began = time.perf_counter()
-    await session.accesses.count()  # what was served a moment ago is not to be judged as untouched
-    dreamer = DreamContext(
+    await session.accesses.count()  # what was recalled a moment ago must not count as unused
+    context = DreamContext(
         store=session.store,
         settings=session.settings,
         embedder=session.embedder,
@@ -51,9 +50,9 @@ async def consolidate(
         evidence=evidence_for(session),
     )
     try:
-        told = await _apart(
+        report = await _as_task(
             dream(
-                dreamer,
+                context,
                 session.now,
                 steps=tuple(name for name in STEPS if name in request.steps) or tuple(STEPS),
                 projects=projects,
@@ -67,31 +66,31 @@ async def consolidate(
             model.close()
     if not request.dry_run:
         session.maintenance.note_write()
-        note_own(session, told.dream_id, unless_since)
-    changes = await _changes_here(session, told)
-    answered = _answered(told, changes, model, (time.perf_counter() - began) * 1000)
-    return replace(answered, project=projects[0] if projects else "all")
+        note_own(session, report.dream_id, unless_since)
+    changes = await _visible_changes(session, report)
+    result = _result(report, changes, model, (time.perf_counter() - began) * 1000)
+    return replace(result, project=projects[0] if projects else "all")
 
 
 def evidence_for(session: Session) -> EvidenceChecker:
-    """Return what looks at the code of this session's project: the one place where the two are connected."""
+    """Return what checks memories against the code of this session's project."""
     return ProjectEvidence(session.evidence)
 
 
 def note_own(session: Session, dream_id: str, unless_since: datetime | None) -> None:
-    """Let a session undo the dream that it was asked for, whole; one that it ran by itself is the store's."""
+    """Let a session undo a dream that it was asked for, in all projects; not one that ran because it was due."""
     if unless_since is None:
         session.served.note_ids([dream_id])
 
 
 async def until_written() -> None:
-    """Wait for dreams that were cancelled while they wrote: they finish what they have begun."""
+    """Wait for dreams that were cancelled while they wrote: they finish writing."""
     if _under_way:
         await asyncio.wait(_under_way)
 
 
-async def _apart(work: Any) -> DreamReport:
-    """Run a dream as a task of its own: whoever asked may go, and what has begun to be written is finished."""
+async def _as_task(work: Any) -> DreamReport:
+    """Run a dream as a task of its own: if the caller is cancelled, so is the dream, unless it is already writing."""
     task: asyncio.Task[DreamReport] = asyncio.create_task(work)
     _under_way.add(task)
     task.add_done_callback(_under_way.discard)
@@ -110,9 +109,9 @@ def _model(session: Session, budget_cents: float) -> LanguageModel | None:
     return LanguageModel(name, Budget(budget_cents), price, count_tokens)
 
 
-async def _changes_here(session: Session, told: DreamReport) -> list[dict[str, str]]:
-    """List the first changes that a session may see; the steps count all of them."""
-    change_sets = [(step.name, change_set) for step in told.steps for change_set in step.change_sets]
+async def _visible_changes(session: Session, report: DreamReport) -> list[dict[str, str]]:
+    """Return the first changes to memories that this session may see; the steps count all changes."""
+    change_sets = [(step.name, change_set) for step in report.steps for change_set in step.change_sets]
     listed = [
         {"step": name, "action": change.action, "id": change.memory_id, "reason": change.reason}
         for name, change_set in change_sets
@@ -124,44 +123,44 @@ async def _changes_here(session: Session, told: DreamReport) -> list[dict[str, s
         for name, change_set in change_sets
         for new in change_set.new_memories
     ]
-    here: list[dict[str, str]] = []
+    visible: list[dict[str, str]] = []
     for start in range(0, len(listed), _MOST_SHOWN):
         part = listed[start : start + _MOST_SHOWN]
         memories = new_memories | await session.store.get([change["id"] for change in part])
-        here += [one for one in part if (memory := memories.get(one["id"])) is not None and session.sees(memory)]
-        if len(here) >= _MOST_SHOWN:
+        visible += [one for one in part if (memory := memories.get(one["id"])) is not None and session.sees(memory)]
+        if len(visible) >= _MOST_SHOWN:
             break
-    return here[:_MOST_SHOWN]
+    return visible[:_MOST_SHOWN]
 
 
-def _answered(
-    told: DreamReport, changes: list[dict[str, str]], model: LanguageModel | None, duration_ms: float
+def _result(
+    report: DreamReport, changes: list[dict[str, str]], model: LanguageModel | None, duration_ms: float
 ) -> Consolidated:
     return Consolidated(
-        dream_id=told.dream_id,
-        dry_run=told.dry_run,
-        steps=[_step(step, told) for step in told.steps],
+        dream_id=report.dream_id,
+        dry_run=report.dry_run,
+        steps=[_step(step, report) for step in report.steps],
         changes=changes,
         questions=[
             q.id
-            for step in told.steps
+            for step in report.steps
             for change_set in step.change_sets
             for q in change_set.questions
-            if q.settled is None
+            if q.model_verdict is None
         ],
         cost_cents=0.0 if model is None else round(model.spent_cents, 4),
         duration_ms=round(duration_ms, 1),
     )
 
 
-def _step(step: Any, told: DreamReport) -> StepDone:
+def _step(step: StepReport, report: DreamReport) -> StepDone:
     notes = [*(f"{summary}: {count}" for summary, count in step.summaries.items()), *step.notes]
     return StepDone(
         name=step.name,
         planned=step.planned,
         applied=step.applied,
-        skipped=[Skipped(refusal.memory_id, refusal.reason) for refusal in step.skipped[:_MOST_SHOWN]],
-        notes=notes + (list(told.notes) if step is told.steps[-1] else []),
+        skipped=[Skipped(one.memory_id, one.reason) for one in step.skipped[:_MOST_SHOWN]],
+        notes=notes + (list(report.notes) if step is report.steps[-1] else []),
     )
 
 
@@ -171,10 +170,10 @@ Dream = Callable[..., Awaitable[Consolidated]]
 
 
 async def dream_if_due(session: Session, dream: Dream = consolidate) -> Consolidated | None:
-    """Dream if the last dream, or where there was none the store's beginning, is a day ago.
+    """Dream if the last dream is a day ago, or the creation of the store if there was none.
 
     Raises:
-        StoreBusy: if another session is dreaming just now, or did so while this one was looking.
+        StoreBusy: if another session is dreaming, or has dreamt since this one looked.
         StoreError: if the store cannot be read or written.
     """
     record = await last_dream(session)

@@ -1,4 +1,4 @@
-"""The seven curves as points, for a memory that is typical or for one that exists."""
+"""`reverie curves`: the seven forgetting curves as points, for a typical memory or for one in the store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ TYPICAL_IMPORTANCE = 0.5
 TYPICAL = Trace(
     age_days=0.0, idle_days=0.0, importance=TYPICAL_IMPORTANCE, stability=first_stability(TYPICAL_IMPORTANCE)
 )
-"""An episode that a human told, of middling importance, never recalled since."""
+"""An episode from a human, of medium importance, never recalled."""
 
 _ROOM_BEYOND = 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePosition:
-    """Where a memory is now: so many days after its last recall, with so much left by its domain's curve."""
+    """Where a memory is on its curve: the days since its last recall, and the retention by its domain's curve."""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class CurvePosition:
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """How much is left on each day, under every curve; `chosen` is the domain's own."""
+    """The retention on each day under every curve; `chosen` is the curve of the domain."""
 
     subject: str
     chosen: RetentionMode
@@ -42,7 +42,7 @@ class Curves:
 
 
 def typical_curves(chosen: RetentionMode, days: float, points: int, tier: Tier | None = None) -> Curves:
-    """Draw the curves of a typical memory from its writing on."""
+    """Return the curves of a typical memory from its writing on."""
     at = _spread(days, points)
     left = {
         mode: [CURVES[mode](replace(TYPICAL, age_days=day, idle_days=day, tier=tier)) for day in at]
@@ -54,18 +54,18 @@ def typical_curves(chosen: RetentionMode, days: float, points: int, tier: Tier |
 def curves_of(
     memory: Memory, now: datetime, chosen: RetentionMode, days: float, points: int, tier: Tier | None = None
 ) -> Curves:
-    """Draw the curves of one memory from its last recall on, and mark where it stands.
+    """Return the curves of one memory from its last recall on, and its position on them.
 
-    What it brings of its own (layer, kind, trust, importance, stability, recalls, pin) shapes them all.
+    They depend on its layer, kind, trust, importance, stability, recalls and pin.
     """
-    stands = idle_days(memory, now)
-    at = _spread(max(days, stands * _ROOM_BEYOND), points)
+    idle = idle_days(memory, now)
+    at = _spread(max(days, idle * _ROOM_BEYOND), points)
     since = last_touched(memory)
     left = {
         mode: [retention_of(memory, later(since, day) or now, mode, tier) for day in at] for mode in RETENTION_MODES
     }
     standing = CurvePosition(
-        memory.id, memory.title, stands, retention_of(memory, now, chosen, tier), _described(memory, now)
+        memory.id, memory.title, idle, retention_of(memory, now, chosen, tier), _described(memory, now)
     )
     return Curves(
         "this memory since its last recall" if memory.access_count else "this memory since its writing",

@@ -1,4 +1,4 @@
-"""The journal of nights: which there were, and one of them as a short story."""
+"""The list of dreams, and what one of them did."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _PHRASES = {
 
 @dataclass(frozen=True)
 class DreamLine:
-    """One night in a list."""
+    """One dream in a list."""
 
     id: str
     at: str
@@ -39,22 +39,22 @@ class DreamLine:
 
 
 async def dreams(session: Session) -> list[DreamLine]:
-    """List the nights, the latest first."""
-    return [_line(record) for record in await _nights(session).all()]
+    """Return all dreams, the latest first."""
+    return [_line(record) for record in await _dream_log(session).all()]
 
 
 async def last_dream(session: Session) -> DreamRecord | None:
-    """Return the latest night that was not rolled back, or None."""
-    return next((record for record in await _nights(session).all() if record.status != "rolled back"), None)
+    """Return the latest dream that was not rolled back, or None."""
+    return next((record for record in await _dream_log(session).all() if record.status != "rolled back"), None)
 
 
-async def told(session: Session, dream_id: str) -> dict[str, Any]:
-    """Tell one night: what each step did, to which memories, and how to undo it.
+async def describe_dream(session: Session, dream_id: str) -> dict[str, Any]:
+    """Return what one dream did, step by step and memory by memory.
 
-    What it did in other projects is counted under `elsewhere`, unless all are asked for.
+    Changes in other projects are only counted, as `elsewhere`, unless the session asks for all projects.
 
     Raises:
-        InvalidInput: if there is no such night.
+        InvalidInput: if there is no such dream.
     """
     record = await resolved_dream(session, dream_id, "id")
     events = await session.store.journal.of_batch(record.id)
@@ -83,8 +83,8 @@ async def told(session: Session, dream_id: str) -> dict[str, Any]:
     }
 
 
-def story(record: dict[str, Any]) -> list[str]:
-    """Return a night as lines for a person."""
+def dream_lines(record: dict[str, Any]) -> list[str]:
+    """Return a described dream as lines for a terminal."""
     lines = [f"The dream {record['id']} of {record['at'][:16].replace('T', ' ')}, {record['status']}.", ""]
     for step in record["steps"]:
         done = [f"{summary} {count}×" if count > 1 else summary for summary, count in step["summaries"].items()]
@@ -131,5 +131,5 @@ def _line(record: DreamRecord) -> DreamLine:
     )
 
 
-def _nights(session: Session) -> DreamLog:
+def _dream_log(session: Session) -> DreamLog:
     return session.store.dream_log

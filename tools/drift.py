@@ -1,107 +1,98 @@
-"""Following the code: memories whose evidence moved are repaired, those whose evidence is gone are challenged."""
+"""`reverie drift`: runs the drift step for the memories of this project, outside of a dream."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from reverie.codebase.drift import DriftChange, DriftPlan, check_all, plan_drift
-from reverie.dream.apply import asked_from
-from reverie.dream.drift import question_about
+from reverie.codebase.drift import check_all
+from reverie.dream.apply import make_batch, write
+from reverie.dream.drift import Found, drift_change_sets, last_restored
+from reverie.dream.plan import ChangeSet, Proposal, StepPlan, resolve_conflicts
 from reverie.dream.review import withdraw_moot
+from reverie.dream.undo import read_undone_keys
 from reverie.memory import LADDER, Memory
 from reverie.storage.filters import differs, none_of, one_of
-from reverie.storage.review_queue import OPEN, WITHDRAWN
+from reverie.storage.review_queue import WITHDRAWN
 from reverie.storage.scope import RECALLED
 from reverie.tools.results import Drifted, DriftedMemory
 from reverie.tools.session import Session
 
-_RESTORING = ("restored", "undone")
+ACTOR = "drift"
 
 
 async def drift(session: Session, *, dry_run: bool = False) -> Drifted:
-    """Check what this project's memories were seen in, and act on what no longer holds.
+    """Check the code that this project's memories name, and act on what no longer fits.
 
     Raises:
-        StoreError: if the store cannot be read or written; a run cut short is finished by the next.
+        StoreError: if the store cannot be read or written; the next run finishes one that was cut short.
     """
-    now = session.now
-    plan = await planned_drift(session, now)
-    batch = ""
-    if plan.changes and not dry_run:
-        batch = session.store.new_id()
-        plan = DriftPlan(await _apply(session, plan, now, batch), plan.found)
+    now, store = session.now, session.store
+    found = await _check_anchors(session)
+    plan = await _plan(session, found, now)
+    batch_id = ""
+    if plan.change_sets and not dry_run:
+        async with store.changing():
+            # Checking took a while: plan again with the memories as they are now.
+            found = await _reread(session, found, plan.change_sets)
+            plan = await _plan(session, found, now)
+            memories = [memory for memory, _ in found]
+            batch_id = store.new_id()
+            batch = make_batch(plan.change_sets, memories, store, batch_id=batch_id, at=now, actor=ACTOR)
+            await write(batch, store, now)
+            await withdraw_moot(store, now)
+        batch_id = batch_id if batch.events else ""
         session.maintenance.note_write()
-    others = await _others(session)
-    return _told(plan, others, batch, dry_run=dry_run)
+    return _result(found, plan.change_sets, await _elsewhere(session), batch_id, dry_run=dry_run)
 
 
-async def planned_drift(session: Session, now: datetime) -> DriftPlan:
-    """Check every anchored memory of this project and plan what to do; nothing is written."""
+async def _check_anchors(session: Session) -> Found:
     where = differs("anchors", "[]") & one_of("status", RECALLED)
     where &= one_of("project", session.visible_from(session.here.project))
-    # What a scan of the code wrote is kept in step by the next scan.
+    # What a scan of the code wrote is updated by the next scan.
     memories = [memory for memory in await session.store.find(where, LADDER) if memory.source != "code_scan"]
-    found = await asyncio.to_thread(check_all, session.evidence, memories)
-    plan = plan_drift(found, now)
-    expiring = [change.memory for change in plan.changes if change.action == "expired"]
-    restored = {memory.id: at for memory in expiring if (at := await _last_restored(session, memory))}
-    return plan_drift(found, now, restored) if restored else plan
+    return await asyncio.to_thread(check_all, session.evidence, memories)
 
 
-async def _last_restored(session: Session, memory: Memory) -> datetime | None:
-    events = await session.store.journal.about(memory.id)
-    return max((event.at for event in events if event.action in _RESTORING), default=None)
-
-
-async def _apply(session: Session, plan: DriftPlan, now: datetime, batch: str) -> tuple[DriftChange, ...]:
-    """Write what still applies: checking took a while, and others may have changed a memory meanwhile."""
+async def _plan(session: Session, found: Found, now: datetime) -> StepPlan:
     store = session.store
-    checked = {memory.id: found for memory, found in plan.found}
-    questions = store.review_queue
-    applied: list[DriftChange] = []
-    async with store.changing():
-        answered = {one.id for one in await questions.all() if one.status not in (OPEN, WITHDRAWN)}
-        fresh = await store.get([change.memory.id for change in plan.changes])
-        for change in plan.changes:
-            memory = fresh.get(change.memory.id)
-            if memory is None or not _is_as_planned(memory, change.memory):
-                continue
-            question = question_about(memory, checked[memory.id]) if change.action == "challenged" else None
-            if question is not None and question.id in answered:
-                continue  # somebody said that it holds without this
-            await store.change(
-                [memory],
-                change.values,
-                action=change.action,
-                actor="drift",
-                at=now,
-                reason=change.reason,
-                batch=batch,
-            )
-            if question is not None:
-                await questions.write([asked_from(question, now)])
-            applied.append(change)
-        await withdraw_moot(store, now)
-    return tuple(applied)
+    asked = {one.id: one.status for one in await store.review_queue.all() if one.status != WITHDRAWN}
+    change_sets = drift_change_sets(found, now, await last_restored(store, found, now), asked)
+    undone_keys = await read_undone_keys(store) if change_sets else frozenset[str]()
+    memories = {memory.id: memory for memory, _ in found}
+    return resolve_conflicts("drift", Proposal(tuple(change_sets)), memories, undone_keys)
 
 
-def _is_as_planned(memory: Memory, planned: Memory) -> bool:
-    same = ("status", "anchors", "pinned", "layer")
-    return all(getattr(memory, name) == getattr(planned, name) for name in same)
+async def _reread(session: Session, found: Found, change_sets: Sequence[ChangeSet]) -> Found:
+    """Read the memories to be changed again; those that are gone or have other anchors by now are left out."""
+    planned = {change.memory_id for change_set in change_sets for change in change_set.changes}
+    planned |= {one for change_set in change_sets for asked in change_set.questions for one in asked.memory_ids}
+    current = await session.store.get(sorted(planned))
+    return [
+        (current.get(memory.id, memory), checked)
+        for memory, checked in found
+        if memory.id not in planned or _is_as_checked(current.get(memory.id), memory)
+    ]
 
 
-async def _others(session: Session) -> int:
-    """Count the anchored memories of projects that are not here to be looked at."""
+def _is_as_checked(current: Memory | None, checked: Memory) -> bool:
+    return current is not None and current.anchors == checked.anchors and current.status in RECALLED
+
+
+async def _elsewhere(session: Session) -> int:
+    """Count the anchored memories of projects whose code is not here."""
     elsewhere = none_of("project", session.visible_from(session.here.project))
     return await session.store.count(differs("anchors", "[]") & one_of("status", RECALLED) & elsewhere, LADDER)
 
 
-def _told(plan: DriftPlan, others: int, batch: str, *, dry_run: bool) -> Drifted:
+def _result(
+    found: Found, change_sets: Sequence[ChangeSet], elsewhere: int, batch_id: str, *, dry_run: bool
+) -> Drifted:
     counts: dict[str, int] = {}
-    for _, checked in plan.found:
+    for _, checked in found:
         counts[checked.freshness] = counts.get(checked.freshness, 0) + 1
-    if others:
-        counts["unverifiable"] = counts.get("unverifiable", 0) + others
-    actions = {change.memory.id: change.action for change in plan.changes}
+    if elsewhere:
+        counts["unverifiable"] = counts.get("unverifiable", 0) + elsewhere
+    actions = _actions(change_sets)
     notable = [
         DriftedMemory(
             id=memory.id,
@@ -110,7 +101,11 @@ def _told(plan: DriftPlan, others: int, batch: str, *, dry_run: bool) -> Drifted
             evidence=checked.note,
             action=actions.get(memory.id, "pinned: left alone" if memory.pinned else "none"),
         )
-        for memory, checked in plan.found
+        for memory, checked in found
         if checked.freshness in ("missing", "moved") or memory.id in actions
     ]
-    return Drifted(len(plan.found), counts, notable, batch, dry_run)
+    return Drifted(len(found), counts, notable, batch_id, dry_run)
+
+
+def _actions(change_sets: Sequence[ChangeSet]) -> Mapping[str, str]:
+    return {change.memory_id: change.action for change_set in change_sets for change in change_set.changes}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from reverie.ids import short_id
-from reverie.lifecycle.rules import as_read
+from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory
 from reverie.storage.scope import RECALLED
 from reverie.text.compare import Difference, differences
@@ -108,7 +108,7 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
     if memory_id is None:
         return None
     known = (await session.store.get([memory_id])).get(memory_id)
-    if known is None or as_read(known, session.now, session.settings.tier).status not in RECALLED:
+    if known is None or expired_if_overdue(known, session.now, session.settings.tier).status not in RECALLED:
         return None
     return known if known.project in session.visible_from(draft.project) else None
 

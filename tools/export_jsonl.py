@@ -15,7 +15,7 @@ from reverie.errors import InvalidInput, KeyUnavailable
 from reverie.guard.hidden_text import escaped_json
 from reverie.ids import content_hash
 from reverie.installation import Installation
-from reverie.lifecycle.rules import as_read
+from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory
 from reverie.record import encode, to_record
 from reverie.tools.arguments import checked_label
@@ -164,7 +164,7 @@ async def export(session: Session, file: str, *, project: str = "", progress: Pr
     installation = _installation(session)
     with _target(file) as out:
         async for memory in _oldest_first(session, checked_label("project", project), progress):
-            out.write(line_of(as_read(memory, session.now, session.settings.tier), installation))
+            out.write(line_of(expired_if_overdue(memory, session.now, session.settings.tier), installation))
             written += 1
     return Exported(written, file, sealed=installation is not None)
 

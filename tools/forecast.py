@@ -1,11 +1,11 @@
-"""Looking ahead: what the rules would let go, move and keep in so many days if nothing is recalled till then."""
+"""`reverie forecast`: what a sweep in so many days would expire, move and keep if nothing is recalled until then."""
 
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from reverie.dream.sweep import plan_sweep
+from reverie.dream.sweep import heed_demotions, plan_sweep
 from reverie.errors import InvalidInput
 from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LIVING
@@ -15,14 +15,13 @@ from reverie.storage.filters import one_of
 from reverie.time import iso
 from reverie.tools.arguments import checked_number
 from reverie.tools.session import Session
-from reverie.tools.sweep import heeding_demotions
 
 LONGEST_DAYS = 36_500.0
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastExpiry:
-    """A memory that would be let go: when, by which rule, and why in words."""
+    """A memory that would expire: when, by which rule, and why."""
 
     id: str
     title: str
@@ -35,7 +34,7 @@ class ForecastExpiry:
 
 @dataclass(frozen=True, slots=True)
 class ForecastMove:
-    """A memory that would go to another layer."""
+    """A memory that would move to another layer."""
 
     id: str
     title: str
@@ -46,7 +45,7 @@ class ForecastMove:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a day to come would find; `kept` counts by the layer that the memories would be in."""
+    """What a sweep on a day to come would do; `kept` counts memories by the layer that they would be in."""
 
     projects: list[str] | Literal["all"]
     at: str
@@ -59,7 +58,7 @@ class Forecast:
 
 
 async def forecast(session: Session, days: float, *, all_projects: bool = False) -> Forecast:
-    """Say what would become of every living memory of this project, or of the whole domain; change nothing.
+    """Plan a sweep for a day to come, for this project or the whole domain; changes nothing.
 
     Raises:
         InvalidInput: if the days are out of range or end outside the calendar.
@@ -72,21 +71,19 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False)
         raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
     await session.accesses.count_if_possible()
     memories = await session.store.find(one_of("status", LIVING))
-    plan = await heeding_demotions(session, plan_sweep(memories, then, settings.retention, settings.tier))
+    plan = await heed_demotions(session.store, plan_sweep(memories, then, settings))
     seen = session.visible_from(session.here.project)
     shown = {memory.id for memory in memories if all_projects or memory.project in seen}
     let_go = []
-    for memory, verdict in plan.let_go:
+    for memory, expiry in plan.expiries:
         if memory.id not in shown:
             continue
         ending = ending_of(memory, now, settings.retention, settings.tier)
         at = then if ending is None else min(max(ending.at, now), then)
         let_go.append(
-            ForecastExpiry(
-                memory.id, memory.title, memory.layer, memory.project, iso(at), verdict.rule, verdict.reason
-            )
+            ForecastExpiry(memory.id, memory.title, memory.layer, memory.project, iso(at), expiry.rule, expiry.reason)
         )
-    going = {memory.id for memory, _ in plan.let_go}
+    going = {memory.id for memory, _ in plan.expiries}
     moving = {memory.id: move.to for memory, move in plan.moves}
     layers = Counter(moving.get(memory.id, memory.layer) for memory in memories if memory.id in shown - going)
     return Forecast(

@@ -5,7 +5,7 @@ from typing import Any
 
 from reverie.lifecycle.importance import importance_of
 from reverie.lifecycle.outlook import outlook_of
-from reverie.lifecycle.rules import as_read
+from reverie.lifecycle.rules import expired_if_overdue
 from reverie.lifecycle.strength import strength_of, strength_word
 from reverie.memory import Memory
 from reverie.recall.features import freshness_of
@@ -27,7 +27,7 @@ async def inspect(session: Session, request: InspectRequest) -> Inspected:
     """
     await session.accesses.count_if_possible()
     found = await resolved_to_read(session, request.ids)
-    memories = [as_read(memory, session.now, session.settings.tier) for memory in found]
+    memories = [expired_if_overdue(memory, session.now, session.settings.tier) for memory in found]
     # What was read by its whole id alone is not in scope for that: a later change must not reach it.
     session.served.note((memory.id, memory.content) for memory in memories if session.sees(memory))
     checked = await freshness_of(session.evidence, memories)

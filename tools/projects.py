@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from reverie.codebase.folder_identity import NO_PROJECT
-from reverie.dream.undo import undo_dream
+from reverie.dream.undo import undo_batch
 from reverie.errors import InvalidInput
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.storage.projects import ProjectRecord
@@ -124,7 +124,10 @@ async def undo_change(session: Session, change_id: str) -> int:
         events = await store.journal.of_batch(change_id)
         if not all(event.actor == "projects" for event in events):
             raise InvalidInput("id", f"{change_id} is no change of projects", "restore takes back other changes.")
-        undone = (await undo_dream(store, change_id, actor="projects", at=session.now)).restored if events else ()
+        undone: tuple[str, ...] = ()
+        if events:
+            at, embedder = session.now, session.embedder
+            undone = (await undo_batch(store, change_id, actor="projects", at=at, embedder=embedder)).restored
         known = await store.projects.undo(change_id)
     if not events and not known:
         raise InvalidInput("id", f"no change of projects has the id {change_id!r}", "Give the id that it told.")

@@ -1,4 +1,4 @@
-"""Answering what dreams would not decide alone."""
+"""The `review` tool: answers to the questions that dreams leave open."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -47,7 +47,7 @@ async def review(session: Session, request: ReviewRequest) -> Reviewed:
 
 
 async def _open_here(session: Session, questions: ReviewQueue, limit: int) -> list[dict[str, Any]]:
-    """Show the open questions that are about nothing but memories which this session may see."""
+    """Return the open questions whose memories this session may all see."""
     shown: list[dict[str, Any]] = []
     for asked in await questions.open():
         if len(shown) == limit:
@@ -59,7 +59,7 @@ async def _open_here(session: Session, questions: ReviewQueue, limit: int) -> li
 
 
 async def _anchors(session: Session, decision: Decision) -> tuple[Anchor, ...] | None:
-    """Return what a revised text is seen in now, or None if the memory is gone, which answering reports."""
+    """Return the anchors of a revised text in the code as it is now, or None if the memory is gone."""
     old = (await session.store.get([decision.question.memory_ids[0]])).get(decision.question.memory_ids[0])
     return None if old is None else (await reanchored(session, old, decision.text)).anchors
 
@@ -79,12 +79,12 @@ def _shown(asked: ReviewQuestion, memories: Iterable[Memory]) -> dict[str, Any]:
         "ask": asked.body["ask"],
         "evidence": asked.body["evidence"],
         "verdicts": asked.body["verdicts"],
-        "memories": [_told(memory) for memory in memories],
+        "memories": [_as_shown(memory) for memory in memories],
         "asked_at": iso(asked.asked_at),
     }
 
 
-def _told(memory: Memory) -> dict[str, Any]:
+def _as_shown(memory: Memory) -> dict[str, Any]:
     return {
         "id": memory.id,
         "content": memory.content[:_LONGEST_SHOWN],

@@ -1,4 +1,4 @@
-"""Memories and snapshots to start from, and nights on a real store."""
+"""Memories and snapshots to start from, and dreams on a real store."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -33,8 +33,8 @@ def embed(texts: Sequence[str]) -> np.ndarray:
 
 
 def a_memory(number: int, content: str, **changes: Any) -> Memory:
-    """Build a semantic fact that a human told a month ago, a minute after the one numbered before it."""
-    told = NOW - timedelta(days=30) + timedelta(minutes=number)
+    """Build a semantic fact from a human, a month old, a minute after the one numbered before it."""
+    written_at = NOW - timedelta(days=30) + timedelta(minutes=number)
     source = changes.get("source", "human")
     fields: dict[str, Any] = {
         "id": f"m{number:04}",
@@ -47,9 +47,9 @@ def a_memory(number: int, content: str, **changes: Any) -> Memory:
         "source": source,
         "trust": trust_of(source),
         "stability": 0.25,
-        "created_at": told,
-        "happened_at": told,
-        "updated_at": told,
+        "created_at": written_at,
+        "happened_at": written_at,
+        "updated_at": written_at,
         "embedder": _TINY.stamp,
     }
     return Memory(**(fields | changes))
@@ -71,7 +71,7 @@ def planned(
     settings: Settings = SETTINGS,
     **parts: Any,
 ) -> Plan:
-    """Plan a night over these memories."""
+    """Plan a dream over these memories."""
     return plan_dream(a_snapshot(memories, **parts), settings, judge or Rules(), steps or tuple(STEPS))
 
 
@@ -86,8 +86,8 @@ def keep(session: Session) -> Callable[..., Awaitable[Remembered]]:
 
 
 @pytest.fixture
-def night(session: Session) -> Callable[..., Awaitable[Consolidated]]:
-    """Dream."""
+def run_dream(session: Session) -> Callable[..., Awaitable[Consolidated]]:
+    """Run a dream."""
 
     async def call(*steps: str, **arguments: Any) -> Consolidated:
         return await consolidate(session, ConsolidateRequest(steps=steps, **arguments))

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from reverie.codebase.evidence import EvidenceState
-from reverie.dream.beliefs import CONFIDENCE_FLOOR, doubted, is_due
+from reverie.dream.beliefs import CONFIDENCE_FLOOR, is_due, lowered_confidence
 from reverie.dream.judge import BeliefVerdict, Rules
 from reverie.dream.snapshot import EvidenceCheck
 from reverie.memory import Anchor, Memory
@@ -66,7 +66,7 @@ def test_the_newer_is_not_challenged_by_the_older():
 def test_the_judge_is_shown_the_evidence_and_its_word_counts():
     upholding = Sure("holds")
     [change_set] = planned([OLD, NEW], "beliefs", judge=upholding).change_sets
-    assert (change_set.changes, change_set.questions[0].settled) == ((), "holds")
+    assert (change_set.changes, change_set.questions[0].model_verdict) == ((), "holds")
     assert upholding.shown == [
         ("numbers differ: 8080 / 9090", f"m0002 says since {NEW.happened_at:%Y-%m-%d}: {NEW.content}")
     ]
@@ -103,7 +103,7 @@ def test_other_numbers_on_another_subject_are_no_evidence():
 
 @pytest.mark.parametrize(("confidence", "expected"), [(1.0, 0.6), (0.5, 0.3), (0.3, CONFIDENCE_FLOOR), (0.1, 0.1)])
 def test_confidence_is_lowered_to_a_floor_and_never_raised(confidence, expected):
-    assert doubted(replace(OLD, confidence=confidence)) == pytest.approx(expected)
+    assert lowered_confidence(replace(OLD, confidence=confidence)) == pytest.approx(expected)
 
 
 def test_what_the_code_bears_out_is_confirmed_once_and_due_again_later():
@@ -146,7 +146,7 @@ def test_a_moved_anchor_is_mended():
     assert (after.anchors[0].now_at, after.status) == ("lib/billing.py", "active")
 
 
-def test_a_missing_anchor_challenges_and_only_three_days_of_absence_let_go():
+def test_a_missing_anchor_challenges_and_expires_only_after_three_days():
     missing = looked("missing", GONE, "src/billing.py is gone")
     memory: Memory | None = SEEN
     asked: dict[str, str] = {}
@@ -227,10 +227,10 @@ async def test_a_dream_refutes_what_the_manifest_contradicts_and_shows_the_recei
     )
     (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["numpy>=3.0"]\n')
     clock.advance(days=1)
-    told = await consolidate(session, ConsolidateRequest(steps=["beliefs"]))
+    result = await consolidate(session, ConsolidateRequest(steps=["beliefs"]))
     assert (await session.store.resolve(kept.id)).status == "challenged"
     [question] = (await review(session, ReviewRequest())).questions
-    assert question["id"] == told.questions[0]
+    assert question["id"] == result.questions[0]
     assert any("pyproject.toml" in line for line in question["evidence"])
 
 

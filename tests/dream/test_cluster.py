@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.dream.cluster import clusters_of, missing_facts
-from reverie.dream.judge import Rules
+from reverie.dream.cluster import clusters_of
+from reverie.dream.judge import Rules, missing_facts
 from reverie.memory import Memory
 from tests.dream.conftest import NOW, a_memory, a_snapshot, planned
 
@@ -111,14 +111,14 @@ def test_restatements_are_merged_by_rule_and_the_one_inherits():
     assert {change.values["status"] for change in change_set.changes} == {"superseded"}
 
 
-def test_a_merged_text_keeps_every_fact_or_is_refused():
-    told = a_memory(1, "The Exporter writes for tenant 10, see docs/t0.md")
-    assert missing_facts("See docs/t0.md: for tenant 10 it is the Exporter that writes", [told]) == []
-    assert missing_facts("The Exporter writes for tenant 11", [told]) == ["10", "docs/t0.md"]
+def test_a_merged_text_keeps_every_fact_or_is_rejected():
+    member = a_memory(1, "The Exporter writes for tenant 10, see docs/t0.md")
+    assert missing_facts("See docs/t0.md: for tenant 10 it is the Exporter that writes", [member]) == []
+    assert missing_facts("The Exporter writes for tenant 11", [member]) == ["10", "docs/t0.md"]
     [kept] = planned(family(), "cluster", judge=Writer()).change_sets
     assert kept.new_memories
-    [refused] = planned(family(), "cluster", judge=Loser()).change_sets
-    assert (refused.new_memories, len(refused.questions)) == ((), 1)
+    [change_set] = planned(family(), "cluster", judge=Loser()).change_sets
+    assert (change_set.new_memories, len(change_set.questions)) == ((), 1)
 
 
 def test_no_more_questions_are_asked_than_somebody_will_answer():

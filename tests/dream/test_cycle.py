@@ -19,7 +19,7 @@ from reverie.tools.session import Session
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-DreamRecord = Callable[..., Awaitable[Consolidated]]
+RunDream = Callable[..., Awaitable[Consolidated]]
 
 PORTS = "The Billing service listens on port {} in production"
 
@@ -46,73 +46,73 @@ async def fill(session: Session, keep: Keep, clock: Any) -> None:
         await keep(f"Decided to ship release {number} of the Exporter on Friday", kind="decision", layer="episodic")
 
 
-async def test_a_night_does_something_and_the_same_night_again_nothing(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+async def test_a_dream_changes_something_and_the_same_dream_again_nothing(
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     await fill(session, keep, clock)
-    first = await night()
+    first = await run_dream()
     assert {step.name for step in first.steps if step.applied} >= {"sweep", "forget", "dedupe", "digest", "beliefs"}
     after = await everything(session)
-    second = await night()
+    second = await run_dream()
     assert [(step.name, step.planned) for step in second.steps if step.planned] == []
     assert (second.changes, second.questions) == ([], [])
     assert await everything(session) == after
 
 
-async def test_undoing_a_night_brings_every_field_back(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+async def test_undoing_a_dream_brings_every_field_back(
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     await fill(session, keep, clock)
     before = await everything(session)
-    told = await night()
+    result = await run_dream()
     assert await everything(session) != before
-    await restore(session, RestoreRequest(dream_id=told.dream_id))
+    await restore(session, RestoreRequest(dream_id=result.dream_id))
     assert await everything(session) == before
     assert await session.store.review_queue.open() == []
     with pytest.raises(InvalidInput, match="undone already"):
-        await restore(session, RestoreRequest(dream_id=told.dream_id))
+        await restore(session, RestoreRequest(dream_id=result.dream_id))
 
 
 @pytest.mark.rule("003-dry-run")
 async def test_a_dry_run_tells_the_same_plan_and_changes_nothing(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     await fill(session, keep, clock)
     before = await everything(session)
-    preview = await night(dry_run=True)
+    preview = await run_dream(dry_run=True)
     assert await everything(session) == before
     assert preview.dream_id == ""
     assert all(step.applied == 0 for step in preview.steps)
-    done = await night()
+    done = await run_dream()
     assert preview.changes == done.changes
     assert preview.questions == done.questions
 
 
 async def test_undoing_spares_what_somebody_changed_since(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     await fill(session, keep, clock)
-    told = await night()
-    [card] = [one["id"] for one in told.changes if one["action"] == "written" and "peer_card" in one["reason"]][:1]
+    result = await run_dream()
+    [card] = [one["id"] for one in result.changes if one["action"] == "written" and "peer_card" in one["reason"]][:1]
     await pin(session, PinRequest(id=card))
-    answer = await restore(session, RestoreRequest(dream_id=told.dream_id))
+    answer = await restore(session, RestoreRequest(dream_id=result.dream_id))
     assert [one.id for one in answer.skipped] == [card]
     assert (await session.store.resolve(card)).pinned
 
 
-async def test_a_second_dream_at_once_is_told_to_wait(session: Session, keep: Keep, open_session: Any) -> None:
-    from reverie.dream.cycle import alone
+async def test_a_second_dream_at_the_same_time_gets_an_error(session: Session, keep: Keep, open_session: Any) -> None:
+    from reverie.dream.cycle import dream_lock
     from reverie.tools.consolidate import consolidate
 
     other = await open_session()
-    async with alone(session.store):
+    async with dream_lock(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
             await consolidate(other, ConsolidateRequest())
         await keep("Remembering goes on meanwhile")
 
 
-async def test_a_night_cut_short_after_the_journal_is_taken_back_without_a_fault_for_the_audit(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any, monkeypatch: pytest.MonkeyPatch
+async def test_a_dream_cut_short_after_the_journal_is_undone_without_a_fault_for_the_audit(
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(session, keep, clock)
     before = await everything(session)
@@ -123,8 +123,8 @@ async def test_a_night_cut_short_after_the_journal_is_taken_back_without_a_fault
     with monkeypatch.context() as patch:
         patch.setattr(applying, "write_batch", killed)
         with pytest.raises(StoreBusy):
-            await night()
+            await run_dream()
     assert (await audit(session.store)).faults  # rows that the journal tells of are not there
-    await recover(session.store, session.now)
+    await recover(session.store, session.embedder, session.now)
     assert await everything(session) == before
     assert (await audit(session.store)).faults == []

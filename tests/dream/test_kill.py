@@ -1,4 +1,4 @@
-"""SIGKILL at every write of a dream, and of its undoing: the next night leaves the store as an unbroken one does."""
+"""SIGKILL at every write of a dream, and of its undoing: the next dream leaves the store as an unbroken one does."""
 
 import shutil
 import signal
@@ -32,9 +32,9 @@ from datetime import datetime
 from pathlib import Path
 TINY_EMBEDDER
 from reverie.settings import Settings
-from reverie.storage.dream_log import DreamLog
 from reverie.storage.lance_table import Table
 from reverie.tools.consolidate import consolidate
+from reverie.tools.requests import ConsolidateRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.session import Session
 
@@ -59,9 +59,9 @@ async def main():
     if undo:
         session.all_projects = True  # the dream is of several
         [record] = await session.store.dream_log.all()
-        await restore(session, dream_id=record.id)
+        await restore(session, RestoreRequest(dream_id=record.id))
     else:
-        await consolidate(session)
+        await consolidate(session, ConsolidateRequest())
 
 asyncio.run(main())
 """.replace("TINY_EMBEDDER", IMPORT)
@@ -142,7 +142,7 @@ async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
     assert clock.moment > START
 
 
-async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_the_next_try(
+async def test_an_undo_killed_at_any_write_is_finished_by_the_next_dream_or_the_next_try(
     filled: Path, clock: ManualClock, tmp_path: Path
 ) -> None:
     before = await finished(filled, clock, everything)
@@ -152,9 +152,9 @@ async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_t
 
     async def undo_again(session: Session) -> None:
         session.all_projects = True  # the dream is of several
-        [night] = await session.store.dream_log.all()
-        if night.status != "undone":
-            await restore(session, RestoreRequest(dream_id=night.id))
+        [record] = await session.store.dream_log.all()
+        if record.status != "undone":
+            await restore(session, RestoreRequest(dream_id=record.id))
 
     kills = 0
     for write in range(1, MOST_WRITES):

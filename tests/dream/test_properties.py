@@ -1,4 +1,4 @@
-"""Over random stores: pins hold in every step, a second night finds nothing, no memory is ever lost."""
+"""Over random stores: pins hold in every step, a second dream finds nothing, no memory is ever lost."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -86,7 +86,7 @@ def stores(draw: st.DrawFn) -> tuple[list[Memory], dict[str, EvidenceCheck]]:
 @pytest.mark.rule("002-pin")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(stores(), st.sampled_from(RETENTION_MODES), st.sampled_from((Rules(), Eager())))
-def test_pins_hold_nothing_is_lost_and_a_second_night_finds_nothing(store, mode, judge):
+def test_pins_hold_nothing_is_lost_and_a_second_dream_finds_nothing(store, mode, judge):
     memories, checks = store
     wanted = Settings(home="/nowhere", retention=mode)
     plan = plan_dream(a_snapshot(memories, checks=checks), wanted, judge)

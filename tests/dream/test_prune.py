@@ -18,12 +18,12 @@ from reverie.tools.session import Session
 pytestmark = pytest.mark.anyio
 
 Keep = Callable[..., Awaitable[Remembered]]
-DreamRecord = Callable[..., Awaitable[Consolidated]]
+RunDream = Callable[..., Awaitable[Consolidated]]
 
 
 @pytest.mark.rule("002-dream")
 async def test_old_accesses_and_events_are_folded_into_counts(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     kept = await keep("The lamp of the harbour burns oil", layer="semantic")
     down = await keep("The bell of the harbour rings twice", layer="semantic")
@@ -34,8 +34,8 @@ async def test_old_accesses_and_events_are_folded_into_counts(
     before = to_record(await session.store.resolve(kept.id))
     clock.advance(days=91)
     await keep("A new day begins here", layer="semantic")
-    told = await night("prune")
-    [step] = told.steps
+    result = await run_dream("prune")
+    [step] = result.steps
     assert step.notes == [
         "2 accesses past 90 days, already in the counts",
         "1 events past 90 days that replaced nothing, folded into counts",
@@ -46,18 +46,18 @@ async def test_old_accesses_and_events_are_folded_into_counts(
     assert json.loads(folded.reason or "")["counts"] == {"remembered": 1}
     [demotion] = await session.store.journal.about(down.id)
     assert (demotion.actor, demotion.at) == ("demote", demoted_at)
-    assert (await night("prune")).steps[0].notes == []
+    assert (await run_dream("prune")).steps[0].notes == []
 
 
-async def test_logs_of_ninety_days_are_kept(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
+async def test_logs_of_ninety_days_are_kept(session: Session, keep: Keep, run_dream: RunDream, clock: Any) -> None:
     kept = await keep("The lamp of the harbour burns oil")
     await pin(session, PinRequest(id=kept.id))
     clock.advance(days=90)
-    await night("prune")
+    await run_dream("prune")
     events = session.store.database.table("events")
     await session.store.journal.flush()
     assert await events.count() == 2
     clock.moment += timedelta(seconds=1)
-    await night("prune")
+    await run_dream("prune")
     await session.store.journal.flush()
     assert sorted((await events.rows(["action"])).column("action").to_pylist()) == ["folded", "pinned"]

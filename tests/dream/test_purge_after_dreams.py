@@ -102,7 +102,7 @@ async def test_no_byte_is_left_after_a_life_of_moves_revisions_and_dreams(
     session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
     first, second = await _a_life(session, keep)
     clock.advance(hours=1)
-    nights = [
+    dreams = [
         await consolidate(session, ConsolidateRequest(steps=steps))
         for steps in (["digest", "peer_cards"], ["cluster"])
     ]
@@ -110,8 +110,8 @@ async def test_no_byte_is_left_after_a_life_of_moves_revisions_and_dreams(
     assert {memory.kind for memory in dreamt} == {"digest", "peer_card", "fact"}
     if undone:
         clock.advance(hours=1)
-        for night in reversed(nights):
-            await restore(session, RestoreRequest(dream_id=night.dream_id))
+        for one in reversed(dreams):
+            await restore(session, RestoreRequest(dream_id=one.dream_id))
         assert len(await session.store.find()) == 6
     assert found_in(home, "quagmirevault")
     assert found_in(home, "zanzibar")
@@ -144,11 +144,11 @@ async def test_a_reason_that_quotes_it_is_blanked_and_the_audit_knows(
 ) -> None:
     kept = await keep("The zanzibarword opens the quagmirevault behind the mill.")
     other = await keep("Ropes are stored dry")
-    told = "it says: the zanzibarword opens the quagmirevault behind the mill, and that is that"
+    reason = "it says: the zanzibarword opens the quagmirevault behind the mill, and that is that"
     async with session.store.changing():
         memory = await session.store.resolve(other.id)
-        values = {"status": "challenged", "status_reason": told}
-        await session.store.change([memory], values, action="challenged", actor="t", at=session.now, reason=told)
+        values = {"status": "challenged", "status_reason": reason}
+        await session.store.change([memory], values, action="challenged", actor="t", at=session.now, reason=reason)
     await forget(session, ForgetRequest(ids=[kept.id], purge=True))
     assert found_in(home, "zanzibar") == []
     memory = await session.store.resolve(other.id)

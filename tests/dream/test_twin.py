@@ -26,7 +26,7 @@ from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
 
 Keep = Callable[..., Awaitable[Remembered]]
-DreamRecord = Callable[..., Awaitable[Consolidated]]
+RunDream = Callable[..., Awaitable[Consolidated]]
 OpenSession = Callable[..., Awaitable[Session]]
 
 
@@ -44,23 +44,23 @@ async def family(keep: Keep, count: int = 5, **arguments: Any) -> list[str]:
 
 @pytest.mark.anyio
 async def test_1_a_relative_path_that_is_missing_where_the_server_stands_costs_no_memory(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kept = await keep("The limits live in src/nowhere/limits.py", files=["src/nowhere/limits.py"], layer="semantic")
     for _ in range(2):
         clock.advance(days=1)
-        await night()
+        await run_dream()
     assert (await session.store.resolve(kept.id)).status == "active"
 
 
 @pytest.mark.anyio
 async def test_2_no_dream_writes_a_vector_that_nothing_can_read(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     await keep("The kestrel nests above the harbour gate", layer="episodic")
     clock.advance(days=80)
-    await night()
+    await run_dream()
     assert await found(session, "kestrel nests above the harbour") == ["The kestrel nests above the harbour gate"]
     rows = await session.store.database.table("episodic").rows(["vector", "precision"])
     assert {len(vector) for vector in rows.column("vector").to_pylist()} == {64}
@@ -87,21 +87,21 @@ async def test_3_a_model_that_fails_during_a_merge_costs_no_member(session: Sess
 
 @pytest.mark.anyio
 @pytest.mark.rule("002-promotion")
-async def test_4_importance_as_set_is_what_it_was_after_many_nights_and_promotion_is_still_reached(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+async def test_4_importance_as_set_is_what_it_was_after_many_dreams_and_promotion_is_still_reached(
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     kept = await keep(
         "The reactor sings when it is warm", layer="episodic", importance=1.0, source="human", kind="event"
     )
     for _ in range(4):
         clock.advance(days=1)
-        await night()
+        await run_dream()
     assert (await session.store.resolve(kept.id)).importance == 1.0
     for _ in range(5):
         clock.advance(hours=1)
         await found(session, "reactor sings warm")
         await session.accesses.count()
-    await night()
+    await run_dream()
     memory = await session.store.resolve(kept.id)
     assert (memory.layer, memory.importance) == ("semantic", 1.0)
 
@@ -112,7 +112,7 @@ def test_5_huber_is_never_harsher_than_l2() -> None:
 
 
 @pytest.mark.anyio
-async def test_6_a_pin_holds_in_every_step(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
+async def test_6_a_pin_holds_in_every_step(session: Session, keep: Keep, run_dream: RunDream, clock: Any) -> None:
     pinned = [
         (await keep("It was to be gone", layer="episodic", forget_after="1d")).id,
         (await keep("It is worth nothing", layer="episodic", importance=0.05, source="ingest")).id,
@@ -127,31 +127,31 @@ async def test_6_a_pin_holds_in_every_step(session: Session, keep: Keep, night: 
     clock.advance(days=400)
     await keep("Said twice by everybody here.", layer="semantic")
     await keep("The Billing service listens on port 2 in production", layer="semantic")
-    await night()
+    await run_dream()
     assert {one: to_record(await session.store.resolve(one)) for one in pinned} == before
 
 
 @pytest.mark.anyio
 async def test_7_what_was_forgotten_does_not_come_back_through_a_card_a_cache_or_a_digest(
-    session: Session, keep: Keep, night: DreamRecord, clock: Any
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
     kept = [(await keep(f"We know that Alice has secret number {n}7 {word}", layer="semantic")).id
             for n, word in enumerate(("tea", "oslo", "lexer", "monday", "parser"))]  # fmt: skip
-    await night("peer_cards")
+    await run_dream("peer_cards")
     assert any("Alice:" in text for text in await found(session, "Alice"))
     await forget(session, ForgetRequest(ids=kept[:2]))
     clock.advance(days=1)
-    await night()
+    await run_dream()
     texts = await found(session, "Alice secret number", limit=50)
     assert texts
     assert not any("tea" in text or "oslo" in text for text in texts)
 
 
 @pytest.mark.anyio
-async def test_8_ten_nights_leave_one_card(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
+async def test_8_ten_dreams_leave_one_card(session: Session, keep: Keep, run_dream: RunDream, clock: Any) -> None:
     for number in range(10):
         await keep(f"We know that Alice did thing {number} {'abcdefghij'[number] * 3}", layer="semantic")
-        await night("peer_cards")
+        await run_dream("peer_cards")
         clock.advance(days=1)
     living = [m for m in await session.store.find() if m.kind == "peer_card" and m.status == "active"]
     assert [card.entities for card in living] == [("alice",)]
@@ -181,7 +181,7 @@ def test_10_nothing_is_read_from_the_working_directory(tmp_path: Path) -> None:
     (tmp_path / "reverie.toml").write_text('dream = "nonsense"\n')
     (tmp_path / "config.yaml").write_text("llm: evil\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "reverie", "dream", "--dry-run", "--json"],
         cwd=tmp_path,
         env=environment | {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "t"},
@@ -189,20 +189,20 @@ def test_10_nothing_is_read_from_the_working_directory(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
-    assert '"cost_cents": 0.0' in told.stdout
+    assert result.returncode == 0, result.stderr
+    assert '"cost_cents": 0.0' in result.stdout
 
 
 @pytest.mark.anyio
-async def test_11_a_dream_keeps_projects_apart(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
+async def test_11_a_dream_keeps_projects_apart(session: Session, keep: Keep, run_dream: RunDream, clock: Any) -> None:
     text = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
     for project in ("alpha", "beta"):
         await keep(text, project=project, layer="semantic")
         for number in range(3):
             await keep(f"We know that Alice fixed item {number} of {project}", project=project, layer="semantic")
     clock.advance(hours=1)
-    told = await night()
-    assert [one for one in told.changes if one["action"] in ("duplicate", "merged")] == []
+    result = await run_dream()
+    assert [one for one in result.changes if one["action"] in ("duplicate", "merged")] == []
     notes = [memory for memory in await session.store.find() if memory.kind in ("digest", "peer_card")]
     assert {memory.project for memory in notes} == {"alpha", "beta"}
     assert not any("alpha" in note.content and "beta" in note.content for note in notes)

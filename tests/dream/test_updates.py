@@ -29,7 +29,7 @@ def asked_about(old: str, new: str, **changes) -> list[str]:
         ),
     ],
 )
-def test_an_amount_that_is_told_as_news_raises_a_question_about_the_older_one(old: str, new: str) -> None:
+def test_an_amount_that_is_stated_as_news_raises_a_question_about_the_older_one(old: str, new: str) -> None:
     assert asked_about(old, new) == ["m0001"]
     assert asked_about(old, new, layer="episodic") == ["m0001"]
 

@@ -30,7 +30,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "*")
-        # The patience of a night, shortened: a test waits for no real pauses.
+        # Shorter timeouts than in a dream: a test waits for no real pauses.
         quick = reasoning.Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
         monkeypatch.setattr(reasoning, "Timeouts", lambda: quick)
         yield api
@@ -63,14 +63,14 @@ async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_repor
 ) -> None:
     ids = await family(keep)
     api.script = [merging]
-    told = await consolidate(asking, ConsolidateRequest(steps=["cluster"]))
-    [new] = [one["id"] for one in told.changes if one["action"] == "written"]
+    result = await consolidate(asking, ConsolidateRequest(steps=["cluster"]))
+    [new] = [one["id"] for one in result.changes if one["action"] == "written"]
     merged = await asking.store.resolve(new)
     assert set(merged.derived_from) == set(ids)
     assert {(await asking.store.resolve(one)).superseded_by for one in ids} == {new}
-    assert 0 < told.cost_cents < 20
-    [night] = await asking.store.dream_log.all()
-    [call] = night.report["calls"]
+    assert 0 < result.cost_cents < 20
+    [record] = await asking.store.dream_log.all()
+    [call] = record.report["calls"]
     assert (call["purpose"], call["outcome"]) == ("merge", "answered")
 
 
@@ -101,11 +101,11 @@ async def test_a_model_server_that_fails_changes_nothing_but_a_question(
     await family(keep)
     before = await everything(asking)
     api.script = [step(api)]
-    told = await consolidate(asking, ConsolidateRequest(steps=["cluster"]))
+    result = await consolidate(asking, ConsolidateRequest(steps=["cluster"]))
     assert await everything(asking) == before
-    assert told.changes == []
-    assert len(told.questions) == 1
-    assert told.steps[-1].notes[-1] != "asked whether to merge: 1"  # the report says what went wrong
+    assert result.changes == []
+    assert len(result.questions) == 1
+    assert result.steps[-1].notes[-1] != "asked whether to merge: 1"  # the report says what went wrong
 
 
 async def test_a_server_that_hangs_is_waited_for_once(asking: Session, keep: Keep, api: Api) -> None:
@@ -120,9 +120,9 @@ async def test_a_server_that_hangs_is_waited_for_once(asking: Session, keep: Kee
 async def test_nothing_is_sent_that_would_pass_the_budget(asking: Session, keep: Keep, api: Api) -> None:
     await family(keep)
     api.script = [merging]
-    told = await consolidate(asking, ConsolidateRequest(steps=["cluster"], budget_cents=0.001))
-    assert (api.requests, told.cost_cents, len(told.questions)) == ([], 0.0, 1)
-    assert "budget" in told.steps[-1].notes[-1]
+    result = await consolidate(asking, ConsolidateRequest(steps=["cluster"], budget_cents=0.001))
+    assert (api.requests, result.cost_cents, len(result.questions)) == ([], 0.0, 1)
+    assert "budget" in result.steps[-1].notes[-1]
 
 
 async def test_a_belief_goes_to_the_model_with_its_evidence_and_a_verdict_is_final(

@@ -102,7 +102,7 @@ def test_a_subject_with_five_memories_gets_a_card_that_names_what_it_rests_on():
     assert written(planned(about(4), "peer_cards")) == []
 
 
-def test_the_card_is_rewritten_in_place_of_the_last_when_its_ground_changes():
+def test_the_card_is_rewritten_in_place_of_the_last_when_its_sources_change():
     [card] = written(planned(about(5), "peer_cards"))
     assert planned([*about(5), card], "peer_cards").is_empty
     plan = planned([*about(6), card], "peer_cards", now=NOW + timedelta(days=1))
@@ -159,13 +159,13 @@ def test_a_bridge_is_written_only_when_the_judge_confirms_it_and_never_twice():
     plan = planned(two_worlds(), "synthesis", judge=Denying())
     assert written(plan) == []
     [question] = [question for change_set in plan.change_sets for question in change_set.questions]
-    assert question.settled == "no_bridge"
+    assert question.model_verdict == "no_bridge"
     assert planned(two_worlds(), "synthesis", judge=Confirming(), asked={question.id: "no_bridge"}).is_empty
 
 
 def test_rules_only_ask_about_a_bridge():
     [change_set] = planned(two_worlds(), "synthesis").change_sets
-    assert (change_set.new_memories, change_set.questions[0].settled, change_set.questions[0].verdicts) == (
+    assert (change_set.new_memories, change_set.questions[0].model_verdict, change_set.questions[0].verdicts) == (
         (),
         None,
         ("bridge", "no_bridge"),

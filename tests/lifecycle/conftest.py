@@ -22,7 +22,7 @@ def start() -> datetime:
 
 @pytest.fixture(scope="session")
 def a_memory() -> Callable[..., Memory]:
-    """Build an episodic event of middling importance that a human told and nobody recalled yet."""
+    """Build an episodic event of medium importance from a human that nobody recalled yet."""
 
     def build(**changes: object) -> Memory:
         fields: dict[str, object] = {

@@ -1,6 +1,6 @@
 import pytest
 
-from reverie.lifecycle.expiry import is_lasting, why_held, why_lasting
+from reverie.lifecycle.expiry import is_lasting, why_lasting, why_protected
 
 
 @pytest.mark.rule("000-decays-or-not")
@@ -26,6 +26,6 @@ def test_events_decay_and_knowledge_does_not(a_memory, layer, kind, lasting):
 def test_the_reason_is_said(a_memory):
     assert why_lasting(a_memory(layer="semantic")) == "semantic memories do not decay"
     assert why_lasting(a_memory(kind="decision")) == "decisions do not decay"
-    assert why_held(a_memory(pinned=True)) == "it is pinned"
-    assert why_held(a_memory(core=True)) == "it is a core memory"
-    assert why_held(a_memory()) is None
+    assert why_protected(a_memory(pinned=True)) == "it is pinned"
+    assert why_protected(a_memory(core=True)) == "it is a core memory"
+    assert why_protected(a_memory()) is None

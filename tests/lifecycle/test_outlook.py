@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.lifecycle.outlook import ending_of, outlook_of
-from reverie.lifecycle.rules import expiry_of
+from reverie.lifecycle.rules import due_expiry
 from reverie.settings import RETENTION_MODES
 
 PROVED = settings(derandomize=True, deadline=None, database=None, max_examples=40)
@@ -112,8 +112,8 @@ def test_the_moment_foretold_is_the_first_at_which_a_rule_holds(a_memory, start,
     memory = a_memory(importance=importance, trust=trust, access_count=accesses)
     ending = ending_of(memory, start, mode)
     assert ending is not None
-    assert expiry_of(memory, ending.at, mode) == ending.verdict
-    assert expiry_of(memory, ending.at - timedelta(seconds=1), mode) is None
+    assert due_expiry(memory, ending.at, mode) == ending.verdict
+    assert due_expiry(memory, ending.at - timedelta(seconds=1), mode) is None
 
 
 def test_the_end_of_the_calendar_is_not_an_error(a_memory):

@@ -4,7 +4,7 @@ import pytest
 
 from reverie.lifecycle.access import after_access
 from reverie.lifecycle.layers import becomes_core, becomes_semantic, leaves_working
-from reverie.lifecycle.rules import expiry_of, move_of
+from reverie.lifecycle.rules import due_expiry, due_move
 from reverie.lifecycle.strength import first_stability
 
 
@@ -53,11 +53,11 @@ def test_promotion_is_still_reachable_after_a_hundred_sweeps(a_memory, start):
     memory = a_memory(importance=0.8)
     for night in range(100):
         now = start + timedelta(days=night)
-        assert expiry_of(memory, now, "huber") is None
-        assert move_of(memory, now) is None
+        assert due_expiry(memory, now, "huber") is None
+        assert due_move(memory, now) is None
     for day in range(100, 105):
         memory = after_access(memory, start + timedelta(days=day), f"s{day}")
-    assert move_of(memory, start + timedelta(days=105)).to == "semantic"
+    assert due_move(memory, start + timedelta(days=105)).to == "semantic"
 
 
 @pytest.mark.rule("002-promotion")

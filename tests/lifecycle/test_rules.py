@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.lifecycle.layers import becomes_core
-from reverie.lifecycle.rules import expiry_of, move_of, settled
+from reverie.lifecycle.rules import after_moves, due_expiry, due_move
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS
 from reverie.settings import RETENTION_MODES
 
@@ -32,10 +32,10 @@ days = st.floats(0, 3000)
 
 def swept(memory, now, mode):
     """What a sweep makes of a memory."""
-    verdict = expiry_of(memory, now, mode)
+    verdict = due_expiry(memory, now, mode)
     if verdict is not None:
         return replace(memory, status="expired", status_reason=verdict.rule, expired_at=now)
-    move = move_of(memory, now)
+    move = due_move(memory, now)
     moved = memory if move is None else replace(memory, layer=move.to)
     return replace(moved, core=moved.core or becomes_core(moved))
 
@@ -53,7 +53,7 @@ def test_a_second_sweep_at_the_same_moment_changes_nothing_more(a_memory, start,
 @given(changes, days, modes)
 def test_nothing_pinned_is_ever_let_go(a_memory, start, fields, age, mode):
     memory = a_memory(**fields, pinned=True, forget_after=start)
-    assert expiry_of(memory, start + timedelta(days=age), mode) is None
+    assert due_expiry(memory, start + timedelta(days=age), mode) is None
 
 
 @pytest.mark.rule("000-decays-or-not")
@@ -62,26 +62,26 @@ def test_nothing_pinned_is_ever_let_go(a_memory, start, fields, age, mode):
 def test_nothing_semantic_or_procedural_is_let_go_without_a_deadline(a_memory, start, fields, age, mode):
     for layer in ("semantic", "procedural"):
         memory = a_memory(**(fields | {"layer": layer}))
-        assert expiry_of(memory, start + timedelta(days=age), mode) is None
+        assert due_expiry(memory, start + timedelta(days=age), mode) is None
 
 
 @PROVED
 @given(changes, days, days, modes)
 def test_a_rule_that_holds_goes_on_holding(a_memory, start, fields, one, other, mode):
     sooner, later = sorted((one, other))
-    memory = settled(a_memory(**fields), start)
-    if expiry_of(memory, start + timedelta(days=sooner), mode) is not None:
-        assert expiry_of(memory, start + timedelta(days=later), mode) is not None
+    memory = after_moves(a_memory(**fields), start)
+    if due_expiry(memory, start + timedelta(days=sooner), mode) is not None:
+        assert due_expiry(memory, start + timedelta(days=later), mode) is not None
 
 
 def test_a_working_memory_found_late_goes_all_the_way_at_once(a_memory, start):
     memory = a_memory(layer="working", importance=0.9, access_count=6)
-    assert move_of(memory, start + timedelta(hours=1)).to == "semantic"
+    assert due_move(memory, start + timedelta(hours=1)).to == "semantic"
 
 
 def test_a_working_memory_found_after_months_is_judged_as_the_event_it_became(a_memory, start):
     memory = a_memory(layer="working", importance=0.1, trust=0.5)
-    assert expiry_of(memory, start + timedelta(days=100), "huber").rule == "archived"
+    assert due_expiry(memory, start + timedelta(days=100), "huber").rule == "archived"
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_a_working_memory_found_after_months_is_judged_as_the_event_it_became(a_
 )
 def test_the_rules_come_in_order(a_memory, start, fields, rule):
     memory = a_memory(**({"importance": 0.1, "forget_after": start} | fields))
-    assert expiry_of(memory, start + timedelta(days=400), "huber").rule == rule
+    assert due_expiry(memory, start + timedelta(days=400), "huber").rule == rule

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reverie.lifecycle.rules import doubted_because_of
+from reverie.lifecycle.rules import contradiction_reason
 from reverie.recall.score import (
     CandidateFeatures,
     ScoreParts,
@@ -97,8 +97,8 @@ def test_what_a_dream_quotes_and_what_is_challenged_rank_behind_what_they_are_ab
     newer = a_memory(2, "The Exporter listens on port 9090")
     told = a_memory(1, "The Exporter listens on port 8080")
     card = replace(told, id="card", kind="peer_card", source="dream")
-    doubted = replace(told, id="doubted", status="challenged", status_reason=doubted_because_of(newer.id))
-    alone = replace(doubted, id="alone", status_reason=doubted_because_of("not-found"))
+    doubted = replace(told, id="doubted", status="challenged", status_reason=contradiction_reason(newer.id))
+    alone = replace(doubted, id="alone", status_reason=contradiction_reason("not-found"))
     merged = replace(told, id="merged", source="dream")
     memories = (told, card, doubted, alone, merged, newer)
     parts = {memory.id: ScoreParts(1.0, 1.0) for memory in memories} | {newer.id: ScoreParts(0.9, 0.9)}
@@ -125,8 +125,8 @@ def test_the_newest_statement_ranks_ahead_of_all_that_were_challenged_before_it(
     newest = a_memory(3, "The Exporter listens on port 9999")
     newer = a_memory(2, "The Exporter listens on port 9090")
     oldest = a_memory(1, "The Exporter listens on port 8080")
-    newer = replace(newer, status="challenged", status_reason=doubted_because_of(newest.id))
-    oldest = replace(oldest, status="challenged", status_reason=doubted_because_of(newer.id))
+    newer = replace(newer, status="challenged", status_reason=contradiction_reason(newest.id))
+    oldest = replace(oldest, status="challenged", status_reason=contradiction_reason(newer.id))
     candidate_rows = [CandidateRow(memory, np.zeros(1, np.float32)) for memory in (oldest, newest, newer)]
     parts = {oldest.id: ScoreParts(1.0, 1.0), newer.id: ScoreParts(0.9, 0.9), newest.id: ScoreParts(0.5, 0.5)}
     assert [one.memory.id for one in ranked(candidate_rows, parts, "Which port?", NOW)] == [
@@ -139,7 +139,7 @@ def test_the_newest_statement_ranks_ahead_of_all_that_were_challenged_before_it(
 def test_a_challenger_that_has_nothing_to_do_with_the_query_is_left_where_it_is() -> None:
     newer = a_memory(2, "The Exporter listens on port 9090")
     older = a_memory(1, "The Exporter listens on port 8080")
-    older = replace(older, status="challenged", status_reason=doubted_because_of(newer.id))
+    older = replace(older, status="challenged", status_reason=contradiction_reason(newer.id))
     candidate_rows = [CandidateRow(memory, np.zeros(1, np.float32)) for memory in (older, newer)]
     parts = {older.id: ScoreParts(1.0, 1.0), newer.id: ScoreParts(0.2, 0.2)}
     assert [one.memory.id for one in ranked(candidate_rows, parts, "Which port?", NOW)] == [older.id, newer.id]

@@ -9,7 +9,7 @@ from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.consolidate import consolidate
-from reverie.tools.dreams import told as night_of
+from reverie.tools.dreams import describe_dream
 from reverie.tools.export_jsonl import export
 from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import import_memories
@@ -175,7 +175,7 @@ async def test_what_a_dream_asked_about_it_is_asked_elsewhere(open_session, cloc
     assert (await review(mine, ReviewRequest())).questions == []
     [question] = (await review(theirs, ReviewRequest())).questions
     assert "Zanzibar" in str(question)
-    assert "Zanzibar" not in str((await night_of(mine, told.dream_id))["changes"])
+    assert "Zanzibar" not in str((await describe_dream(mine, told.dream_id))["changes"])
 
 
 async def test_an_export_of_one_project_holds_nothing_of_another(mine, tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.dream.cycle import alone
+from reverie.dream.cycle import dream_lock
 from reverie.dream.steps import STEPS
 from reverie.errors import InvalidInput, StoreBusy, StoreError
 from reverie.server import dream_process as apart
@@ -39,7 +39,7 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
     for mark in ("", "!"):
         await remember(session, RememberRequest(content=TEXT + mark, layer="semantic"))
     yield session
-    await asyncio.gather(*apart._leaving)
+    await asyncio.gather(*apart._ending)
     await session.close()
 
 
@@ -80,7 +80,7 @@ async def test_a_small_store_is_not_worth_a_process(session):
 
 
 async def test_what_goes_wrong_there_is_told_here(session):
-    async with alone(session.store):
+    async with dream_lock(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
             await consolidate_in_process(session, ConsolidateRequest(), fewest=0)
     assert await superseded(session) == 0
@@ -116,7 +116,7 @@ async def test_cancelled_it_changes_nothing_and_leaves_the_night_free(session):
     dreaming.cancel()
     with pytest.raises(asyncio.CancelledError):
         await dreaming
-    await asyncio.gather(*apart._leaving)
+    await asyncio.gather(*apart._ending)
     assert children() == []
     assert await superseded(session) == 0
     await consolidate(session, ConsolidateRequest())
@@ -133,7 +133,7 @@ async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
         timeout=60,
     )
     assert gone.returncode == 0
-    assert b"told" not in gone.stdout
+    assert b"result" not in gone.stdout
     assert await superseded(session) == 0
     assert gone.stderr == b""
 

@@ -4,6 +4,7 @@ import pytest
 
 from reverie.memory import Anchor
 from reverie.tools import remember
+from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
 from reverie.tools.pin import pin
 from reverie.tools.requests import PinRequest, RememberRequest, RestoreRequest
@@ -195,3 +196,30 @@ async def test_eight_thousand_lines_of_code_later_an_old_anchor_without_new_fiel
 
     old = {"path": "a.py", "symbol": None, "kind": "file", "digest": "d", "span": [1, 2], "commit": None}
     assert anchors_from([old]) == (Anchor(path="a.py", digest="d", span=(1, 2)),)
+
+
+async def test_a_memory_restored_by_its_id_is_not_expired_again_at_once_by_a_dream(
+    repo: Repository, here: Session, clock: ManualClock
+) -> None:
+    kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
+    repo.git("rm", "-q", "src/lamp.py")
+    for _ in range(3):
+        await consolidate(here, steps=["drift"])
+        clock.advance(days=1)
+    assert (await here.store.resolve(kept)).status == "expired"
+    await restore(here, ids=[kept])
+    clock.advance(days=1)
+    await consolidate(here, steps=["drift"])
+    assert (await here.store.resolve(kept)).status in ("active", "challenged")
+
+
+async def test_a_challenge_that_was_taken_back_is_not_repeated_by_the_command_either(
+    repo: Repository, here: Session, clock: ManualClock
+) -> None:
+    kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
+    repo.git("rm", "-q", "src/lamp.py")
+    await drift(here)
+    await restore(here, ids=[kept])
+    clock.advance(days=1)
+    assert _actions(await drift(here)) == [("missing", "none")]
+    assert (await here.store.resolve(kept)).status == "active"

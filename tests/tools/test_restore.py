@@ -58,6 +58,53 @@ async def test_undoing_can_itself_be_undone(session: Session, keep: Keep) -> Non
     assert (await session.store.resolve(kept.id)).pinned
 
 
+async def test_undoing_an_event_leaves_what_was_changed_since_and_says_so(session: Session, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil", layer="episodic")
+    await promote(session, MoveRequest(id=kept.id))
+    first = await _last_event(session, kept.id)
+    await promote(session, MoveRequest(id=kept.id))
+    answer = await restore(session, RestoreRequest(event_id=first))
+    assert (answer.restored, [(one.id, one.reason) for one in answer.skipped]) == (
+        [],
+        [(kept.id, "changed since: layer")],
+    )
+    assert (await session.store.resolve(kept.id)).layer == "procedural"
+
+
+async def test_undoing_an_event_sets_back_the_fields_that_nobody_changed_since(session: Session, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil")
+    memory = await session.store.resolve(kept.id)
+    async with session.store.changing():
+        changes = {"tags": ("oil",), "importance": 0.9}
+        await session.store.change([memory], changes, action="set", actor="test", at=session.now)
+        first = await _last_event(session, kept.id)
+        await session.store.change([memory], {"importance": 0.1}, action="set", actor="test", at=session.now)
+    answer = await restore(session, RestoreRequest(event_id=first))
+    assert (answer.restored, answer.skipped[0].reason) == ([kept.id], "changed since: importance")
+    after = await session.store.resolve(kept.id)
+    assert (after.tags, after.importance) == (memory.tags, 0.1)
+
+
+async def test_undoing_an_import_leaves_what_was_changed_since(session: Session, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil", layer="semantic")
+    line = json.dumps({"id": kept.id, "content": "plums and cherries", "layer": "semantic", "tags": ["fruit"]})
+    await import_memories(session, io.BytesIO(line.encode()), lambda _: None)
+    imported = await _last_event(session, kept.id)
+    await promote(session, MoveRequest(id=kept.id))
+    answer = await restore(session, RestoreRequest(event_id=imported))
+    assert (answer.restored, answer.skipped) == ([kept.id], [])
+    after = await session.store.resolve(kept.id)
+    assert (after.content, after.tags, after.layer) == ("the lamp burns oil", (), "procedural")
+
+
+async def test_undoing_the_writing_of_a_memory_that_was_pinned_since_leaves_it(session: Session, keep: Keep) -> None:
+    kept = await keep("the lamp burns oil")
+    written = await _last_event(session, kept.id)
+    await pin(session, PinRequest(id=kept.id))
+    assert (await restore(session, RestoreRequest(event_id=written))).skipped[0].reason == "pinned since"
+    assert (await session.store.resolve(kept.id)).status == "active"
+
+
 async def test_undoing_a_writing_lets_the_memory_go_softly(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
     await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))

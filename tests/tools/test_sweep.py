@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.dream.sweep import plan_sweep
+from reverie.dream.sweep import plan_due
+from reverie.lifecycle.layers import becomes_core
+from reverie.lifecycle.rules import due_expiry, due_move
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
 from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
@@ -16,7 +18,7 @@ from reverie.tools.pin import pin
 from reverie.tools.requests import MoveRequest, PinRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
-from reverie.tools.sweep import _planned, sweep
+from reverie.tools.sweep import sweep
 
 pytestmark = pytest.mark.anyio
 
@@ -232,8 +234,21 @@ async def test_what_the_sweep_does_not_read_no_rule_would_touch(
     memories = [_any_memory(dice, session, number) for number in range(1500)]
     [embedding] = await session.embed(["thing"])
     await session.store.add([Embedded(memory, embedding.vector) for memory in memories], actor="test", at=session.now)
-    whole = plan_sweep(await session.store.find(), session.now, session.settings.retention, tier)  # type: ignore[arg-type]
-    read = await _planned(session, session.now)
-    assert min(len(whole.let_go), len(whole.moves), len(whole.cores)) > 0
-    assert (read.let_go, read.moves, read.cores) == (whole.let_go, whole.moves, whole.cores)
-    assert read.seen < whole.seen
+    now, settings = session.now, session.settings
+    stored = await session.store.find()
+    expiries = tuple((one, due) for one in stored if (due := due_expiry(one, now, settings.retention, settings.tier)))
+    staying = [one for one in stored if one.id not in {gone.id for gone, _ in expiries}]
+    moves = tuple((one, due) for one in staying if (due := due_move(one, now)))
+    cores = tuple(one for one in staying if becomes_core(one))
+    plan = await plan_due(session.store, settings, now)
+    assert min(len(expiries), len(moves), len(cores)) > 0
+    assert (plan.expiries, plan.moves, plan.cores) == (expiries, moves, cores)
+    assert plan.seen < len(stored)
+
+
+async def test_a_pinned_working_memory_still_becomes_episodic(
+    session: Session, keep: Keep, clock: Callable[[], object]
+) -> None:
+    kept = await keep("writing the parser", layer="working", pin=True)
+    clock.advance(minutes=30)  # type: ignore[attr-defined]
+    assert (await sweep(session)).moved == {"working → episodic": [kept.id]}
