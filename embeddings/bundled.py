@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.errors import EmbedderError
+from reverie.text.stems import FREQUENT_WORDS
 
 if TYPE_CHECKING:  # loading these takes longer than a handshake may
     import numpy as np
@@ -38,11 +39,6 @@ _STRETCH = 4_000  # characters tokenized at a time
 
 _FIRST_WORD = 1_996  # "the": from here on the vocabulary lists whole words, the frequent ones first
 _RARITY_OF_SIGNS = 0.1
-_FUNCTION_WORDS = frozenset(
-    """a about am an and are as at be been but by can could did do does for from had has have he her his how i if in
-    into is it its just me my no not of on or our she should so such that the their then there these they this to was
-    we were what when where which who will with would you your""".split()  # noqa: SIM905 - sixty quotes say no more
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class _Model:
         """Whether a piece is worth keeping: half of them are signs and function words, and nothing is lost."""
         if piece not in self.telling:
             text = self.tokenizer.id_to_token(piece) or ""
-            self.telling[piece] = any(map(str.isalnum, text)) and text not in _FUNCTION_WORDS
+            self.telling[piece] = any(map(str.isalnum, text)) and text not in FREQUENT_WORDS
         return self.telling[piece]
 
     def rarity(self, piece: int) -> float:

@@ -15,7 +15,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "text": frozenset({"core"}),
     "lifecycle": frozenset({"core"}),
     "guard": frozenset({"core"}),
-    "embeddings": frozenset({"core"}),
+    "embeddings": frozenset({"core", "text", "llm"}),
     "llm": frozenset({"core", "guard"}),
     "codebase": frozenset({"core"}),
     "storage": frozenset({"core", "text", "lifecycle"}),

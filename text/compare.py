@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reverie.text.numbers import in_notation_of
-from reverie.text.stems import means_the_same, plain_form
+from reverie.text.stems import INTENSIFIERS, same_meaning, word_form
 from reverie.text.tokenize import Token, TokenKind, is_mixed_case, tokens_of
 
 DifferenceKind = Literal["numbers", "versions", "paths", "names", "negation", "opposites", "words", "more", "order"]
@@ -198,11 +198,8 @@ def _spelled(tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(token.shown for token in tokens)
 
 
-_SAYS_LITTLE = (
-    "some there and be being been while who which that has have very really quite currently already up any his her "
-    "their its my your as well"
-)
-_SILENT: Final = frozenset(_SAYS_LITTLE.split())
+_ALSO_DROPPED = "and being been has have currently his her their my your as well"
+_DROPPED: Final = INTENSIFIERS.union(_ALSO_DROPPED.split())
 _FACTS: Final = ("number", "version", "path", "name")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 """`user` and `users` may be two tables: what stands in backquotes is compared to the letter."""
@@ -300,8 +297,8 @@ def _words(tokens: Sequence[Token]) -> Iterator[str]:
             yield "not"
         elif token.kind in _FACTS:
             yield token.form
-        elif token.form not in _SILENT:
-            yield plain_form(token.form)
+        elif token.form not in _DROPPED:
+            yield word_form(token.form)
 
 
 def _unfolded(text: str) -> str:
@@ -331,8 +328,8 @@ def _same_words(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     free = set(range(len(theirs)))
     for place, word in enumerate(ours):
         near = (place, *(place + step for step in range(-_FARTHEST_STEP, _FARTHEST_STEP + 1) if step))
-        at = next((other for other in near if other in free and means_the_same(word, theirs[other])), None)
-        if at is None or (word != theirs[at] and theirs[at] in OPPOSITES.get(word, ())):
+        at = next((other for other in near if other in free and same_meaning(word, theirs[other])), None)
+        if at is None:
             return False
         free.discard(at)
     return True

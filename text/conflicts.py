@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 from reverie.text.compare import OPPOSING_PREFIXES, actives_of, restates
 from reverie.text.numbers import Measure, in_notation_of, measures_in, placeholder, surely_differ, with_placeholders
-from reverie.text.stems import means_the_same, plain_form
-from reverie.text.tokenize import FILLERS, Token, every_token_of, tokens_of
+from reverie.text.stems import FILLERS, INTENSIFIERS, is_related, word_form
+from reverie.text.tokenize import Token, every_token_of, tokens_of
 
 PartKind = Literal["measure", "version", "path", "name", "negation", "word", "code"]
 
@@ -46,7 +46,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 def _forms(words: str) -> frozenset[str]:
-    return frozenset(map(plain_form, words.split()))
+    return frozenset(map(word_form, words.split()))
 
 
 _BE: Final = _set("is are was were be been being am = ist sind es está son est sont")
@@ -72,6 +72,7 @@ _ONE_PLACE: Final = _forms(
 )
 """Verbs that put a thing in one place, day or form: said of another one, the first may be out of date."""
 
+_NAMING: Final = _forms("call name") | {"is"}
 _COUNTING: Final = _forms("cover contain handle")
 _REQUIRING: Final = _forms("require need use")
 _OWNING: Final = _forms("own maintain lead manage")
@@ -141,18 +142,14 @@ _SURE_STATES: Final = (
     "allowed/forbidden open/closed include/exclude public/private required/optional pass/fail passes/fails "
     "succeeds/fails mandatory/optional synchronous/asynchronous required/forbidden active/inactive always/never"
 )
-_STATES: Final = frozenset(
-    frozenset((plain_form(one), plain_form(other)))
-    for one, _, other in (pair.partition("/") for pair in _SURE_STATES.split())
-)
+_STATES: Final = frozenset(_forms(pair.replace("/", " ")) for pair in _SURE_STATES.split())
 """States of which a thing has one. Directions and ends (first/last, min/max, before/after) tell two things apart."""
 
 _BEFORE_A_STATE: Final = _BE | _set("turned switched stays remains still always set =")
-_LOOSE_STATES: Final = frozenset(
-    {frozenset(("befor", "after")), frozenset(("above", "below")), frozenset(("must", "may"))}
-)
+_LOOSE_STATES: Final = frozenset(map(_forms, ("before after", "above below", "must may")))
 _SURE_NEGATIONS: Final = frozenset({"not", "no", "never"})
-_SILENT: Final = _set("some there while who which that very really quite already any at of up also too always")
+_QUALIFIERS: Final = INTENSIFIERS | _set("at of also too always")
+_DROPPED: Final = FILLERS | _QUALIFIERS | _AUXILIARIES | _CUE_WORDS
 _DETERMINERS: Final = _set("a an the our all each every any this that these those its their")
 
 
@@ -235,7 +232,7 @@ def _between(older: str, newer: str) -> Conflict | None:
 
 def _on_one_subject(one: str, other: str) -> bool:
     """Rule out quickly what shares hardly a word."""
-    ours, theirs = ({plain_form(token.form) for token in tokens_of(text)} for text in (one, other))
+    ours, theirs = ({word_form(token.form) for token in tokens_of(text)} for text in (one, other))
     return len(ours & theirs) >= _LEAST_IN_COMMON * min(len(ours), len(theirs))
 
 
@@ -311,10 +308,10 @@ def _another_amount(
     if dimension != "count" or gone.has_unit:
         return Conflict(told, True)
     before = gone.after
-    if before[:1].isupper() and plain_form(before.casefold()) not in _ATTRIBUTES:
+    if before[:1].isupper() and word_form(before.casefold()) not in _ATTRIBUTES:
         return None if one.verb in _MANY else Conflict(told, False)  # the version of a tool
-    form = plain_form(before.casefold())
-    if form in _ATTRIBUTES or form in _PREPOSITIONS or form in _VERBS or before.casefold() in _AUXILIARIES | _SILENT:
+    form = word_form(before.casefold())
+    if form in _ATTRIBUTES or form in _VERBS or before.casefold() in _PREPOSITIONS | _AUXILIARIES | _QUALIFIERS:
         return Conflict(told, True)
     return None  # the number of a thing: ticket 12, shard 3
 
@@ -326,7 +323,7 @@ def _placed_elsewhere(
     values = ("name", "path", "word", "version")
     if any(part.kind not in values for part in (*gone, *come)) or one.is_order:
         return None
-    if all(plain_form(x.key) == plain_form(y.key) for x, y in zip(gone, come, strict=False)):
+    if all(x.key == y.key for x, y in zip(gone, come, strict=False)):
         return None
     kind = "paths" if gone[-1].kind == "path" else "names" if gone[-1].kind == "name" else "words"
     told = Conflict(
@@ -338,7 +335,7 @@ def _placed_elsewhere(
     if other.is_change:
         return told
     before = gone[0].after.casefold()
-    named = one.verb in ("is", "call", "nam") and (
+    named = one.verb in _NAMING and (
         before in ("called", "named")
         or (before in _BE and (one.is_of_one or all(p.kind in ("name", "path") for p in (*gone, *come))))
     )
@@ -349,7 +346,7 @@ def _placed_elsewhere(
 def _told_as_change(one: _Statement, other: _Statement) -> Conflict | None:
     """Find a sentence on the same subject that is told as a change, in whatever words."""
     ours, theirs = _telling(one.parts), _telling(other.parts)
-    shared = {word for word in ours if any(_akin(word, its) for its in theirs)}
+    shared = {word for word in ours if any(is_related(word, its) for its in theirs)}
     subject = [part.key for part in one.parts[: one.verb_at] if part.key in ours]
     if len(shared) < max(_FEWEST_SHARED, _LEAST_SHARED * len(ours)):
         return None
@@ -362,11 +359,6 @@ def _told_as_change(one: _Statement, other: _Statement) -> Conflict | None:
 
 def _telling(parts: Sequence[_Part]) -> set[str]:
     return {part.key for part in parts if part.kind not in ("negation", "measure") and part.key not in _PREPOSITIONS}
-
-
-def _akin(one: str, other: str) -> bool:
-    shorter, longer = sorted((one, other), key=len)
-    return means_the_same(one, other) or (len(shorter) > 4 and longer.startswith(shorter))
 
 
 def _is_prefixed(one: str, other: str) -> bool:
@@ -437,17 +429,17 @@ def _part(
     if _says_nothing(tokens, index):
         return None
     if token.kind == "name":
-        return _Part(plain_form(token.form), "name", token.shown, before)  # as at the start, where it is a word
+        return _Part(word_form(token.form), "name", token.shown, before)  # as at the start, where it is a word
     if token.kind in ("path", "version"):
         return _Part(token.form, "path" if token.kind == "path" else "version", token.shown, before)
-    return _Part(plain_form(token.form), "word", token.shown, before)
+    return _Part(word_form(token.form), "word", token.shown, before)
 
 
 def _says_nothing(tokens: Sequence[Token], index: int) -> bool:
     token = tokens[index]
     form = token.form
     is_acronym = token.kind == "name" and token.shown.isupper()
-    if not is_acronym and (form in FILLERS or form in _AUXILIARIES or form in _SILENT or form in _CUE_WORDS):
+    if not is_acronym and form in _DROPPED:
         return True
     if form in _CHANGE_VERBS and _is_changing(tokens, index):
         return True
@@ -481,11 +473,11 @@ def _verb_of(tokens: Sequence[Token], amounts: dict[str, Measure]) -> tuple[int 
         if form in _BE:
             following = tokens[index + 1] if index + 1 < len(tokens) else None
             participle = following is not None and following.kind == "word" and _is_participle(following.form)
-            return index, plain_form(following.form) if participle and following is not None else "is"
+            return index, word_form(following.form) if participle and following is not None else "is"
         if form in _AUXILIARIES or form in _MODALS:
-            return index, "hav" if form in _HAVE else "is" if form in _BE else form
-        if token.kind == "word" and plain_form(form) in _VERBS and _is_finite(tokens, index):
-            return index, plain_form(form)
+            return index, word_form("have") if form in _HAVE else "is" if form in _BE else form
+        if token.kind == "word" and word_form(form) in _VERBS and _is_finite(tokens, index):
+            return index, word_form(form)
     return None, ""
 
 

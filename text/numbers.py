@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from reverie.text.stems import plain_form
+from reverie.text.stems import FUNCTION_WORDS, word_form
 from reverie.text.tokenize import NUMBER_WORDS, Token, tokens_of
 
 Dimension = Literal[
@@ -351,13 +351,11 @@ _CUES: Final = re.compile(rf"\b({_CHANGES}|newly|recently|lately)\b", re.IGNOREC
 _SURE_CUES: Final = re.compile(rf"\b({_CHANGES})\b", re.IGNORECASE)
 """Without "recently" and the like, by which one also tells of another thing of the same kind."""
 
-_ORDINARY = (
-    "about after all also any because been before being but can could day each for from get had has have help how "
-    "into just like make many more most much need new now one only other our out over per recently should so some "
-    "such than that the their them then there these they this time to too try up use user assistant very want was "
-    "were what when where which while who will with would year you your month week i'm i've i my me we us it is are"
+_COMMON = (
+    "day help i'm i've like make many month much need new one per recently time try use user want week year assistant"
 )
-_NOT_TELLING: Final = frozenset(plain_form(word) for word in _ORDINARY.split())
+_NOT_TELLING: Final = frozenset(map(word_form, FUNCTION_WORDS.union(_COMMON.split())))
+"""Words that do not show what an amount is about."""
 _BEFORE, _AFTER = 9, 9
 LONGEST_STATEMENT = 600
 """In characters, code left out."""
@@ -446,7 +444,7 @@ def _amount_at(tokens: tuple[Token, ...], place: int, *, is_news: bool, is_news_
     before = tokens[max(0, place - _BEFORE) : place]
     after = tokens[place + 1 : place + 1 + _AFTER]
     unit = _unit(tokens, place)
-    context = {plain_form(token.form) for token in (*before, *after) if token.kind in ("word", "name")}
+    context = {word_form(token.form) for token in (*before, *after) if token.kind in ("word", "name")}
     telling = {word for word in context if len(word) >= _SHORTEST_WORD and word not in _NOT_TELLING}
     leading = next((token.form for token in reversed(before) if token.form not in _SIGNS), "")
     role = leading if leading in _OF_A_CHANGE else ""
@@ -462,5 +460,5 @@ def _unit(tokens: tuple[Token, ...], place: int) -> str:
     if [token.form for token in tokens[place + 1 : place + 2]] == ["to"] and tokens[place + 2 : place + 3]:
         return _unit(tokens, place + 2) if tokens[place + 2].kind == "number" else ""  # from 1,200 to 1,500 words
     word = next((token for token in tokens[place + 1 : place + 2] if token.kind in ("word", "name")), None)
-    form = plain_form(word.form) if word else ""
+    form = word_form(word.form) if word else ""
     return "" if form in _NOT_TELLING or form in _JOINING else form

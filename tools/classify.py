@@ -379,7 +379,11 @@ def passing_features(text: str) -> list[float]:
 
 
 def words_of(text: str) -> set[str]:
-    """Return the words and pairs of words in a text; `^` marks the first, `#` stands for any number."""
+    """Return the words and pairs of words in a text; `^` marks the first, `#` stands for any number.
+
+    This is not `text.tokenize.words`: the bundled models were trained with this splitting. Changing it means
+    training them again (`training/classify.py`).
+    """
     words = ["#" if word[0].isdigit() else word.lower() for word in _WORD.findall(text)]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return {*words, *pairs, *(f"^{first}" for first in (*words[:1], *pairs[:1]))}

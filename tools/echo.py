@@ -15,6 +15,7 @@ from reverie.lifecycle.rules import as_read
 from reverie.memory import Memory
 from reverie.storage.scope import RECALLED
 from reverie.text.compare import Difference, differences
+from reverie.text.tokenize import words
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
@@ -27,7 +28,6 @@ _LIKELY = 0.6
 
 _MOST_COMPARED = 3
 _JOINING: Final = frozenset({"and", "which", "too", "there", "here"})
-_WORD: Final = re.compile(r"\w+")
 _LABEL: Final = re.compile(r"\s*[-*•>]?\s*(?P<id>[\w.:-]{1,64}) \([^()\n]*\):\s*")
 _ID_AT_THE_END: Final = re.compile(r"\s*\[(?:…cut: inspect )?(?P<id>[\w.:-]{1,64})\]\s*$")
 _FRAME: Final = re.compile(
@@ -50,7 +50,7 @@ class ServedTexts:
             self.note_ids([memory_id])
             if len(text) <= LONGEST_SERVED:
                 self._texts.pop(text, None)
-                self._texts[text] = memory_id, _words(text)
+                self._texts[text] = memory_id, frozenset(words(text))
         while len(self._texts) > MOST_SERVED:
             del self._texts[next(iter(self._texts))]
 
@@ -71,9 +71,9 @@ class ServedTexts:
         if len(content) > LONGEST_SERVED or not self._texts:
             return None
         bare = self._bare(content)
-        words = _words(bare)
+        found = frozenset(words(bare))
         likely = sorted(
-            ((_shared(words, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
+            ((_shared(found, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
         )
         for share, text in likely[:_MOST_COMPARED]:
             if share >= _LIKELY and all(map(_joins_only, differences(self._bare(text), bare))):
@@ -95,8 +95,8 @@ class ServedTexts:
 
 def _joins_only(difference: Difference) -> bool:
     """Say whether a difference lies in words that join sentences, where one text has a comma or a semicolon."""
-    words = (*difference.left, *difference.right)
-    return bool(words) and all(word.casefold() in _JOINING for word in words)
+    differing = (*difference.left, *difference.right)
+    return bool(differing) and all(word.casefold() in _JOINING for word in differing)
 
 
 async def echoed(session: "Session", draft: Memory) -> Memory | None:
@@ -113,9 +113,5 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
     return known if known.project in session.visible_from(draft.project) else None
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
-
-
-def _shared(words: frozenset[str], others: frozenset[str]) -> float:
-    return len(words & others) / (len(words | others) or 1)
+def _shared(ours: frozenset[str], theirs: frozenset[str]) -> float:
+    return len(ours & theirs) / (len(ours | theirs) or 1)
