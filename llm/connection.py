@@ -75,7 +75,8 @@ class Connection:
                 if not key:
                     raise self._service.error(
                         f"{self._service.setting} is 'openai:{self._model}', but there is no key. Set "
-                        "OPENAI_API_KEY; a local server at OPENAI_BASE_URL needs one too, any word will do if it checks none."
+                        "OPENAI_API_KEY; a local server at OPENAI_BASE_URL needs one too, any word will do if it "
+                        "checks none."
                     )
                 import openai
 

@@ -230,10 +230,9 @@ async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[s
     if draft.source == "human":
         [embedding] = await session.embed([draft.content])
         return embedding, ()
-    [embedding], orders = await asyncio.gather(
-        session.embed([draft.content]),
-        asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder),
-    )
+    [embedding] = await session.embed([draft.content])
+    # After it, not beside it: a text of one statement is judged from the run that embedded it.
+    orders = await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder)
     return embedding, orders
 
 

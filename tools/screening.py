@@ -8,7 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from reverie.embeddings.base import Embedder, Embedding
-from reverie.embeddings.classifier import bundled_model, embedder_for_models, lower_layers
+from reverie.embeddings.bundled import BundledEmbedder
+from reverie.embeddings.classifier import bundled_model, embedder_for_models
 from reverie.guard.injection import orders_in
 from reverie.guard.injection_features import cues_in, marks_in, statements_in
 from reverie.guard.secrets import redact, without_private
@@ -27,26 +28,26 @@ _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
 
 
-def likelihood(statement: str, cues: Sequence[float]) -> float:
-    """Return how likely one statement is a planted order, given its cues."""
-    return bundled_model("orders").probabilities_of_pieces(lower_layers().pieces(statement), cues)["order"]
-
-
 def injection_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
-    """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by.
+    """Return why the classifier takes a text for an injection; nothing if it does not, or if there is no model.
 
     Each statement is judged alone. A title that only repeats the text is left out.
     """
-    if embedder_for_models(embedder) is None:
+    reader = embedder_for_models(embedder)
+    if reader is None:
         return ()
     statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
     if title and not content.startswith(title.rstrip("…")):
         statements += statements_in(title)
     for statement, cues in _likeliest(statements):
-        if likelihood(statement, cues) >= PROBABLE:
+        if _likelihood(statement, cues, reader) >= PROBABLE:
             marks = ", ".join(marks_in(statement))
             return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
     return ()
+
+
+def _likelihood(statement: str, cues: Sequence[float], reader: BundledEmbedder) -> float:
+    return bundled_model("orders").probabilities_of_pieces(reader.third_layer(statement), cues)["order"]
 
 
 def _likeliest(statements: list[str]) -> list[tuple[str, list[float]]]:

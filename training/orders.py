@@ -15,8 +15,8 @@ import numpy as np
 from filters import Plan, fit_filters
 from numpy.typing import NDArray
 
-from reverie.embeddings.bundled import BUNDLE
-from reverie.embeddings.classifier import LinearModel, lower_layers
+from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
+from reverie.embeddings.classifier import LinearModel
 from reverie.guard.injection_features import PLAIN_CUES, cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
@@ -36,7 +36,7 @@ class Text:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """What is judged of it: its statements, as `tools/judging.py` cuts them."""
+        """What is judged of it: its statements, as `tools/screening.py` cuts them."""
         return tuple(dict.fromkeys(statements_in(self.text))) or (self.text,)
 
     @property
@@ -55,13 +55,14 @@ class Features:
     """The pieces and cues of statements, each made once."""
 
     def __init__(self) -> None:
+        self._embedder = BundledEmbedder()
         self._pieces: dict[str, NDArray[np.float16]] = {}
         self._cues: dict[str, NDArray[np.float32]] = {}
 
     def pieces(self, statement: str) -> NDArray[np.float16]:
         """Return a row for each word piece; half precision, because there are two hundred thousand of them."""
         if statement not in self._pieces:
-            self._pieces[statement] = lower_layers().pieces(statement).astype(np.float16)
+            self._pieces[statement] = self._embedder.third_layer(statement).astype(np.float16)
         return self._pieces[statement]
 
     def cues(self, statement: str) -> NDArray[np.float32]:
