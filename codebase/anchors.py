@@ -14,7 +14,7 @@ from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, is_foreign
 from reverie.memory import Anchor
 
-Place = tuple[str, Symbol]
+Definition = tuple[str, Symbol]
 """A file, and what it defines there."""
 
 _ASIDE = frozenset(
@@ -27,7 +27,9 @@ _ASIDE = frozenset(
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|[._](?:test|spec)\.\w+$")
 
 
-def likeliest(places: Sequence[Place], near: Sequence[str] = (), *, name: str = "") -> Place | None:
+def likeliest_definition(
+    places: Sequence[Definition], near: Sequence[str] = (), *, name: str = ""
+) -> Definition | None:
     """Choose what a name must mean: the only definition in a place nearby, else the only one that is no test.
 
     Of a function and methods that share its name, the name alone means the function.
@@ -44,17 +46,17 @@ def likeliest(places: Sequence[Place], near: Sequence[str] = (), *, name: str = 
     return None
 
 
-def is_aside(path: str) -> bool:
+def is_secondary(path: str) -> bool:
     """Whether a file is a test, an example or documentation rather than the project's main line."""
     return bool(_ASIDE.intersection(PurePosixPath(path).parts[:-1]) or _TEST_FILE.search(path))
 
 
-def _aside(place: Place) -> int:
+def _aside(place: Definition) -> int:
     """Rank a definition: sources, then headers and stubs, then what is beside the main line."""
     path = PurePosixPath(place[0])
     # A package that passes on a function by `name = module.name` does not define it.
     passed_on = 1 if place[1].kind in ("constant", "attribute") else 0
-    if is_aside(place[0]):
+    if is_secondary(place[0]):
         return 4 + passed_on
     announced = path.suffix in (".h", ".hh", ".hpp", ".pyi") or path.name.endswith(".d.ts")
     return (2 if announced else 0) + passed_on
@@ -242,11 +244,11 @@ class _Resolver:
             places = [(path, symbol) for path, symbol in places if folder == "." or path.startswith(f"{folder}/")]
         if not _is_telling(mention):
             # A plain word means what the project itself offers, and nothing if it is also a method somewhere.
-            places = [place for place in places if not is_aside(place[0])]
+            places = [place for place in places if not is_secondary(place[0])]
         meant = [(path, symbol) for path, symbol in places if _is_meant(mention, symbol)]
         if not _is_telling(mention) and any(symbol.kind == "method" for _, symbol in places):
             return None
-        chosen = likeliest(meant, [*named, *folders], name=module.rest if module else mention.name)
+        chosen = likeliest_definition(meant, [*named, *folders], name=module.rest if module else mention.name)
         return self._symbol_anchor(*chosen) if chosen else None
 
     def _in_module(self, module: "_Module | None") -> Anchor | None:

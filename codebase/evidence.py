@@ -14,7 +14,7 @@ from reverie.codebase.moves import Moves
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.memory import GLOBAL_PROJECT, Anchor, Freshness
 
-STANDING_HOLDS_FOR = 1.0
+CHECKOUT_HOLDS_FOR = 1.0
 """Seconds for which the branch and commit of the working tree are not asked for again."""
 
 MAINLINES = ("main", "master", "trunk", "develop")
@@ -25,7 +25,7 @@ _NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")  # what no branch 
 
 
 @dataclass(frozen=True, slots=True)
-class BranchPosition:
+class Checkout:
     """The commit and branch that are checked out; both None where git cannot tell."""
 
     commit: str | None = None
@@ -38,16 +38,16 @@ class Branches:
     def __init__(self, tree: SourceTree, *, patience: float) -> None:
         self._tree = tree
         self._patience = patience
-        self._standing: tuple[BranchPosition, float] | None = None
+        self._checkout: tuple[Checkout, float] | None = None
         self._merged: dict[tuple[str, str], bool | None] = {}
 
-    def standing(self) -> BranchPosition:
+    def checkout(self) -> Checkout:
         """Return what is checked out now; sessions are long, and branches are switched under them."""
-        if self._standing is not None and self._standing[1] > time.monotonic():
-            return self._standing[0]
-        standing = self._asked()
-        self._standing = (standing, time.monotonic() + STANDING_HOLDS_FOR)
-        return standing
+        if self._checkout is not None and self._checkout[1] > time.monotonic():
+            return self._checkout[0]
+        checkout = self._asked()
+        self._checkout = (checkout, time.monotonic() + CHECKOUT_HOLDS_FOR)
+        return checkout
 
     def seen_from_here(self, anchor: Anchor, branch: str | None) -> Anchor:
         """Judge an anchor that is not in the working tree by the branch it was learned on.
@@ -57,7 +57,7 @@ class Branches:
         if anchor.freshness not in ("missing", "moved") or not branch or not anchor.commit:
             return anchor
         try:
-            if branch == self.standing().branch or self._is_merged(anchor.commit) is not False:
+            if branch == self.checkout().branch or self._is_merged(anchor.commit) is not False:
                 return anchor
             tip = self._tip(branch)
             if tip is not None:
@@ -71,7 +71,7 @@ class Branches:
         if not branch or not commit or branch in MAINLINES:
             return None
         try:
-            if branch == self.standing().branch or self._is_merged(commit) is not False:
+            if branch == self.checkout().branch or self._is_merged(commit) is not False:
                 return None
         except GitUnavailable:
             return None
@@ -98,21 +98,21 @@ class Branches:
             note=f"{gone}; the main line has {anchor.path}",
         )
 
-    def _asked(self) -> BranchPosition:
+    def _asked(self) -> Checkout:
         try:
             answer = self._ask("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
             lines = answer.split("\n")
             if _COMMIT.fullmatch(lines[0]):
                 name = lines[1] if len(lines) > 1 else ""
-                return BranchPosition(lines[0], _branch(name))
+                return Checkout(lines[0], _branch(name))
             unborn = self._ask("symbolic-ref", "--quiet", "HEAD").strip()
-            return BranchPosition(None, _branch(unborn))
+            return Checkout(None, _branch(unborn))
         except GitUnavailable:
-            return BranchPosition()
+            return Checkout()
 
     def _is_merged(self, commit: str) -> bool | None:
         """Whether a commit is part of what is checked out; None if git does not know it."""
-        head = self.standing().commit
+        head = self.checkout().commit
         if head is None or not _COMMIT.fullmatch(commit):
             return None
         if (commit, head) not in self._merged:
@@ -163,7 +163,7 @@ class EvidenceState:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _ProjectFolder:
     """One folder and everything that reads it."""
 
     tree: SourceTree
@@ -178,7 +178,7 @@ class Evidence:
     def __init__(self, here: ProjectIdentity, folder: Path) -> None:
         self.names: tuple[str, ...] = (here.project,)  # all that memories of the project may be kept under
         self._root = here.root or _own_folder(folder)
-        self._grounds: dict[str, _Ground] = {}
+        self._grounds: dict[str, _ProjectFolder] = {}
 
     @property
     def tree(self) -> SourceTree | None:
@@ -186,10 +186,10 @@ class Evidence:
         ground = self._ground(self._root)
         return ground.tree if ground else None
 
-    def standing(self) -> BranchPosition:
+    def checkout(self) -> Checkout:
         """Return the commit and branch that are checked out now."""
         ground = self._ground(self._root)
-        return ground.branches.standing() if ground and ground.tree.has_git else BranchPosition()
+        return ground.branches.checkout() if ground and ground.tree.has_git else Checkout()
 
     def anchor(self, text: str, files: Sequence[str], project: str) -> Anchored:
         """Anchor a text of a project to what it names; one of another project has nothing to be anchored to."""
@@ -197,7 +197,7 @@ class Evidence:
         if ground is None or project not in (*self.names, GLOBAL_PROJECT):
             return Anchored((), tuple(files))
         found = anchor(ground.tree, text, files)
-        commit = self.standing().commit if found.anchors else None
+        commit = self.checkout().commit if found.anchors else None
         root = stored_folder(ground.tree.root) if project == GLOBAL_PROJECT else None
         return replace(found, anchors=tuple(replace(made, commit=commit, root=root) for made in found.anchors))
 
@@ -226,20 +226,20 @@ class Evidence:
         ground = self._ground_of(project, anchors[0])
         return ground.branches.unmerged(branch, anchors[0].commit) if ground else None
 
-    def _ground_of(self, project: str, anchor: Anchor) -> _Ground | None:
+    def _ground_of(self, project: str, anchor: Anchor) -> _ProjectFolder | None:
         if anchor.root is not None:
             # A folder that a memory names is compared, never looked at: imports can name any.
             here = self._root is not None and anchor.root == stored_folder(self._root)
             return self._ground(self._root) if here else None
         return self._ground(self._root) if project in self.names else None
 
-    def _ground(self, root: Path | None) -> _Ground | None:
+    def _ground(self, root: Path | None) -> _ProjectFolder | None:
         if root is None or not root.is_dir():
             return None
         key = str(root)
         if key not in self._grounds:
             tree = SourceTree(root)
-            self._grounds[key] = _Ground(
+            self._grounds[key] = _ProjectFolder(
                 tree,
                 Checker(tree, Moves(tree, patience=PATIENCE_AT_RECALL)),
                 Checker(tree, Moves(tree, patience=PATIENCE_AT_DRIFT)),

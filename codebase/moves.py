@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from reverie.codebase.anchors import likeliest
+from reverie.codebase.anchors import likeliest_definition
 from reverie.codebase.git import Answer, Git, GitUnavailable
 from reverie.codebase.symbols import Symbol, symbols_of
 from reverie.codebase.tree import LARGEST_READ, SourceTree, is_foreign, is_parsed
@@ -101,7 +101,9 @@ class Moves:
         for name in names:
             elsewhere = [place for place in places[name] if place[0] != path or place[1].qualified != symbol]
             elsewhere = [place for place in elsewhere if place[1].kind != "attribute"]
-            found = likeliest(elsewhere, near=[path, str(PurePosixPath(path).with_suffix("")), _parent(path)])
+            found = likeliest_definition(
+                elsewhere, near=[path, str(PurePosixPath(path).with_suffix("")), _parent(path)]
+            )
             if found is not None:
                 return found
         return None

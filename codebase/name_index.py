@@ -39,7 +39,7 @@ class _Table:
     homes: dict[str, set[str]] = field(default_factory=dict)  # of each name
 
 
-class Names:
+class DefinitionIndex:
     """The table of one project. `list_files` names the files that belong in it, and may be slow."""
 
     def __init__(self, root: Path, list_files: Callable[[], list[str]]) -> None:

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from reverie.codebase.git import Git, GitUnavailable, find_git
-from reverie.codebase.name_index import KEYWORDS, Names
+from reverie.codebase.name_index import KEYWORDS, DefinitionIndex
 from reverie.codebase.symbols import Symbol, symbols_of
 from reverie.codebase.tree_sitter_symbols import PARSED_SUFFIXES
 
@@ -46,7 +46,7 @@ class _Seen(NamedTuple):
     folders: tuple[str, ...]
 
 
-class Walk:
+class FolderListing:
     """Lists one folder; safe to use from several threads."""
 
     def __init__(self, root: Path) -> None:
@@ -148,8 +148,8 @@ class SourceTree:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._guard = Lock()
         self._by_git: bool | None = None
-        self._walk = Walk(self.root)
-        self._names = Names(self.root, self._sources)
+        self._walk = FolderListing(self.root)
+        self._names = DefinitionIndex(self.root, self._sources)
         self._declared: tuple[int, dict[str, list[str]]] = (0, {})
 
     # -- single files ----------------------------------------------------------------------------------

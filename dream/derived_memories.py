@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from reverie.dream.plan import derived_memory_id
-from reverie.guard.injection import orders_in
+from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
 from reverie.ids import content_hash
 from reverie.lifecycle.strength import first_stability
@@ -35,7 +35,9 @@ def shown(text: str) -> str:
 
 def may_be_written(text: str) -> bool:
     """Say whether a text that a model or an assistant proposed may be stored: no secrets, no orders to anybody."""
-    return bool(text.strip()) and not (without_private(text).dropped or redact(text).found or orders_in(text))
+    return bool(text.strip()) and not (
+        without_private(text).dropped or redact(text).found or signs_of_injection(text)
+    )
 
 
 LONGEST_LINE = 160

@@ -167,7 +167,7 @@ def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, stems)))
 
 
-def assigned_in(text: str, lower: str) -> Iterator[Span]:
+def assigned_secrets_in(text: str, lower: str) -> Iterator[Span]:
     """Yield the values that are given to a name which says that they are secret; `lower` is in small letters."""
     # A search for the few words that occur is many times as fast as one for all that might.
     present = tuple(stem for stem in _EVERY_STEM if stem in lower)

@@ -64,7 +64,7 @@ def _key() -> bytes:
     return secrets.token_bytes(32)
 
 
-def harmless(text: str) -> str:
+def neutralized(text: str) -> str:
     """Return recalled text fit to stand within a fence: as a reader sees it, and without fences of its own."""
     return _fence_like().sub("‹\\1memories", visible(text))
 
@@ -74,18 +74,18 @@ def quoted(text: str) -> str:
 
     After `harmless` a line ends only with a line feed, but whoever reads may split at other characters too.
     """
-    lines = harmless(text).splitlines()
+    lines = neutralized(text).splitlines()
     return "\n".join([*lines[:1], *(f"{QUOTE} {line}".rstrip() for line in lines[1:])])
 
 
-def harmless_json(value: Any) -> str:
+def neutralized_json(value: Any) -> str:
     """Return a value as JSON on one line; no text in it can end its string, or the line."""
-    return _line_end().sub(_escaped, harmless(json.dumps(value, ensure_ascii=False)))
+    return _line_end().sub(_escaped, neutralized(json.dumps(value, ensure_ascii=False)))
 
 
-def harmless_line(text: str) -> str:
+def neutralized_line(text: str) -> str:
     """Return recalled text as one line, for lists and labels."""
-    return " ".join(harmless(text).split())
+    return " ".join(neutralized(text).split())
 
 
 def _escaped(found: re.Match[str]) -> str:

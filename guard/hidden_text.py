@@ -75,7 +75,7 @@ def _as_json_escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
-def hidden_in(text: str) -> tuple[str, ...]:
+def hidden_text_in(text: str) -> tuple[str, ...]:
     """Say what is hidden in a text beyond what honest typing leaves there."""
     if text.isascii() and "\x1b" not in text and "\x08" not in text:
         return ()
@@ -179,17 +179,17 @@ def _in_latin(word: re.Match[str]) -> str:
     return found if found.isascii() or not _LATIN.search(found) else found.translate(_LOOKALIKES)
 
 
-def unleeted(text: str) -> str:
+def without_leetspeak(text: str) -> str:
     """Return a plain text with digits, signs and foreign letters that stand for others made Latin letters."""
     return text.translate(_DIGITS_AS_LETTERS)
 
 
-def squeezed(text: str) -> str:
+def letters_only(text: str) -> str:
     """Return nothing but the letters of a plain text, so that `i g n o r e` and `ig-nore` read the same."""
     return text.encode("ascii", "ignore").translate(None, _NOT_LETTERS).decode("ascii")
 
 
-def commented(text: str) -> Iterator[str]:
+def hidden_comments_in(text: str) -> Iterator[str]:
     """Yield what a text says in comments and elements that no page shows."""
     yield from islice(_comments(text), _MOST_ASIDES)
     if "]:" in text:

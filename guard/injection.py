@@ -4,9 +4,16 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from reverie.guard.hidden_text import commented, decoded, hidden_in, plain, squeezed, unleeted
+from reverie.guard.hidden_text import (
+    decoded,
+    hidden_comments_in,
+    hidden_text_in,
+    letters_only,
+    plain,
+    without_leetspeak,
+)
 from reverie.guard.injection_rules import SIGNS
-from reverie.guard.injection_sign import Sign
+from reverie.guard.injection_sign import InjectionSign
 
 _NEARBY = 250
 """Two weak signs count together only within so many characters of one paragraph: a long text has room for two that
@@ -50,13 +57,13 @@ _ASIDE = (
 )
 
 
-def orders_in(text: str) -> tuple[str, ...]:
+def signs_of_injection(text: str) -> tuple[str, ...]:
     """Say what in a text gives orders to an assistant or hides them; nothing for ordinary notes.
 
     The reasons are meant for a person who reviews the text.
     """
     seen = plain(text)
-    reasons = [*hidden_in(text), *_signs_in(seen), *_spelled_out(seen), *_aside(text)]
+    reasons = [*hidden_text_in(text), *_signs_in(seen), *_spelled_out(seen), *_aside(text)]
     return tuple(dict.fromkeys(reasons or _encoded(text)))
 
 
@@ -86,7 +93,7 @@ def _is_told_of_others(text: str, start: int) -> bool:
     return bool(_TOLD_OF_OTHERS.search(before)) and not _TOLD_TO_YOU.search(before)
 
 
-def _is_quoted(text: str, start: int, end: int, sign: Sign) -> bool:
+def _is_quoted(text: str, start: int, end: int, sign: InjectionSign) -> bool:
     """A mark of a conversation in backticks is most likely told of, not used; the rest is no safer for quotes."""
     return sign.reason.startswith("forges") and text[start - 1 : start] == "`" and "`" in text[end : end + 40]
 
@@ -102,7 +109,7 @@ def _together(text: str, weak: list[tuple[int, str]]) -> list[str]:
 
 def _spelled_out(seen: str) -> list[str]:
     """Find the commonest order however its letters are set apart, replaced or turned around."""
-    letters = squeezed(seen) + " " + squeezed(unleeted(seen))
+    letters = letters_only(seen) + " " + letters_only(without_leetspeak(seen))
     found = {
         bare[::-1] if turned else bare for verb, turned in _VERBS for bare in _after(letters, verb, turned=turned)
     }
@@ -127,7 +134,7 @@ def _after(letters: str, verb: str, *, turned: bool) -> Iterator[str]:
 def _aside(text: str) -> list[str]:
     """Find orders where no reader of the page would see them: in comments and hidden elements."""
     reasons: list[str] = []
-    for part in commented(text):
+    for part in hidden_comments_in(text):
         seen = plain(part)
         places: dict[str, list[int]] = {}
         if any(next(sign.found_in(seen, places), None) for sign in SIGNS) and any(

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from math import sqrt
 
-from reverie.guard.hidden_text import commented, plain
+from reverie.guard.hidden_text import hidden_comments_in, plain
 
 LONGEST = 400
 """Characters of one statement; a longer one is judged piece by piece."""
@@ -310,10 +310,10 @@ _PAIRS = (
 
 
 PLAIN_CUES = len(CUES) + len(_PAIRS)
-"""How many of the numbers of `cues_in` come before the words."""
+"""How many of the numbers of `injection_cues_in` come before the words."""
 
 
-def cues_in(statement: str) -> list[float]:
+def injection_cues_in(statement: str) -> list[float]:
     """Return what a statement shows as numbers, always as many and in one order: cues, pairs of cues, words."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
     shown = {name: bool(pattern.search(seen)) for name, pattern in zip(CUES, _compiled(), strict=True)}
@@ -321,7 +321,7 @@ def cues_in(statement: str) -> list[float]:
     return [*(_CUE if there else 0.0 for there in (*shown.values(), *paired)), *_words_in(seen)]
 
 
-def marks_in(statement: str) -> list[str]:
+def injection_marks_in(statement: str) -> list[str]:
     """Name what in a statement is found in orders rather than in notes, for whoever reviews it."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
     named = zip(CUES, _compiled(), strict=True)
@@ -380,7 +380,7 @@ def statements_in(text: str) -> Iterator[str]:
             yield from _pieces(text[start : end.end()])
             start = end.end()
         yield from _pieces(text[start:])
-    for aside in commented(text):
+    for aside in hidden_comments_in(text):
         yield from _pieces(_ASIDE + " ".join(aside.split()))
 
 

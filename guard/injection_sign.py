@@ -12,7 +12,7 @@ _STEP = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class InjectionSign:
     """One way of giving orders, under the reason it is told by.
 
     `needs` are words, one of which must occur in whatever matches; where there are two lists with `&` between them,

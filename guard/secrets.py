@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from reverie.guard.assignments import assigned_in
+from reverie.guard.assignments import assigned_secrets_in
 from reverie.guard.credentials import credentials_in
 from reverie.guard.entropy import Span, is_mask, lowered, runs_of
-from reverie.guard.positional_secrets import placed_in, spoken_in
+from reverie.guard.positional_secrets import positional_secrets_in, secrets_after_cues_in
 from reverie.guard.vendor_rules import SHAPES, prefixed_in
 
 _TAG = re.compile(r"<\s*(?P<closing>/?)\s*private\b[^<>]{0,100}>", re.IGNORECASE)
@@ -83,9 +83,9 @@ def _found_in(text: str) -> Iterator[Span]:
         yield Span(*runs.place(span.start, span.end), span.kind)
     lower = lowered(text)
     yield from credentials_in(text, lower)
-    yield from assigned_in(text, lower)
-    yield from placed_in(text, lower)
-    yield from spoken_in(text, lower)
+    yield from assigned_secrets_in(text, lower)
+    yield from positional_secrets_in(text, lower)
+    yield from secrets_after_cues_in(text, lower)
 
 
 def _shaped(text: str) -> Iterator[Span]:

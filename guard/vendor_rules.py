@@ -17,7 +17,7 @@ _AFTER = r"(?![A-Za-z0-9])"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SecretPattern:
     """One kind of secret: its pattern, and the words without which it does not occur."""
 
     kind: str
@@ -35,17 +35,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _token(kind: str, needles: str, pattern: str) -> Shape:
+def _token(kind: str, needles: str, pattern: str) -> SecretPattern:
     """Describe a token that stands by itself; needles are separated by spaces."""
-    return Shape(kind, tuple(needles.split()), f"{_BEFORE}(?:{pattern}){_AFTER}")
+    return SecretPattern(kind, tuple(needles.split()), f"{_BEFORE}(?:{pattern}){_AFTER}")
 
 
-def _within(kind: str, needles: str, pattern: str) -> Shape:
+def _within(kind: str, needles: str, pattern: str) -> SecretPattern:
     """Describe a token that may stand in the middle of something else, as in an address."""
-    return Shape(kind, tuple(needles.split()), pattern)
+    return SecretPattern(kind, tuple(needles.split()), pattern)
 
 
-SHAPES: tuple[Shape, ...] = (
+SHAPES: tuple[SecretPattern, ...] = (
     # cloud
     _token("aws-access-key", "AKIA ASIA ABIA ACCA A3T", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}"),
     _token("aws-bedrock-key", "ABSK", rf"ABSK{_B64}{{80,}}={{0,2}}"),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens
-from reverie.guard.fence import fence_for, harmless_line
+from reverie.guard.fence import fence_for, neutralized_line
 from reverie.ids import creation_order, short_id
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.strength import strength_of
@@ -78,7 +78,7 @@ async def brief(session: Session, *, project: str = "", max_tokens: int = 800) -
     chosen = await asyncio.gather(
         *(_choose(session, section, seen_from, project, candidates, now) for section in _sections(now))
     )
-    named = harmless_line(project)
+    named = neutralized_line(project)
     if not any(part.total for part in chosen):
         text = cut_at_sentence(_EMPTY.format(project=named), budget - _STRUCTURE_TOKENS, "…")
         return Briefing(text, count_tokens(text), [])
@@ -228,12 +228,12 @@ def _size(briefing: Briefing) -> int:
 
 
 def _line(memory: Memory, checked: EvidenceState) -> str:
-    notes = harmless_line("; ".join(_notes(memory, checked)))
+    notes = neutralized_line("; ".join(_notes(memory, checked)))
     return f"- {_shown(memory)}{f' ({notes})' if notes else ''} [{short_id(memory.id)}]"
 
 
 def _shown(memory: Memory) -> str:
-    return cut_at_sentence(harmless_line(memory.content), _LINE_TOKENS, "…")
+    return cut_at_sentence(neutralized_line(memory.content), _LINE_TOKENS, "…")
 
 
 def _notes(memory: Memory, checked: EvidenceState) -> Iterable[str]:

@@ -24,7 +24,7 @@ from reverie.tools.arguments import MOST_IDS, checked_content, checked_label
 from reverie.tools.classify import classified, classify, vectors_for
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
 from reverie.tools.restore import restore
-from reverie.tools.screening import held_if_suspect, says_the_same, screened_fields, still_held
+from reverie.tools.screening import quarantined_if_suspect, says_the_same, screened_fields, still_quarantined
 from reverie.tools.session import Session
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         return (
             memory
             if read.believed
-            else held_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
+            else quarantined_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
         )
     given = {name: value for name, value in fields.items() if name in FIELDS}
     given["content_hash"] = content_hash(fields["content"])
@@ -92,15 +92,15 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         given["trust"] = _trust(fields, base)
     memory = replace(base, **given, embedder=session.embedder.stamp)
     if read.believed:
-        memory = still_held(memory, base)
+        memory = still_quarantined(memory, base)
     elif says_the_same(memory, base):  # what was said here before is worth what it was
         vouched = {name: getattr(base, name) for name in _VOUCHED}
-        memory = held_if_suspect(
+        memory = quarantined_if_suspect(
             replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base, session.embedder
         )
     else:
         trust = min(base.trust, imported_trust(fields.get("trust")))
-        memory = held_if_suspect(_unproven(memory, trust, base), base, session.embedder)
+        memory = quarantined_if_suspect(_unproven(memory, trust, base), base, session.embedder)
     if memory == base or "updated_at" in given:
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.

@@ -21,7 +21,7 @@ from reverie.storage.rows import Embedded
 from reverie.tools.arguments import checked_number
 from reverie.tools.project_identity import recognise
 from reverie.tools.results import Indexed
-from reverie.tools.screening import cleaned, cleaned_label, held_if_suspect, screened_evidence
+from reverie.tools.screening import cleaned, cleaned_label, quarantined_if_suspect, screened_evidence
 from reverie.tools.session import Session
 
 MOST_FILES = 20_000
@@ -239,7 +239,7 @@ async def _write_part(session: Session, items: Sequence[Embedded]) -> int:
 
 
 def _standing(session: Session, here: ProjectIdentity) -> str | None:
-    return session.evidence.standing().commit if here.root == session.here.root else here.commit
+    return session.evidence.checkout().commit if here.root == session.here.root else here.commit
 
 
 def _memories(
@@ -286,7 +286,7 @@ def _memory(
     )
     if known is not None:
         written = replace(written, **{name: getattr(known, name) for name in _KEPT})
-    return held_if_suspect(screened_evidence(written), known)  # a README can speak to assistants too
+    return quarantined_if_suspect(screened_evidence(written), known)  # a README can speak to assistants too
 
 
 def _id(here: ProjectIdentity, ref: str) -> str:

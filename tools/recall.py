@@ -10,7 +10,7 @@ from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
-from reverie.guard.fence import harmless_line
+from reverie.guard.fence import neutralized_line
 from reverie.lifecycle.rules import as_read
 from reverie.memory import KINDS, LAYERS, Kind, Layer, Status
 from reverie.recall.calibration import best_fit, calibrated, fits, fitted, is_irrelevant
@@ -267,7 +267,7 @@ def _told_alike(session: Session, room: int, *, found_nothing: bool) -> str:
     """Tell of look-alikes once in a session, and whenever nothing was found, if there is room."""
     if not session.recognised.alike or (session.has_told_alike and not found_nothing):
         return ""
-    told = "".join(f"\nNote: {harmless_line(look_alike(one))}." for one in session.recognised.alike[:3])
+    told = "".join(f"\nNote: {neutralized_line(look_alike(one))}." for one in session.recognised.alike[:3])
     if count_tokens(told) > room:
         return ""
     session.has_told_alike = True

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
 from reverie.embeddings.classifier import LinearModel
-from reverie.guard.injection_features import PLAIN_CUES, cues_in, statements_in
+from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
 AUTHORS = ("", "a", "b")
@@ -68,7 +68,7 @@ class Features:
     def cues(self, statement: str) -> NDArray[np.float32]:
         """Return the cues and words."""
         if statement not in self._cues:
-            self._cues[statement] = np.array(cues_in(statement), np.float32)
+            self._cues[statement] = np.array(injection_cues_in(statement), np.float32)
         return self._cues[statement]
 
 
