@@ -1,4 +1,4 @@
-"""The evidence of one session: anchors made from its project's folder and branch, and checked against them."""
+"""The evidence of one session: makes anchors from its project's folder and branch, and checks them later."""
 
 import re
 import time
@@ -26,14 +26,14 @@ _NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")  # what no branch 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """The commit and branch that are checked out; both None where git cannot tell."""
+    """The commit and branch that are checked out; both None if git does not answer."""
 
     commit: str | None = None
     branch: str | None = None
 
 
 class Branches:
-    """Answers about commits and branches of one project; what git cannot say is taken for harmless."""
+    """Commits and branches of one project. If git does not answer, an anchor stays as it is."""
 
     def __init__(self, tree: SourceTree, *, patience: float) -> None:
         self._tree = tree
@@ -42,7 +42,7 @@ class Branches:
         self._merged: dict[tuple[str, str], bool | None] = {}
 
     def checkout(self) -> Checkout:
-        """Return what is checked out now; sessions are long, and branches are switched under them."""
+        """Return what is checked out now; branches are switched while a session runs."""
         if self._checkout is not None and self._checkout[1] > time.monotonic():
             return self._checkout[0]
         checkout = self._asked()
@@ -111,7 +111,7 @@ class Branches:
             return Checkout()
 
     def _is_merged(self, commit: str) -> bool | None:
-        """Whether a commit is part of what is checked out; None if git does not know it."""
+        """Return whether a commit is part of what is checked out; None if git does not know it."""
         head = self.checkout().commit
         if head is None or not _COMMIT.fullmatch(commit):
             return None
@@ -150,12 +150,12 @@ def _branch(reference: str) -> str | None:
 
 PATIENCE_AT_RECALL = 1.0
 PATIENCE_AT_DRIFT = 30.0
-"""Seconds for one question to git: somebody waits for a recall, nobody for drift."""
+"""Seconds that git may take: somebody waits for a recall, nobody for drift."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceState:
-    """The anchors of one memory as they stand now, the worst of them, and what to say about it in a few words."""
+    """The anchors of one memory as checked now, the worst freshness among them, and a short note."""
 
     freshness: Freshness
     anchors: tuple[Anchor, ...] = ()
@@ -164,7 +164,7 @@ class EvidenceState:
 
 @dataclass(frozen=True, slots=True)
 class _ProjectFolder:
-    """One folder and everything that reads it."""
+    """A project's folder with its checkers: a quick one for recall, a thorough one for drift."""
 
     tree: SourceTree
     quick: Checker
@@ -173,32 +173,32 @@ class _ProjectFolder:
 
 
 class Evidence:
-    """What the session's own project, and folders without git, have to say. Safe to use from several threads."""
+    """Anchors and checks against the session's project, with or without git. Safe to use from several threads."""
 
     def __init__(self, here: ProjectIdentity, folder: Path) -> None:
         self.names: tuple[str, ...] = (here.project,)  # all that memories of the project may be kept under
         self._root = here.root or _own_folder(folder)
-        self._grounds: dict[str, _ProjectFolder] = {}
+        self._folders: dict[str, _ProjectFolder] = {}
 
     @property
     def tree(self) -> SourceTree | None:
-        """The session's project on disk, if it stands in one."""
-        ground = self._ground(self._root)
-        return ground.tree if ground else None
+        """The session's project on disk, if it works in one."""
+        folder = self._project_folder(self._root)
+        return folder.tree if folder else None
 
     def checkout(self) -> Checkout:
         """Return the commit and branch that are checked out now."""
-        ground = self._ground(self._root)
-        return ground.branches.checkout() if ground and ground.tree.has_git else Checkout()
+        folder = self._project_folder(self._root)
+        return folder.branches.checkout() if folder and folder.tree.has_git else Checkout()
 
     def anchor(self, text: str, files: Sequence[str], project: str) -> Anchored:
-        """Anchor a text of a project to what it names; one of another project has nothing to be anchored to."""
-        ground = self._ground(self._root)
-        if ground is None or project not in (*self.names, GLOBAL_PROJECT):
+        """Anchor a text to what it names in the session's project; a text of another project gets no anchors."""
+        folder = self._project_folder(self._root)
+        if folder is None or project not in (*self.names, GLOBAL_PROJECT):
             return Anchored((), tuple(files))
-        found = anchor(ground.tree, text, files)
+        found = anchor(folder.tree, text, files)
         commit = self.checkout().commit if found.anchors else None
-        root = stored_folder(ground.tree.root) if project == GLOBAL_PROJECT else None
+        root = stored_folder(folder.tree.root) if project == GLOBAL_PROJECT else None
         return replace(found, anchors=tuple(replace(made, commit=commit, root=root) for made in found.anchors))
 
     def check(
@@ -216,39 +216,39 @@ class Evidence:
         )
 
     def _checked(self, project: str, branch: str | None, anchor: Anchor, *, thorough: bool) -> Anchor:
-        ground = self._ground_of(project, anchor)
-        if ground is None:
+        folder = self._folder_of(project, anchor)
+        if folder is None:
             return unverifiable(anchor, "of another project" if project not in self.names else "no project root here")
-        checker = ground.thorough if thorough else ground.quick
-        return ground.branches.seen_from_here(checker.check(anchor), branch)
+        checker = folder.thorough if thorough else folder.quick
+        return folder.branches.seen_from_here(checker.check(anchor), branch)
 
     def _learned_elsewhere(self, project: str, branch: str | None, anchors: Sequence[Anchor]) -> str | None:
-        ground = self._ground_of(project, anchors[0])
-        return ground.branches.unmerged(branch, anchors[0].commit) if ground else None
+        folder = self._folder_of(project, anchors[0])
+        return folder.branches.unmerged(branch, anchors[0].commit) if folder else None
 
-    def _ground_of(self, project: str, anchor: Anchor) -> _ProjectFolder | None:
+    def _folder_of(self, project: str, anchor: Anchor) -> _ProjectFolder | None:
         if anchor.root is not None:
             # A folder that a memory names is compared, never looked at: imports can name any.
             here = self._root is not None and anchor.root == stored_folder(self._root)
-            return self._ground(self._root) if here else None
-        return self._ground(self._root) if project in self.names else None
+            return self._project_folder(self._root) if here else None
+        return self._project_folder(self._root) if project in self.names else None
 
-    def _ground(self, root: Path | None) -> _ProjectFolder | None:
+    def _project_folder(self, root: Path | None) -> _ProjectFolder | None:
         if root is None or not root.is_dir():
             return None
         key = str(root)
-        if key not in self._grounds:
+        if key not in self._folders:
             tree = SourceTree(root)
-            self._grounds[key] = _ProjectFolder(
+            self._folders[key] = _ProjectFolder(
                 tree,
                 Checker(tree, Moves(tree, patience=PATIENCE_AT_RECALL)),
                 Checker(tree, Moves(tree, patience=PATIENCE_AT_DRIFT)),
                 Branches(tree, patience=PATIENCE_AT_RECALL),
             )
-        return self._grounds[key]
+        return self._folders[key]
 
 
 def _own_folder(folder: Path) -> Path | None:
-    """Take a folder without git for a project, unless clients are merely started there."""
+    """Return a folder without git as a project root, unless it is the root of a disk or the home."""
     folder = folder.resolve()
     return None if folder in (Path(folder.anchor), Path.home()) else folder

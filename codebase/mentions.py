@@ -15,7 +15,7 @@ MentionKind = Literal["path", "symbol", "command", "dependency"]
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One candidate as it stands in the text."""
+    """One candidate as the text writes it."""
 
     kind: MentionKind
     name: str  # a path with slashes, a dotted symbol, a command's words, a package

@@ -12,7 +12,7 @@ from reverie.ids import content_hash
 from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import derived_trust
 from reverie.memory import Kind, Layer, Memory
-from reverie.text.shorten import title_of
+from reverie.text.shorten import cut_at_word, one_line, title_of
 
 LEAST_TRUST_TO_BUILD_ON = 0.5
 """A card, digest or bridge speaks with the store's voice, so it rests on nothing less trusted than this."""
@@ -50,10 +50,7 @@ def line_of(memory: Memory, naming: str = "") -> str:
     chosen = next(
         (part for part in sentences if naming and naming in part.casefold()), sentences[0] if sentences else ""
     )
-    plain = " ".join(chosen.split())
-    if len(plain) <= LONGEST_LINE:
-        return plain
-    return plain[:LONGEST_LINE].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+    return cut_at_word(one_line(chosen), LONGEST_LINE)
 
 
 def spelled(entity: str, memories: tuple[Memory, ...]) -> str:

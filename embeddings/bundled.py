@@ -145,7 +145,7 @@ class BundledEmbedder:
 
     @property
     def ready(self) -> bool:
-        """Whether the model is loaded."""
+        """Return whether the model is loaded."""
         return self._model is not None
 
     def warm(self) -> None:

@@ -63,7 +63,7 @@ class OpenAIEmbedder:
 
     @property
     def ready(self) -> bool:
-        """Whether the client is loaded; the server is not asked."""
+        """Return whether the client is loaded; the server is not asked."""
         return self._connection.is_open
 
     def warm(self) -> None:

@@ -1,4 +1,4 @@
-"""Secrets known by the word beside them: `password = …`, `"apiKey": …`, `the token is …`, in several languages.
+"""Secrets recognised by the word beside them: `password = …`, `"apiKey": …`, `the token is …`, in several languages.
 
 How much a value must look like a secret depends on the word. Whatever is set as a password is one unless it is
 plainly something else; a token or a secret must hold digits among its letters; what is merely called a key must be
@@ -168,7 +168,7 @@ def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def assigned_secrets_in(text: str, lower: str) -> Iterator[Span]:
-    """Yield the values that are given to a name which says that they are secret; `lower` is in small letters."""
+    """Yield the values that are assigned to the name of a secret; `lower` is the text in lower case."""
     # A search for the few words that occur is many times as fast as one for all that might.
     present = tuple(stem for stem in _EVERY_STEM if stem in lower)
     if not present:
@@ -200,7 +200,7 @@ def assigned_secrets_in(text: str, lower: str) -> Iterator[Span]:
 
 
 def _may_have_neighbours(text: str, start: int, end: int) -> bool:
-    """Say whether a word stands as one: an access key does so always, others not amid a blob."""
+    """Return whether a word counts with letters around it: an access key always, others not inside a blob."""
     if text[start:end] in ("AKIA", "ASIA"):
         return True
     return end - start > _TOO_SHORT and bool(_JOINT.search(text, max(0, start - 16), end + 16) or start < 16)
@@ -255,12 +255,12 @@ def _value(text: str, named: _Named) -> Span | None:
 
 
 def _is_among_settings(text: str, start: int) -> bool:
-    """Say whether a name stands in an address or a connection string, where values are literal."""
+    """Return whether a name is in a URL or a connection string, where values are literal."""
     return text[start - 1 : start] in ("?", "&") or bool(_SETTING_BEFORE.search(text[max(0, start - 80) : start]))
 
 
 def _is_secret_beside(named: _Named, value: str) -> bool:
-    """Say whether what merely follows the word is a secret: `with password Zx81!…`, `session secret 9f86d0…`."""
+    """Return whether what merely follows the word is a secret: `with password Zx81!…`, `session secret 9f86d0…`."""
     if named.word == "key" or named.name == "pass" or is_placeholder(value):
         return False
     if named.word == "password":
@@ -294,7 +294,7 @@ def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = Fals
 
 
 def _is_code(value: str) -> bool:
-    """Say whether an unquoted value is a name, a call or an expression rather than a secret itself."""
+    """Return whether an unquoted value is a name, a call or an expression rather than a secret itself."""
     if any(sign in value for sign in ("(", "[", "{")):
         return True
     if len(value) >= _LONG_WORD and value.isalpha() and value.islower():
@@ -337,14 +337,14 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
 
 
 def _is_wordy(value: str) -> bool:
-    """Say whether a value is words with a number at an end: `v2-credentials`, `oauth2`, `token_2024`."""
+    """Return whether a value is words with a number at an end: `v2-credentials`, `oauth2`, `token_2024`."""
     return (
         re.fullmatch(r"(?:[A-Za-z]+\d{0,4}|v?\d{1,4})(?:[-_./ ](?:[A-Za-z]+\d{0,4}|v?\d{1,4}))*", value) is not None
     )
 
 
 def _random_near(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
-    """Yield long random runs that stand near one of the words, without being given to it."""
+    """Yield long random runs near one of the words that are not assigned to it."""
     if not places:
         return
     number = 0
@@ -360,7 +360,7 @@ def _random_near(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _has_word_beside(places: list[tuple[int, int]], number: int, start: int, end: int) -> bool:
-    """Say whether one of the words stands near a run, not merely within it."""
+    """Return whether one of the words is near a run, not only inside it."""
     while number < len(places) and places[number][0] <= end + _NEAR_AFTER:
         if places[number][1] <= start or places[number][0] >= end:
             return True

@@ -314,7 +314,7 @@ PLAIN_CUES = len(CUES) + len(_PAIRS)
 
 
 def injection_cues_in(statement: str) -> list[float]:
-    """Return what a statement shows as numbers, always as many and in one order: cues, pairs of cues, words."""
+    """Return the features of a statement, always in one order: cues, pairs of cues, hashed words."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
     shown = {name: bool(pattern.search(seen)) for name, pattern in zip(CUES, _compiled(), strict=True)}
     paired = [shown[one] and shown[other] for one, other in _PAIRS]
@@ -322,7 +322,7 @@ def injection_cues_in(statement: str) -> list[float]:
 
 
 def injection_marks_in(statement: str) -> list[str]:
-    """Name what in a statement is found in orders rather than in notes, for whoever reviews it."""
+    """Return the cues in a statement that are typical of injection, for the reviewer."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
     named = zip(CUES, _compiled(), strict=True)
     return [name for name, pattern in named if name in _TELLING and pattern.search(seen)]

@@ -1,7 +1,6 @@
-"""Secrets known by where they stand rather than by the word before them.
+"""Secrets recognised by their position: an argument of a login, a field of a line, a column of a table.
 
-The second argument of a login, the last field of a line, a table's column, flags of programs, groups, PINs, brackets,
-the next line.
+Also by the cue before them: a program's flag, a word for PINs or recovery codes, brackets, the line above.
 """
 
 import re
@@ -78,7 +77,7 @@ _POSITIONS = (
 
 
 def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
-    """Yield what is a secret by its place alone; `lower` is the text in small letters."""
+    """Yield the secrets that their position alone gives away; `lower` is the text in lower case."""
     for place in _POSITIONS:
         if not any(needle in lower for needle in place.needles):
             continue
@@ -109,7 +108,7 @@ def _is_positional_secret(kind: str, value: str) -> bool:
 
 
 def _in_tables(text: str) -> Iterator[Span]:
-    """Yield what stands under a heading that says password, in a table drawn with bars."""
+    """Yield the cells under a heading such as password, in a table drawn with bars."""
     for under in _UNDER_HEADINGS.finditer(text):
         heading = text[text.rfind("\n", 0, under.start()) + 1 : under.start()]
         columns = [n for n, cell in enumerate(heading.split("|")) if _SECRET_COLUMN.search(cell.strip(" *`"))]
@@ -316,7 +315,7 @@ _NO_SECRET = re.compile(
 
 
 def secrets_after_cues_in(text: str, lower: str) -> Iterator[Span]:
-    """Yield what is a secret by the words or the program before it; `lower` is the text in small letters."""
+    """Yield the secrets that the words or the program before them give away; `lower` is in lower case."""
     for place in _PHRASES:
         if not any(needle in lower for needle in place.needles):
             continue
@@ -358,7 +357,7 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
 
 
 def _is_mixed(kind: str, value: str, *, digit: bool, letter: bool) -> bool:
-    """Say whether a value near the word is a secret and no name of a method, a version, a file or a setting."""
+    """Return whether a value near the word is a secret, not a method, a version, a file or a setting."""
     if not (digit and letter) or _NO_SECRET.fullmatch(value) or (is_hex(value) and len(value) < 20):
         return False
     if kind == "line":

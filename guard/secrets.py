@@ -1,6 +1,4 @@
-"""Secrets and private parts: every text is scanned before it is embedded, written, exported or sent to a language
-model.
-"""
+"""Secrets and private parts, removed from every text before it is embedded, written, exported or sent anywhere."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -55,7 +53,7 @@ class Redacted:
 
 
 def redact(text: str) -> Redacted:
-    """Replace each secret by a mark that says what stood there: `[redacted: aws-access-key]`."""
+    """Replace each secret by a mark that names its kind: `[redacted: aws-access-key]`."""
     if len(text) < _SHORTEST:
         return Redacted(text)
     spans = _without_overlaps(span for span in _found_in(text) if not _is_public(text, span))
@@ -70,7 +68,7 @@ def redact(text: str) -> Redacted:
 
 
 def mark(kind: str) -> str:
-    """Return what stands in a text in place of a secret."""
+    """Return the mark that replaces a secret."""
     return f"[redacted: {kind}]"
 
 
@@ -108,7 +106,7 @@ _DOCUMENTED = re.compile(r"EXAMPLE(?:KEY)?$|^(?:sk|pk|ghp|xox\w|AKIA)[-_]?(?:\.{
 
 
 def _is_public(text: str, span: Span) -> bool:
-    """Say whether what was found is meant to be seen: a public key, a documented example, a tutorial's password."""
+    """Return whether a match is meant to be public: a public key, a documented example, a tutorial's password."""
     value = text[span.start : span.end]
     if _DOCUMENTED.search(value) or (_PUBLIC_SHAPE.match(value) and span.kind in _VAGUE):
         return True
@@ -128,7 +126,7 @@ def _needles() -> frozenset[str]:
 
 
 def _without_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """Keep the name that a vendor's shape gives, and of the rest the longest stretch that covers it all."""
+    """Keep the spans of vendor patterns, and of the others the longest that covers each overlap."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         last = kept[-1] if kept else None

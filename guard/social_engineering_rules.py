@@ -1,6 +1,4 @@
-"""Injection that never says so: invented permission, rules declared void, pages to be obeyed, reports to be
-falsified, urgency and authority.
-"""
+"""Injection by social engineering: invented permission, cancelled rules, urgency, authority, falsified reports."""
 
 from reverie.guard.injection_sign import ABOVE, AI, LOOT, InjectionSign
 

@@ -1,4 +1,4 @@
-"""The shapes of tokens that vendors hand out, and the generic shape: a short prefix, then a long random tail."""
+"""Patterns of vendors' tokens, and the generic pattern: a short prefix, then a long random tail."""
 
 import re
 from collections.abc import Iterator
@@ -36,12 +36,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _token(kind: str, needles: str, pattern: str) -> SecretPattern:
-    """Describe a token that stands by itself; needles are separated by spaces."""
+    """Return the pattern of a token that is a word of its own; needles are separated by spaces."""
     return SecretPattern(kind, tuple(needles.split()), f"{_BEFORE}(?:{pattern}){_AFTER}")
 
 
 def _within(kind: str, needles: str, pattern: str) -> SecretPattern:
-    """Describe a token that may stand in the middle of something else, as in an address."""
+    """Return the pattern of a token that may be part of something longer, such as a URL."""
     return SecretPattern(kind, tuple(needles.split()), pattern)
 
 
@@ -218,7 +218,7 @@ def _prefixed() -> re.Pattern[str]:
 
 
 def prefixed_in(text: str) -> Iterator[Span]:
-    """Yield what is built as vendors build tokens: `acme_live_` and a tail of mixed letters and digits."""
+    """Yield what is built like a vendor's token: `acme_live_` and a tail of mixed letters and digits."""
     if "_" not in text:
         return
     for found in _prefixed().finditer(text):

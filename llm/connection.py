@@ -55,7 +55,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the client is built. The server may never have been asked."""
+        """Return whether the client is built. The server may never have been asked."""
         return self._client is not None
 
     @property

@@ -17,7 +17,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "guard": frozenset({"core"}),
     "embeddings": frozenset({"core", "text", "llm"}),
     "llm": frozenset({"core", "guard"}),
-    "codebase": frozenset({"core"}),
+    "codebase": frozenset({"core", "text"}),
     "storage": frozenset({"core", "text", "lifecycle"}),
     "recall": frozenset({"core", "text", "lifecycle", "embeddings", "guard", "codebase", "storage"}),
     "dream": frozenset({"core", "text", "lifecycle", "embeddings", "llm", "guard", "codebase", "storage"}),

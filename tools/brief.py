@@ -65,7 +65,7 @@ class Chosen:
 
 
 async def brief(session: Session, *, project: str = "", max_tokens: int = 800) -> Briefing:
-    """Tell what matters most about a project, section by section; the same store at the same moment, the same text.
+    """Return what matters most about a project, section by section; the same store at the same moment, the same text.
 
     Raises:
         InvalidInput: if an argument is wrong.

@@ -172,7 +172,7 @@ async def _safely(name: str, check: Callable[[], Awaitable[list[Check]]]) -> lis
 
 
 def versions() -> Check:
-    """Say what is installed; a package that is missing cannot work."""
+    """Return what is installed; a package that is missing cannot work."""
     found = [f"reverie {__version__}", f"python {platform.python_version()}"]
     missing = []
     for package in _PACKAGES:

@@ -1,4 +1,4 @@
-"""Text that this session was served and that comes back through `remember`: an echo, and no news.
+"""Echoes: text that this session was shown and that comes back through `remember`.
 
 An audit of ten thousand stored memories found most of them to be recalled text kept again as new. What restates a
 served text in all but case, punctuation, articles and a leading phrase such as "Recalled:" is not stored; one
@@ -45,7 +45,7 @@ class ServedTexts:
     _ids: dict[str, None] = field(default_factory=dict)
 
     def note(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Take in pairs of a memory's id and its text as shown; the oldest are let go."""
+        """Add pairs of a memory's id and its text as shown, and drop the oldest."""
         for memory_id, text in texts:
             self.note_ids([memory_id])
             if len(text) <= LONGEST_SERVED:
@@ -55,7 +55,7 @@ class ServedTexts:
             del self._texts[next(iter(self._texts))]
 
     def note_ids(self, ids: Iterable[str]) -> None:
-        """Take in ids of memories and dreams that an answer named; the oldest are let go."""
+        """Add ids of memories and dreams that an answer named, and drop the oldest."""
         for one in ids:
             self._ids.pop(one, None)
             self._ids[one] = None
@@ -63,7 +63,7 @@ class ServedTexts:
             del self._ids[next(iter(self._ids))]
 
     def has_shown(self, one: str) -> bool:
-        """Whether an answer of this session named this id: it may be used, whatever project it belongs to."""
+        """Return whether an answer of this session named this id; then it may be used, whatever its project."""
         return one in self._ids
 
     def restated_by(self, content: str) -> str | None:
@@ -81,7 +81,7 @@ class ServedTexts:
         return None
 
     def _bare(self, text: str) -> str:
-        """Take off what recall and brief put around a text, and what an assistant says before it."""
+        """Return a text without the labels of recall and brief, and without phrases such as "Recalled:"."""
         ids = {memory_id for memory_id, _ in self._texts.values()}
         ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         label, end = _LABEL.match(text), _ID_AT_THE_END.search(text)
@@ -94,7 +94,7 @@ class ServedTexts:
 
 
 def _joins_only(difference: Difference) -> bool:
-    """Say whether a difference lies in words that join sentences, where one text has a comma or a semicolon."""
+    """Return whether a difference lies in words that join sentences, where one text has a comma or a semicolon."""
     differing = (*difference.left, *difference.right)
     return bool(differing) and all(word.casefold() in _JOINING for word in differing)
 
@@ -102,7 +102,7 @@ def _joins_only(difference: Difference) -> bool:
 async def echoed(session: "Session", draft: Memory) -> Memory | None:
     """Return the memory that a draft merely repeats.
 
-    One that was let go since it was served may be kept anew, and so may one that the draft's project does not see.
+    A memory that expired since, or that the draft's project does not see, may be stored again.
     """
     memory_id = session.served.restated_by(draft.content)
     if memory_id is None:

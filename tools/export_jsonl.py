@@ -70,7 +70,7 @@ def seal_of(values: Mapping[str, Any], installation: Installation) -> str:
 
 
 def is_ours(values: Mapping[str, Any], installation: Installation) -> bool:
-    """Say whether this installation exported a line just as it is.
+    """Return whether this installation exported a line just as it is.
 
     Raises:
         KeyUnavailable: if the installation's key can be neither read nor made.

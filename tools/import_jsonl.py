@@ -360,7 +360,7 @@ def _drafts(session: Session, part: Iterable[Read], known: Mapping[str, Memory])
 
 
 def _was_forgotten(read: Read, known: Mapping[str, Memory]) -> bool:
-    """Say whether a line would bring back what was let go here: an older file does not know of it."""
+    """Return whether a line would bring back what was let go here: an older file does not know of it."""
     memory = known.get(read.fields["id"])
     return memory is not None and memory.status in _LET_GO and read.fields.get("status", "active") in RECALLED
 

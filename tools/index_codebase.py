@@ -121,7 +121,7 @@ def _place(session: Session, path: str) -> tuple[ProjectIdentity, str]:
 
 
 def _is_no_project(folder: Path) -> bool:
-    """Whether a folder without git holds settings and keys: an assistant may be told to read them."""
+    """Return whether a folder without git holds settings and keys: an assistant may be told to read them."""
     home = Path.home()
     if folder in (Path(folder.anchor), home) or folder.parts[1] in _OF_THE_SYSTEM:
         return True

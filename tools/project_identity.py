@@ -154,7 +154,7 @@ async def _fitting(projects: Projects, seen: ProjectSighting, root: Path | None)
 
 
 async def _lies_here(one: ProjectRecord, seen: ProjectSighting, root: Path | None) -> bool:
-    """Whether the repository in a folder is the one seen there before: it has a commit of then, if there were any."""
+    """Return whether the repository in a folder is the one seen before: it still has a commit of it, if any."""
     if seen.name in one.names:
         return True
     then = (*one.root_commits, *one.commits)

@@ -1,4 +1,4 @@
-"""Screening what comes in, before it is embedded or written: private parts, secrets, planted instructions."""
+"""Screening of incoming text before it is embedded or written: private parts, secrets, prompt injection."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 PROBABLE = 0.90
-"""From this probability on a statement is held back: 2 % of the near-miss notes are, each judged unseen (0029)."""
+"""From this probability on a statement is quarantined: 2 % of the near-miss notes are, in cross-validation (0029)."""
 _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
 
@@ -51,7 +51,7 @@ def _likelihood(statement: str, cues: Sequence[float], reader: BundledEmbedder) 
 
 
 def _likeliest(statements: list[str]) -> list[tuple[str, list[float]]]:
-    """Return statements with their cues: all, or of very many those that are likeliest by their cues alone."""
+    """Return statements with their cues; of very many, those that are likeliest by their cues alone."""
     if len(statements) > _MOST_JUDGED:
         model = bundled_model("orders")
         scored = [
@@ -75,7 +75,7 @@ _SHORT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """What was taken out of a text, and what in it speaks to the assistant."""
+    """What was removed from a text, and the signs of injection in it."""
 
     redactions: tuple[str, ...] = ()
     injection: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class Screening:
         return f"held back for review: {'; '.join(self.injection)}"
 
     def warnings(self, source: str) -> list[str]:
-        """Say what the caller should know."""
+        """Return what the caller should know."""
         told = []
         if self.redactions:
             kinds = ", ".join(dict.fromkeys(self.redactions))
@@ -210,7 +210,7 @@ def _cleaned_anchor(anchor: Anchor | Mapping[str, Any]) -> tuple[Anchor | dict[s
 
 
 def quarantined_if_suspect(memory: Memory, known: Memory | None, embedder: Embedder | None = None) -> Memory:
-    """Return a memory that nobody vouches for, in quarantine if its text gives orders.
+    """Return a memory that nobody vouches for, quarantined if its text has signs of injection.
 
     It makes no difference what source it claims, nor what status: what comes in as expired could be restored. A
     memory that is here already with the same text keeps what was decided about it.
@@ -225,21 +225,21 @@ def quarantined_if_suspect(memory: Memory, known: Memory | None, embedder: Embed
 
 
 def says_the_same(memory: Memory, known: Memory) -> bool:
-    """Say whether nothing that a reader sees of a memory would change."""
+    """Return whether nothing that a reader sees of a memory would change."""
     return (memory.content_hash, memory.title, memory.tags) == (known.content_hash, known.title, known.tags)
 
 
 def still_quarantined(memory: Memory, known: Memory) -> Memory:
-    """Return a memory, in quarantine if what it is written over is held there with the same text."""
+    """Return a memory, quarantined if the one it replaces is quarantined with the same text."""
     if known.status != "quarantined" or not says_the_same(memory, known):
         return memory
     return replace(memory, status="quarantined", status_reason=known.status_reason)
 
 
 def injection_in(content: str, title: str, tags: Iterable[str], embedder: Embedder | None = None) -> tuple[str, ...]:
-    """Say what in a memory speaks to the assistant; a title that only repeats the text is not looked at twice.
+    """Return the signs of injection in a memory; a title that only repeats the text is skipped.
 
-    With an embedder it is also judged by its meaning, unless the signs suffice.
+    With an embedder, the classifier judges what the rules find nothing in.
     """
     found = [*signs_of_injection(content)]
     if title and not content.startswith(title):
@@ -252,7 +252,7 @@ def injection_in(content: str, title: str, tags: Iterable[str], embedder: Embedd
 
 
 def partial_embedding_warnings(embedding: Embedding) -> list[str]:
-    """Say so if a text was too long to be embedded whole."""
+    """Return a warning if only a part of a long text was embedded."""
     if embedding.share == 1.0:
         return []
     return [
