@@ -52,7 +52,7 @@ class Branches:
     def seen_from_here(self, anchor: Anchor, branch: str | None) -> Anchor:
         """Judge an anchor that is not in the working tree by the branch it was learned on.
 
-        What a living branch still holds is only out of sight. What a dead one held counts by the main line.
+        What an existing branch has is unverifiable from here. What a deleted branch had is judged by the main branch.
         """
         if anchor.freshness not in ("missing", "moved") or not branch or not anchor.commit:
             return anchor

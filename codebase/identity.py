@@ -117,7 +117,7 @@ class ProjectIdentity:
 def identify_session(folder: Path, environment: Mapping[str, str]) -> tuple[ProjectIdentity, Path]:
     """Find the project of a session: of the folder that the client names, else of the one it was started in.
 
-    A session that was started in another worktree of the client's repository stands in that worktree.
+    A session that was started in another worktree of the client's repository works in that worktree.
     """
     named = client_folder(environment)
     if named is None or Path(os.path.realpath(named)) == Path(os.path.realpath(folder)):

@@ -1,6 +1,6 @@
-"""Where something went: files by git's renames and by content, symbols by their definition, folders by the most.
+"""Finds where a file, symbol or folder was moved: by git's renames, by content, by definitions.
 
-Asked only when something is not where it was seen. Every way may fail to find anything; then the next is tried.
+Used only when an anchor is no longer where it was. Each method may find nothing; then the next is tried.
 Git compares what it has stored: commits and the index. It is never given a file of the working tree to convert or
 compare; those are read here.
 """

@@ -1,4 +1,4 @@
-"""Which git repository a folder belongs to, read from the disk, and what of its configuration may be told to git."""
+"""The git repository of a folder, read from disk, and the part of its configuration that git may see."""
 
 import os
 import re

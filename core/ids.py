@@ -78,7 +78,7 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
 
 
 def short_id(one: str) -> str:
-    """Return the shortest form of an id that stands alone."""
+    """Return the short form of a single id."""
     return one[: _telling(one)]
 
 

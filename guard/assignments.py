@@ -26,7 +26,7 @@ from reverie.guard.entropy import (
 )
 
 Word = Literal["password", "token", "key"]
-How = Literal["quoted", "bare", "environment", "told"]
+How = Literal["quoted", "bare", "environment", "prose"]
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -97,7 +97,7 @@ _NAMES_A_SETTING = re.compile(r"(?:password|passwd|pass|pwd|secret|token|api[_-]
 _GIVEN_AS_SECOND = re.compile(  # define('DB_PASSWORD', '…')
     r"[\"'](?:[ \t]{0,4},[ \t]{0,4}|[ \t]{1,4})(?P<quote>[\"'])"
 )
-_TOLD = re.compile(
+_IN_PROSE = re.compile(
     r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|currently|still"
     r"|to)[ \t]{1,3}){0,2}"
     r"(?P<quote>[\"'`‘“«]?)|(?:は|是|为|為|은|는)[ ]?(?P<quote2>[\"'`「]?)|[ \t]{1,3}\(?(?P<quote3>[\"'`‘“])"
@@ -237,20 +237,20 @@ def _value(text: str, named: _Named) -> Span | None:
         return _judged(text, named, assigned.end(), how)
     second = _GIVEN_AS_SECOND.match(text, named.end)
     if second and _NAMES_A_SETTING.search(named.name):
-        given = _judged(text, named, second.end(), "quoted", told=True)
+        given = _judged(text, named, second.end(), "quoted", in_prose=True)
         return given if given and classes_of(text[given.start : given.end]) >= 3 else None
     markup = _MARKUP.match(text, named.end)
     if markup:
         return _judged(text, named, markup.end(), "quoted")
     if named.option and (option := _OPTION.match(text, named.end)):
-        return _judged(text, named, option.end(), "quoted" if option["quote"] else "told")
+        return _judged(text, named, option.end(), "quoted" if option["quote"] else "prose")
     beside = _BESIDE.match(text, named.end)
     if beside and _is_secret_beside(named, beside["value"]):
         return Span(*beside.span("value"), "password" if named.word == "password" else "secret")
-    told = _TOLD.match(text, end)
-    if told and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
-        quoted = bool(told["quote"] or told["quote2"] or told["quote3"])
-        return _judged(text, named, told.end(), "quoted" if quoted else "told", told=True)
+    stated = _IN_PROSE.match(text, end)
+    if stated and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
+        quoted = bool(stated["quote"] or stated["quote2"] or stated["quote3"])
+        return _judged(text, named, stated.end(), "quoted" if quoted else "prose", in_prose=True)
     return None
 
 
@@ -272,7 +272,7 @@ def _is_secret_beside(named: _Named, value: str) -> bool:
     return (is_hex(value) and len(value) >= _LONG_HEX) or (not is_hex(value) and looks_random(value))
 
 
-def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = False) -> Span | None:
+def _judged(text: str, named: _Named, start: int, how: How, *, in_prose: bool = False) -> Span | None:
     found = (_QUOTED if how == "quoted" else _BARE).match(text, start)
     if named.word == "password" and how == "bare" and (spaced := four_groups(text, start)):
         return Span(start, start + len(spaced), "password")
@@ -286,9 +286,9 @@ def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = Fals
         return None
     if how == "environment" and not named.environment and "(" in value:
         return None  # username='x' password=SecretStr(…)
-    if how in ("bare", "told") and _is_code(value):
+    if how in ("bare", "prose") and _is_code(value):
         return None
-    if not _says_secret(named, value, how, told=told):
+    if not _says_secret(named, value, how, in_prose=in_prose):
         return None
     return Span(start, start + len(value), "password" if named.word == "password" else "secret")
 
@@ -306,9 +306,9 @@ def _is_code(value: str) -> bool:
     return "." in value or not has_digit(value)
 
 
-def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
+def _says_secret(named: _Named, value: str, how: How, *, in_prose: bool) -> bool:
     if any(c.isspace() for c in value.strip()):
-        return named.word == "password" and not told and is_passphrase(value)
+        return named.word == "password" and not in_prose and is_passphrase(value)
     digit, letter = has_digit(value), value.lower() != value.upper()
     if named.word == "password":
         if is_grouped(value) or (named.name.endswith("passcode") and value.isdigit()):
@@ -319,7 +319,7 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
             return len(value) >= 4 and value.lower() not in named.name  # POSTGRES_PASSWORD=postgres
         if looks_random(value, _SHORT_RANDOM):
             return True
-        if how == "quoted" and not told:
+        if how == "quoted" and not in_prose:
             return len(value) >= 4 and (classes_of(value) >= 2 or len(value) >= 8)
         run_together = how == "bare" and len(value) >= _LONG_WORD and value.isalpha()
         return run_together or (len(value) >= 5 and classes_of(value) >= 2 and (digit or classes_of(value) >= 3))
@@ -328,7 +328,7 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
             return len(value) >= 16 and letter and not named.name.endswith(("id", "hash"))
         if looks_random(value, 12):
             return True
-        if how == "told":
+        if how == "prose":
             return False
         return len(value) >= 8 and digit and letter and classes_of(value) >= 2 and not _is_wordy(value)
     if is_hex(value):

@@ -1,6 +1,4 @@
-"""Telling random strings and passphrases from words, identifiers, hashes and placeholders; the long runs and
-labelled spans of a text.
-"""
+"""Random strings and passphrases, as opposed to words, identifiers, hashes and placeholders."""
 
 import re
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""The readable features of the injection classifier: what a statement shows of the marks of a planted order.
+"""The features of the injection classifier: cues of a planted order, and hashed words.
 
 No feature decides by itself. `training/orders.py` weighs them together with the vector of the statement, because
 honest notes have each of them somewhere: "We turned off TLS verification in the test harness" reports.

@@ -67,7 +67,7 @@ _POSITIONS = (
     ),
     # log in as admin / …
     SecretPattern(
-        "told",
+        "prose",
         ("log in", "login", "logged in", "sign in", "signed in", "logon"),
         r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?\b(?:as|with|using) [\"'`]?"
         r"[\w.@+-]{2,60}[\"'`]?\s?[:/]\s?[\"'`]?"
@@ -100,7 +100,7 @@ def _is_positional_secret(kind: str, value: str) -> bool:
             return classes_of(value) >= 2 or len(value) >= 8
         case "sole":
             return not is_uuid(value) and digit and classes_of(value) >= 3 and looks_random(value)
-        case "told":
+        case "prose":
             return digit and classes_of(value) >= 3
         case _:
             mixed = len(value) >= 10 and value.isalnum() and not value.islower() and not value.isupper()

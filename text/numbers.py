@@ -158,7 +158,7 @@ def placeholder(number: int) -> str:
     return chr(0xE000 + number)
 
 
-@lru_cache(maxsize=64)  # a new text is held against each of its neighbours
+@lru_cache(maxsize=64)  # a new text is compared with each of its neighbours
 def _measures(text: str) -> tuple[Measure, ...]:
     if len(text) > LONGEST_READ or not _ANY.search(text):
         return ()

@@ -1,4 +1,4 @@
-"""Train the classifier of orders: `python training/orders.py` rewrites `embeddings/bundle/orders.json`.
+"""Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
 are near to an order. Those with a `list` were written by two other authors, `a` and `b`. `--check` prints how the
@@ -36,12 +36,12 @@ class Text:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """What is judged of it: its statements, as `tools/screening.py` cuts them."""
+        """Its statements, as `tools/screening.py` judges them."""
         return tuple(dict.fromkeys(statements_in(self.text))) or (self.text,)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What is shown in training: every part of a note is honest, of an order only the whole is surely one."""
+        """What training sees: of a note every statement, of an order only the whole text, which surely is one."""
         return (self.text,) if self.order else tuple(dict.fromkeys((self.text, *self.statements)))
 
 
@@ -73,7 +73,7 @@ class Features:
 
 
 def train(texts: list[Text], features: Features, plan: Plan) -> LinearModel:
-    """Fit a yes or no for `order`."""
+    """Fit a binary model for `order`."""
     shown = [(statement, text.order) for text in texts for statement in text.shown]
     pieces = [features.pieces(statement) for statement, _ in shown]
     cues = np.stack([features.cues(statement) for statement, _ in shown])
