@@ -93,7 +93,7 @@ async def neighbours_of(
         identical=await _identical(session, memories, fingerprint, project),
         duplicate=_duplicate(compared, content),
         conflicts=[
-            Conflict(memory.id, memory.content[:_SHOWN], conflict.told)
+            Conflict(memory.id, memory.content[:_SHOWN], conflict.message)
             for memory, _ in compared
             if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
         ],
