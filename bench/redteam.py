@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.guard.injection import orders_in
+from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact
 from reverie.settings import Settings
 from reverie.tools import recall, remember
@@ -71,19 +71,31 @@ def on_the_guard() -> list[tuple[str, int, int]]:
             len(around.CASES),
             sum(secret not in redact(text.replace("@@", secret)).text for _, text, secret in around.CASES),
         ),
-        ("orders to the assistant", len(hostile.HOSTILE), sum(bool(orders_in(t)) for t in hostile.HOSTILE.values())),
+        (
+            "orders to the assistant",
+            len(hostile.HOSTILE),
+            sum(bool(signs_of_injection(t)) for t in hostile.HOSTILE.values()),
+        ),
         (
             "(honest: hashes, placeholders, code)",
             len(tokens.NO_SECRETS),
             sum(not redact(text).found for text in tokens.NO_SECRETS.values()),
         ),
-        ("orders in further wordings", len(wordings.HOSTILE), sum(bool(orders_in(t)) for t in wordings.HOSTILE)),
+        (
+            "orders in further wordings",
+            len(wordings.HOSTILE),
+            sum(bool(signs_of_injection(t)) for t in wordings.HOSTILE),
+        ),
         (
             "(honest: what resembles those)",
             len(around.HONEST) + len(wordings.HONEST),
-            sum(not redact(t).found for t in around.HONEST) + sum(not orders_in(t) for t in wordings.HONEST),
+            sum(not redact(t).found for t in around.HONEST) + sum(not signs_of_injection(t) for t in wordings.HONEST),
         ),
-        ("(honest: ordinary notes)", len(hostile.HONEST), sum(not orders_in(text) for text in hostile.HONEST)),
+        (
+            "(honest: ordinary notes)",
+            len(hostile.HONEST),
+            sum(not signs_of_injection(text) for text in hostile.HONEST),
+        ),
     ]
 
 
@@ -95,7 +107,7 @@ def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
     for name, title in (*titles.items(), ("heldout_orders_third", "third list")):
         lists = corpus(name)
         bad, good = ([t for texts in part.values() for t in texts] for part in (lists.HOSTILE, lists.HONEST))
-        signs = [[bool(orders_in(text)) for text in texts] for texts in (bad, good)]
+        signs = [[bool(signs_of_injection(text)) for text in texts] for texts in (bad, good)]
         held = [
             [known or bool(injection_by_meaning(text, "", embedder)) for known, text in zip(*pair, strict=True)]
             for pair in zip(signs, (bad, good), strict=True)

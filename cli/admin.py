@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from reverie.cli.terminal import Progress, counted, paragraph, say, say_json
 from reverie.embeddings.base import embedder_from
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError
-from reverie.guard.fence import harmless_line
+from reverie.guard.fence import neutralized_line
 from reverie.ids import SHORTEST_PREFIX
 from reverie.memory import Memory
 from reverie.settings import Settings, load_settings
@@ -206,7 +206,7 @@ def _audit_lines(found: Audit) -> list[str]:
 
 
 def _event_line(row: "Row") -> str:
-    reason = harmless_line(row["reason"] or "")[:_LONGEST_REASON]
+    reason = neutralized_line(row["reason"] or "")[:_LONGEST_REASON]
     what = f"{row['number']:>6}  {row['at'][:19]}  {row['action']:<12} {row['memory_id']:<18} by {row['actor']}"
     return f"{what}: {reason}" if reason else what
 

@@ -1,4 +1,4 @@
-"""Anchors: from what a text names to what is really there, with the digest of what was seen."""
+"""Anchors: resolves the files, symbols, commands and dependencies that a text names, and keeps their digests."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, is_foreign
 from reverie.memory import Anchor
 
-Place = tuple[str, Symbol]
-"""A file, and what it defines there."""
+Definition = tuple[str, Symbol]
+"""A file, and a symbol that it defines."""
 
-_ASIDE = frozenset(
+_SECONDARY_FOLDERS = frozenset(
     {
         *("test", "tests", "testing", "spec", "specs", "__tests__", "testdata", "fixtures", "examples", "example"),
         *("docs", "doc", "samples", "sample", "benchmarks", "bench", "demo", "demos", "stubs", "typeshed"),
@@ -27,8 +27,10 @@ _ASIDE = frozenset(
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.\w+$|[._](?:test|spec)\.\w+$")
 
 
-def likeliest(places: Sequence[Place], near: Sequence[str] = (), *, name: str = "") -> Place | None:
-    """Choose what a name must mean: the only definition in a place nearby, else the only one that is no test.
+def likeliest_definition(
+    places: Sequence[Definition], near: Sequence[str] = (), *, name: str = ""
+) -> Definition | None:
+    """Choose the definition that a name means: the only one in a file nearby, else the only one outside tests.
 
     Of a function and methods that share its name, the name alone means the function.
     """
@@ -37,24 +39,24 @@ def likeliest(places: Sequence[Place], near: Sequence[str] = (), *, name: str = 
     for group in (close, places, exact):
         if not group:
             continue
-        best = [place for place in group if _aside(place) == min(map(_aside, group))]
+        best = [place for place in group if _rank(place) == min(map(_rank, group))]
         # Overloads and conditional definitions are one name in one file.
         if len({(path, symbol.qualified) for path, symbol in best}) == 1:
             return best[0]
     return None
 
 
-def is_aside(path: str) -> bool:
-    """Whether a file is a test, an example or documentation rather than the project's main line."""
-    return bool(_ASIDE.intersection(PurePosixPath(path).parts[:-1]) or _TEST_FILE.search(path))
+def is_secondary(path: str) -> bool:
+    """Return whether a file is a test, an example or documentation rather than the project's main code."""
+    return bool(_SECONDARY_FOLDERS.intersection(PurePosixPath(path).parts[:-1]) or _TEST_FILE.search(path))
 
 
-def _aside(place: Place) -> int:
-    """Rank a definition: sources, then headers and stubs, then what is beside the main line."""
+def _rank(place: Definition) -> int:
+    """Rank a definition: sources first, then headers and stubs, then tests, examples and documentation."""
     path = PurePosixPath(place[0])
     # A package that passes on a function by `name = module.name` does not define it.
     passed_on = 1 if place[1].kind in ("constant", "attribute") else 0
-    if is_aside(place[0]):
+    if is_secondary(place[0]):
         return 4 + passed_on
     announced = path.suffix in (".h", ".hh", ".hpp", ".pyi") or path.name.endswith(".d.ts")
     return (2 if announced else 0) + passed_on
@@ -73,7 +75,7 @@ _MODULE_ENDINGS = (".py", "/__init__.py", ".pyi", ".ts", ".js", ".rb", ".php", "
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """The anchors of one text, and which of the files its writer named could not be found."""
+    """The anchors of one text, and which of the given files were not found."""
 
     anchors: tuple[Anchor, ...]
     unresolved: tuple[str, ...] = ()
@@ -96,7 +98,7 @@ def anchor(tree: SourceTree, text: str, files: Sequence[str] = ()) -> Anchored:
 
 
 class _Resolver:
-    """Resolves the mentions of one text; what git and the manifests say is asked once."""
+    """Resolves the mentions of one text; reads git and the manifests once."""
 
     def __init__(self, tree: SourceTree) -> None:
         self._tree = tree
@@ -117,8 +119,10 @@ class _Resolver:
             replace(mention, name=self._relative(mention.name)) for mention in mentions if mention.kind == "path"
         ]
         anchors = self._paths(path for path in paths if "/" in path.name)
-        told = {PurePosixPath(anchor.path).name for anchor in anchors}  # a bare name beside its path is the same file
-        anchors += self._paths(path for path in paths if "/" not in path.name and path.name not in told)
+        named_files = {
+            PurePosixPath(anchor.path).name for anchor in anchors
+        }  # a bare name beside its path is the same file
+        anchors += self._paths(path for path in paths if "/" not in path.name and path.name not in named_files)
         named = [anchor.path for anchor in anchors if anchor.kind == "file"]
         folders = [anchor.path for anchor in anchors if anchor.kind == "folder"]
         anchors += [anchor for mention in mentions if mention.kind == "command" for anchor in self._command(mention)]
@@ -199,7 +203,7 @@ class _Resolver:
             beside = self._beside(mention, named)
             if beside is not None:
                 anchors.append(beside)
-            elif len(mention.name) >= _SHORTEST_NAME and (not named or _stands_alone(mention)):
+            elif len(mention.name) >= _SHORTEST_NAME and (not named or _is_separate(mention)):
                 open_questions.setdefault(mention.name, mention)
         modules = {name: self._module(name) for name in open_questions if "." in name}
         for name, module in modules.items():
@@ -240,13 +244,13 @@ class _Resolver:
             # A package often passes on what the modules beside and below define.
             folder = str(PurePosixPath(module.path).parent)
             places = [(path, symbol) for path, symbol in places if folder == "." or path.startswith(f"{folder}/")]
-        if not _is_telling(mention):
+        if not _is_distinctive(mention):
             # A plain word means what the project itself offers, and nothing if it is also a method somewhere.
-            places = [place for place in places if not is_aside(place[0])]
+            places = [place for place in places if not is_secondary(place[0])]
         meant = [(path, symbol) for path, symbol in places if _is_meant(mention, symbol)]
-        if not _is_telling(mention) and any(symbol.kind == "method" for _, symbol in places):
+        if not _is_distinctive(mention) and any(symbol.kind == "method" for _, symbol in places):
             return None
-        chosen = likeliest(meant, [*named, *folders], name=module.rest if module else mention.name)
+        chosen = likeliest_definition(meant, [*named, *folders], name=module.rest if module else mention.name)
         return self._symbol_anchor(*chosen) if chosen else None
 
     def _in_module(self, module: "_Module | None") -> Anchor | None:
@@ -288,18 +292,18 @@ class _Resolver:
     # -- manifests -------------------------------------------------------------------------------------
 
     @property
-    def _promises(self) -> list[Entry]:
+    def _manifest_entries(self) -> list[Entry]:
         if self._entries is None:
             self._entries = entries_of(self._tree)
         return self._entries
 
     def _command(self, mention: Mention) -> list[Anchor]:
-        entry = entry_for(self._promises, mention.name)
+        entry = entry_for(self._manifest_entries, mention.name)
         return [entry_anchor(entry)] if entry else []
 
     def _dependency(self, mention: Mention) -> list[Anchor]:
         wanted = normalised(mention.name)
-        fitting = [e for e in self._promises if e.kind == "dependency" and normalised(e.name) == wanted]
+        fitting = [e for e in self._manifest_entries if e.kind == "dependency" and normalised(e.name) == wanted]
         return [entry_anchor(fitting[0])] if fitting else []
 
 
@@ -322,7 +326,7 @@ def entry_anchor(entry: Entry) -> Anchor:
 
 
 def _may_be_partial(mention: Mention) -> bool:
-    """Whether a path may lie deeper than it is written; a folder must be written as one."""
+    """Return whether a path may lie deeper than it is written; a folder must be written as one."""
     name = mention.name.rstrip("/")
     last = name.rpartition("/")[2]
     if "." in last.lstrip("."):
@@ -358,27 +362,27 @@ def _searched(name: str, module: _Module | None) -> str:
 
 
 def _is_elsewhere(name: str) -> bool:
-    """Whether a dotted name belongs to Python's own library, and only looks like one of ours."""
+    """Return whether a dotted name belongs to Python's own library, and only looks like one of ours."""
     first, dot, _ = name.partition(".")
     return bool(dot) and first in sys.stdlib_module_names
 
 
-def _stands_alone(mention: Mention) -> bool:
-    """Whether a name beside a path is one of its own: other words mostly say what the path is about."""
-    return _is_telling(mention) and (mention.quoted or mention.called)
+def _is_separate(mention: Mention) -> bool:
+    """Return whether a name beside a path is one of its own: other words mostly say what the path is about."""
+    return _is_distinctive(mention) and (mention.quoted or mention.called)
 
 
-def _is_telling(mention: Mention) -> bool:
-    """Whether a name cannot be an ordinary word: it has an underscore, a dot, a hump or parentheses."""
+def _is_distinctive(mention: Mention) -> bool:
+    """Return whether a name cannot be an ordinary word: it has an underscore, a dot, a hump or parentheses."""
     name = mention.name.strip("_")
     return "_" in name or "." in name or mention.called or re.search(r"[a-z][A-Z]", name) is not None
 
 
 def _is_meant(mention: Mention, symbol: Symbol) -> bool:
-    """Whether a definition may be what a bare word means: a plain word only names what a module offers."""
+    """Return whether a definition may be what a bare word means: a plain word only names what a module offers."""
     if "." in mention.name:
         return True
-    telling = _is_telling(mention)
+    telling = _is_distinctive(mention)
     if symbol.kind == "attribute" or (symbol.kind == "constant" and "." in symbol.qualified):
         return False
     if symbol.kind == "method":

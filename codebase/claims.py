@@ -29,7 +29,7 @@ _CONFIGURATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that is said of a project."""
+    """One statement about a project that can be checked."""
 
     kind: ClaimKind
     name: str
@@ -39,7 +39,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the repository says to a claim, and where."""
+    """Whether a claim holds, and the file that shows it."""
 
     verdict: Verdict
     receipt: str = ""  # path, or path:line
@@ -47,7 +47,7 @@ class Finding:
 
 
 def check_claim(tree: SourceTree, claim: Claim) -> Finding:
-    """Look a claim up in the working tree."""
+    """Check a claim against the working tree."""
     match claim.kind:
         case "file":
             return _holds(claim.name) if tree.is_file(claim.name) else Finding("fails", note=f"no file {claim.name}")

@@ -1,4 +1,4 @@
-"""The evidence of one session: anchors made from its project's folder and branch, and checked against them."""
+"""The evidence of one session: makes anchors from its project's folder and branch, and checks them later."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from reverie.codebase.moves import Moves
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.memory import GLOBAL_PROJECT, Anchor, Freshness
 
-STANDING_HOLDS_FOR = 1.0
+CHECKOUT_HOLDS_FOR = 1.0
 """Seconds for which the branch and commit of the working tree are not asked for again."""
 
 MAINLINES = ("main", "master", "trunk", "develop")
@@ -25,39 +25,39 @@ _NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")  # what no branch 
 
 
 @dataclass(frozen=True, slots=True)
-class BranchPosition:
-    """The commit and branch that are checked out; both None where git cannot tell."""
+class Checkout:
+    """The commit and branch that are checked out; both None if git does not answer."""
 
     commit: str | None = None
     branch: str | None = None
 
 
 class Branches:
-    """Answers about commits and branches of one project; what git cannot say is taken for harmless."""
+    """Commits and branches of one project. If git does not answer, an anchor stays as it is."""
 
     def __init__(self, tree: SourceTree, *, patience: float) -> None:
         self._tree = tree
         self._patience = patience
-        self._standing: tuple[BranchPosition, float] | None = None
+        self._checkout: tuple[Checkout, float] | None = None
         self._merged: dict[tuple[str, str], bool | None] = {}
 
-    def standing(self) -> BranchPosition:
-        """Return what is checked out now; sessions are long, and branches are switched under them."""
-        if self._standing is not None and self._standing[1] > time.monotonic():
-            return self._standing[0]
-        standing = self._asked()
-        self._standing = (standing, time.monotonic() + STANDING_HOLDS_FOR)
-        return standing
+    def checkout(self) -> Checkout:
+        """Return what is checked out now; branches are switched while a session runs."""
+        if self._checkout is not None and self._checkout[1] > time.monotonic():
+            return self._checkout[0]
+        checkout = self._asked()
+        self._checkout = (checkout, time.monotonic() + CHECKOUT_HOLDS_FOR)
+        return checkout
 
     def seen_from_here(self, anchor: Anchor, branch: str | None) -> Anchor:
         """Judge an anchor that is not in the working tree by the branch it was learned on.
 
-        What a living branch still holds is only out of sight. What a dead one held counts by the main line.
+        What an existing branch has is unverifiable from here. What a deleted branch had is judged by the main branch.
         """
         if anchor.freshness not in ("missing", "moved") or not branch or not anchor.commit:
             return anchor
         try:
-            if branch == self.standing().branch or self._is_merged(anchor.commit) is not False:
+            if branch == self.checkout().branch or self._is_merged(anchor.commit) is not False:
                 return anchor
             tip = self._tip(branch)
             if tip is not None:
@@ -71,7 +71,7 @@ class Branches:
         if not branch or not commit or branch in MAINLINES:
             return None
         try:
-            if branch == self.standing().branch or self._is_merged(commit) is not False:
+            if branch == self.checkout().branch or self._is_merged(commit) is not False:
                 return None
         except GitUnavailable:
             return None
@@ -98,21 +98,21 @@ class Branches:
             note=f"{gone}; the main line has {anchor.path}",
         )
 
-    def _asked(self) -> BranchPosition:
+    def _asked(self) -> Checkout:
         try:
             answer = self._ask("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
             lines = answer.split("\n")
             if _COMMIT.fullmatch(lines[0]):
                 name = lines[1] if len(lines) > 1 else ""
-                return BranchPosition(lines[0], _branch(name))
+                return Checkout(lines[0], _branch(name))
             unborn = self._ask("symbolic-ref", "--quiet", "HEAD").strip()
-            return BranchPosition(None, _branch(unborn))
+            return Checkout(None, _branch(unborn))
         except GitUnavailable:
-            return BranchPosition()
+            return Checkout()
 
     def _is_merged(self, commit: str) -> bool | None:
-        """Whether a commit is part of what is checked out; None if git does not know it."""
-        head = self.standing().commit
+        """Return whether a commit is part of what is checked out; None if git does not know it."""
+        head = self.checkout().commit
         if head is None or not _COMMIT.fullmatch(commit):
             return None
         if (commit, head) not in self._merged:
@@ -150,12 +150,12 @@ def _branch(reference: str) -> str | None:
 
 PATIENCE_AT_RECALL = 1.0
 PATIENCE_AT_DRIFT = 30.0
-"""Seconds for one question to git: somebody waits for a recall, nobody for drift."""
+"""Seconds that git may take: somebody waits for a recall, nobody for drift."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceState:
-    """The anchors of one memory as they stand now, the worst of them, and what to say about it in a few words."""
+    """The anchors of one memory as checked now, the worst freshness among them, and a short note."""
 
     freshness: Freshness
     anchors: tuple[Anchor, ...] = ()
@@ -163,8 +163,8 @@ class EvidenceState:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
-    """One folder and everything that reads it."""
+class _ProjectFolder:
+    """A project's folder with its checkers: a quick one for recall, a thorough one for drift."""
 
     tree: SourceTree
     quick: Checker
@@ -173,32 +173,32 @@ class _Ground:
 
 
 class Evidence:
-    """What the session's own project, and folders without git, have to say. Safe to use from several threads."""
+    """Anchors and checks against the session's project, with or without git. Safe to use from several threads."""
 
     def __init__(self, here: ProjectIdentity, folder: Path) -> None:
         self.names: tuple[str, ...] = (here.project,)  # all that memories of the project may be kept under
         self._root = here.root or _own_folder(folder)
-        self._grounds: dict[str, _Ground] = {}
+        self._folders: dict[str, _ProjectFolder] = {}
 
     @property
     def tree(self) -> SourceTree | None:
-        """The session's project on disk, if it stands in one."""
-        ground = self._ground(self._root)
-        return ground.tree if ground else None
+        """The session's project on disk, if it works in one."""
+        folder = self._project_folder(self._root)
+        return folder.tree if folder else None
 
-    def standing(self) -> BranchPosition:
+    def checkout(self) -> Checkout:
         """Return the commit and branch that are checked out now."""
-        ground = self._ground(self._root)
-        return ground.branches.standing() if ground and ground.tree.has_git else BranchPosition()
+        folder = self._project_folder(self._root)
+        return folder.branches.checkout() if folder and folder.tree.has_git else Checkout()
 
     def anchor(self, text: str, files: Sequence[str], project: str) -> Anchored:
-        """Anchor a text of a project to what it names; one of another project has nothing to be anchored to."""
-        ground = self._ground(self._root)
-        if ground is None or project not in (*self.names, GLOBAL_PROJECT):
+        """Anchor a text to what it names in the session's project; a text of another project gets no anchors."""
+        folder = self._project_folder(self._root)
+        if folder is None or project not in (*self.names, GLOBAL_PROJECT):
             return Anchored((), tuple(files))
-        found = anchor(ground.tree, text, files)
-        commit = self.standing().commit if found.anchors else None
-        root = stored_folder(ground.tree.root) if project == GLOBAL_PROJECT else None
+        found = anchor(folder.tree, text, files)
+        commit = self.checkout().commit if found.anchors else None
+        root = stored_folder(folder.tree.root) if project == GLOBAL_PROJECT else None
         return replace(found, anchors=tuple(replace(made, commit=commit, root=root) for made in found.anchors))
 
     def check(
@@ -216,39 +216,39 @@ class Evidence:
         )
 
     def _checked(self, project: str, branch: str | None, anchor: Anchor, *, thorough: bool) -> Anchor:
-        ground = self._ground_of(project, anchor)
-        if ground is None:
+        folder = self._folder_of(project, anchor)
+        if folder is None:
             return unverifiable(anchor, "of another project" if project not in self.names else "no project root here")
-        checker = ground.thorough if thorough else ground.quick
-        return ground.branches.seen_from_here(checker.check(anchor), branch)
+        checker = folder.thorough if thorough else folder.quick
+        return folder.branches.seen_from_here(checker.check(anchor), branch)
 
     def _learned_elsewhere(self, project: str, branch: str | None, anchors: Sequence[Anchor]) -> str | None:
-        ground = self._ground_of(project, anchors[0])
-        return ground.branches.unmerged(branch, anchors[0].commit) if ground else None
+        folder = self._folder_of(project, anchors[0])
+        return folder.branches.unmerged(branch, anchors[0].commit) if folder else None
 
-    def _ground_of(self, project: str, anchor: Anchor) -> _Ground | None:
+    def _folder_of(self, project: str, anchor: Anchor) -> _ProjectFolder | None:
         if anchor.root is not None:
             # A folder that a memory names is compared, never looked at: imports can name any.
             here = self._root is not None and anchor.root == stored_folder(self._root)
-            return self._ground(self._root) if here else None
-        return self._ground(self._root) if project in self.names else None
+            return self._project_folder(self._root) if here else None
+        return self._project_folder(self._root) if project in self.names else None
 
-    def _ground(self, root: Path | None) -> _Ground | None:
+    def _project_folder(self, root: Path | None) -> _ProjectFolder | None:
         if root is None or not root.is_dir():
             return None
         key = str(root)
-        if key not in self._grounds:
+        if key not in self._folders:
             tree = SourceTree(root)
-            self._grounds[key] = _Ground(
+            self._folders[key] = _ProjectFolder(
                 tree,
                 Checker(tree, Moves(tree, patience=PATIENCE_AT_RECALL)),
                 Checker(tree, Moves(tree, patience=PATIENCE_AT_DRIFT)),
                 Branches(tree, patience=PATIENCE_AT_RECALL),
             )
-        return self._grounds[key]
+        return self._folders[key]
 
 
 def _own_folder(folder: Path) -> Path | None:
-    """Take a folder without git for a project, unless clients are merely started there."""
+    """Return a folder without git as a project root, unless it is the root of a disk or the home."""
     folder = folder.resolve()
     return None if folder in (Path(folder.anchor), Path.home()) else folder

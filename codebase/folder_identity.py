@@ -117,7 +117,7 @@ def _marked(file: Path) -> str | None:
 
 
 def _is_ours(file: Path) -> bool:
-    """Whether the file is this user's: in a shared folder others may put one above ours."""
+    """Return whether the file is this user's: in a shared folder others may put one above ours."""
     try:
         return not hasattr(os, "getuid") or file.stat().st_uid == os.getuid()
     except OSError:

@@ -1,7 +1,7 @@
-"""Whether what a memory was seen in is still there, still the same, or somewhere else.
+"""Whether the file or symbol of an anchor is unchanged, changed, moved or gone.
 
-The cheap question comes first: as long as size and times of a file stand, nothing is read. A file is read when
-they moved, parsed when its bytes did, and git is asked only about what is no longer in its place.
+The cheap check comes first: while size and times of a file are the same, nothing is read. A file is read when they
+change, parsed when its bytes change, and git is asked only about what is no longer there.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ class Checker:
         self._moves = moves
 
     def check(self, anchor: Anchor) -> Anchor:
-        """Return the anchor as it stands now."""
+        """Return the anchor with its freshness now."""
         match anchor.kind:
             case "folder":
                 return self._folder(anchor)

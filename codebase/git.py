@@ -78,7 +78,7 @@ class GitUnavailable(ReverieError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one call of git said."""
+    """The output and exit code of one call of git."""
 
     code: int
     out: str
@@ -86,7 +86,7 @@ class Answer:
 
     @property
     def data(self) -> bytes:
-        """What was said, to the byte."""
+        """The output as bytes."""
         return os.fsencode(self.out)
 
     @property
@@ -99,7 +99,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """One git program and the moment by which all its answers must be in."""
+    """One git program and the deadline for all its answers."""
 
     program: str
     deadline: float
@@ -172,7 +172,7 @@ class Git:
         return _answer(process, self.deadline)
 
     def _is_trusted(self, repository: GitRepository) -> bool:
-        """Whether the user's own configuration says that this repository of another user may be read."""
+        """Return whether the user's own configuration says that this repository of another user may be read."""
         wanted = str(repository.root or repository.git_dir)
         trusted = False
         for said in self._safe_directories():
@@ -260,7 +260,7 @@ def _fill(scratch: Path, repository: GitRepository, command: str, *, bare: bool)
 
 
 def _show(real: Path, shown: Path) -> None:
-    """Let git read a part of the repository in its place, by a link or, where there are none, a copy."""
+    """Give git a part of the repository, by a link or, where links are not possible, a copy."""
     try:
         shown.symlink_to(real)
     except OSError:  # Windows gives links to few

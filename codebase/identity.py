@@ -98,7 +98,7 @@ _BRANCHES = "refs/heads/"
 
 @dataclass(frozen=True, slots=True)
 class ProjectIdentity:
-    """The project a folder belongs to, where it stands in it, and what else the project may be known by."""
+    """The project of a folder, its root, and the other names that the project may be known by."""
 
     project: str
     root: Path | None = None  # the top of this work tree or folder; None where there is no project
@@ -110,14 +110,14 @@ class ProjectIdentity:
 
     @property
     def is_hosted(self) -> bool:
-        """Whether a remote named the project."""
+        """Return whether a remote named the project."""
         return self.project in self.remotes
 
 
 def identify_session(folder: Path, environment: Mapping[str, str]) -> tuple[ProjectIdentity, Path]:
     """Find the project of a session: of the folder that the client names, else of the one it was started in.
 
-    A session that was started in another worktree of the client's repository stands in that worktree.
+    A session that was started in another worktree of the client's repository works in that worktree.
     """
     named = client_folder(environment)
     if named is None or Path(os.path.realpath(named)) == Path(os.path.realpath(folder)):
@@ -127,17 +127,17 @@ def identify_session(folder: Path, environment: Mapping[str, str]) -> tuple[Proj
 
 
 def identify_project(folder: Path, *, patience: float = PATIENCE) -> ProjectIdentity:
-    """Find the project of a folder; what a missing, slow or unwilling git cannot say is left open."""
+    """Find the project of a folder; what git does not answer in time is left out."""
     here = Path(os.path.realpath(folder))
     found = None
     try:
         git = find_git(patience)
-        answer = _stand(git, here)
+        answer = _rev_parse(git, here)
         if answer.refused:
             return _from_refused(git, here)
         if not answer.out:
             return _from_folder(here)  # no repository
-        found = _standing(git, here, answer)
+        found = _identity_from(git, here, answer)
         found = replace(found, place=_repository_folder(found.root) if found.root else None)
         remotes, name = _names(git, found.root or here, found, ())
     except GitUnavailable as unavailable:
@@ -161,7 +161,7 @@ def root_commits(root: Path, *, patience: float = PATIENCE) -> tuple[str, ...]:
 
 
 def has_commit(root: Path, commit: str, *, patience: float = PATIENCE) -> bool:
-    """Whether a repository still has a commit, as one whose history was rewritten has its old ones for a while."""
+    """Return whether a repository has a commit; after a rewrite of its history it keeps old ones for a while."""
     try:
         return find_git(patience).ask(root, "cat-file", "-e", f"{commit}^{{commit}}").code == 0
     except GitUnavailable:
@@ -178,11 +178,11 @@ def _from_folder(here: Path, note: str | None = None) -> ProjectIdentity:
     return ProjectIdentity(_storable(name), root, note=note, place=_storable(str(root)) if root else None)
 
 
-def _stand(git: Git, here: Path) -> Answer:
+def _rev_parse(git: Git, here: Path) -> Answer:
     return git.ask(here, "rev-parse", "--is-inside-work-tree", "--show-cdup", "HEAD", "--symbolic-full-name", "HEAD")
 
 
-def _standing(git: Git, here: Path, answer: Answer) -> ProjectIdentity:
+def _identity_from(git: Git, here: Path, answer: Answer) -> ProjectIdentity:
     inside, climb, *head = [*answer.out.split("\n"), "", ""]
     if inside != "true":  # a bare repository, or the inside of .git
         return ProjectIdentity("")

@@ -1,6 +1,4 @@
-"""What a project's manifests promise: commands, dependencies and their versions; and which promise a command
-relies on.
-"""
+"""What a project's manifests declare: commands, dependencies and versions; and which entry a command needs."""
 
 import configparser
 import json
@@ -19,7 +17,7 @@ Version = tuple[int, ...]
 
 
 def allows(requirement: str, version: str) -> bool | None:
-    """Whether a requirement lets a version in; None if either cannot be read.
+    """Return whether a requirement lets a version in; None if either cannot be read.
 
     A version is as exact as it is written: 4.2 stands for every 4.2.x.
     """
@@ -84,7 +82,7 @@ _SESSION = re.compile(r"^def\s+(?P<names>\w+)\s*\(\s*session\b", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One promise of a manifest, and the line it stands on."""
+    """One entry of a manifest, and its line."""
 
     path: str
     kind: EntryKind
@@ -94,17 +92,17 @@ class Entry:
 
     @property
     def digest(self) -> str:
-        """The fingerprint of what is promised."""
+        """The fingerprint of the entry."""
         return text_digest(self.value.splitlines())
 
 
 def entries_of(tree: SourceTree) -> list[Entry]:
-    """Return what all manifests at the root promise."""
+    """Return the entries of all manifests at the root."""
     return [entry for path in _manifests(tree) for entry in read_manifest(tree, path)]
 
 
 def read_manifest(tree: SourceTree, path: str) -> list[Entry]:
-    """Return what one manifest promises; one that cannot be read promises nothing."""
+    """Return the entries of one manifest; none if it cannot be read."""
     source = tree.read(path)
     reader = _reader(path)
     if source is None or reader is None:

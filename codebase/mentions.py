@@ -1,7 +1,7 @@
-"""What a text seems to name: paths, symbols, commands, dependencies. Only reading; whether they exist comes later.
+"""Mentions in a text that may name a path, symbol, command or dependency; anchors.py finds out whether they exist.
 
-Prose is generous with words that look like code, so everything here is a candidate. What is set in back-ticks may
-be any identifier; what is not must look like nothing else: a path with a slash or an ending, `snake_case`, a call.
+Many words of prose look like code, so everything here is a candidate. In backticks any identifier counts; elsewhere
+only what can be nothing else: a path with a slash or a suffix, `snake_case`, a call.
 """
 
 import keyword
@@ -15,7 +15,7 @@ MentionKind = Literal["path", "symbol", "command", "dependency"]
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One candidate as it stands in the text."""
+    """One candidate as the text writes it."""
 
     kind: MentionKind
     name: str  # a path with slashes, a dotted symbol, a command's words, a package

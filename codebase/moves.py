@@ -1,6 +1,6 @@
-"""Where something went: files by git's renames and by content, symbols by their definition, folders by the most.
+"""Finds where a file, symbol or folder was moved: by git's renames, by content, by definitions.
 
-Asked only when something is not where it was seen. Every way may fail to find anything; then the next is tried.
+Used only when an anchor is no longer where it was. Each method may find nothing; then the next is tried.
 Git compares what it has stored: commits and the index. It is never given a file of the working tree to convert or
 compare; those are read here.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from reverie.codebase.anchors import likeliest
+from reverie.codebase.anchors import likeliest_definition
 from reverie.codebase.git import Answer, Git, GitUnavailable
 from reverie.codebase.symbols import Symbol, symbols_of
 from reverie.codebase.tree import LARGEST_READ, SourceTree, is_foreign, is_parsed
@@ -47,7 +47,7 @@ class _Change:
 
 
 class Moves:
-    """Looks for what has left its place in one project."""
+    """Finds what was moved within one project."""
 
     def __init__(self, tree: SourceTree, *, patience: float) -> None:
         self._tree = tree
@@ -55,7 +55,7 @@ class Moves:
         self._compared: dict[str, _Compared] = {}
 
     def of_file(self, path: str, commit: str | None, digest: str | None) -> str | None:
-        """Return where a file is now, or None if it seems to be gone for good."""
+        """Return the path of a file now, or None if it seems to be deleted."""
         ways: list[Callable[[], str | None]] = [lambda: self._by_content(path, digest, None)]
         if commit and _COMMIT.fullmatch(commit) and self._tree.has_git:
             ways = [
@@ -75,7 +75,7 @@ class Moves:
         return None
 
     def of_folder(self, path: str, commit: str | None) -> str | None:
-        """Return the folder that most of a folder's files went to."""
+        """Return the folder that most of a folder's files were moved to."""
         if not commit or not _COMMIT.fullmatch(commit) or not self._tree.has_git:
             return None
         try:
@@ -92,7 +92,7 @@ class Moves:
         return best[0][0] if best and best[0][0] != path and self._tree.is_folder(best[0][0]) else None
 
     def of_symbol(self, symbol: str, path: str) -> tuple[str, Symbol] | None:
-        """Return the only place that defines a symbol now, or the one nearest to where it was."""
+        """Return the only file that defines a symbol now, or the one nearest to where it was."""
         names = list(dict.fromkeys((symbol, symbol.rpartition(".")[2])))
         try:
             places = self._tree.defining(names)
@@ -101,7 +101,9 @@ class Moves:
         for name in names:
             elsewhere = [place for place in places[name] if place[0] != path or place[1].qualified != symbol]
             elsewhere = [place for place in elsewhere if place[1].kind != "attribute"]
-            found = likeliest(elsewhere, near=[path, str(PurePosixPath(path).with_suffix("")), _parent(path)])
+            found = likeliest_definition(
+                elsewhere, near=[path, str(PurePosixPath(path).with_suffix("")), _parent(path)]
+            )
             if found is not None:
                 return found
         return None
@@ -135,7 +137,7 @@ class Moves:
     def _left_behind(self, git: Git, commit: str, added: Sequence[_Change]) -> dict[str, str]:
         """Pair what was added to the index with the same text under a path that is no longer on disk.
 
-        The index still holds the old path when somebody moved a file and told git only of the new one.
+        The index still has the old path if somebody moved a file and added only the new one.
         """
         wanted = {change.blob for change in added}
         before: dict[str, list[str]] = {}
@@ -170,7 +172,7 @@ class Moves:
     def _by_content(self, path: str, digest: str | None, commit: str | None) -> str | None:
         """Find the same bytes elsewhere: first under the same name, then among files of its kind.
 
-        What lay beside it all along, like one empty `__init__.py` beside another, is no new place.
+        What lay beside it all along, like one empty `__init__.py` beside another, is not where it went.
         """
         if digest is None:
             return None
@@ -211,7 +213,7 @@ class Moves:
         return best[0]
 
     def _text_at(self, git: Git, path: str, commit: str) -> bytes | None:
-        """Return a file as a commit has it; None if it has none, or one that nobody wrote by hand."""
+        """Return a file as a commit has it; None if there is none, or it is too large to be written by hand."""
         size = git.ask(self._tree.root, "cat-file", "-s", f"{commit}:{path}")
         if size.code != 0 or not size.out.strip().isdecimal() or int(size.out) > LARGEST_READ:
             return None

@@ -1,4 +1,4 @@
-"""Which files seem to define a name: a table in memory, kept in step with the files by their sizes and times."""
+"""An in-memory index from names to the files that seem to define them, updated by file sizes and times."""
 
 import os
 import re
@@ -39,8 +39,8 @@ class _Table:
     homes: dict[str, set[str]] = field(default_factory=dict)  # of each name
 
 
-class Names:
-    """The table of one project. `list_files` names the files that belong in it, and may be slow."""
+class DefinitionIndex:
+    """The index of one project. `list_files` returns its files and may be slow."""
 
     def __init__(self, root: Path, list_files: Callable[[], list[str]]) -> None:
         self._root = str(root)
@@ -49,10 +49,10 @@ class Names:
         self._table: _Table | None = None
         self._building: Thread | None = None
         self.version = 0
-        """Goes up whenever anything in the project changed."""
+        """Increases whenever anything in the project changes."""
 
     def holding(self, words: Sequence[str]) -> dict[str, list[str]] | None:
-        """Return the files that seem to define each word; None while the table is not there to say."""
+        """Return the files that seem to define each word; None while the index is being built."""
         if not all(word.isascii() for word in words):
             return None
         with self._guard:
@@ -63,13 +63,13 @@ class Names:
             return {word: sorted(self._table.homes.get(word, ())) for word in words}
 
     def suffixes(self) -> frozenset[str]:
-        """Return the endings of the files in the table."""
+        """Return the suffixes of the indexed files."""
         with self._guard:
             files = self._table.stamps if self._table is not None else {}
             return frozenset(os.path.splitext(path)[1].lower() for path in files)
 
     def wait(self) -> None:
-        """Wait until the table is there, as far as it is being made."""
+        """Wait until the index is built, if that has begun."""
         if self._building is not None:
             self._building.join()
 
@@ -92,7 +92,7 @@ class Names:
             self._table = table
 
     def _listed(self, known: Iterable[str]) -> tuple[list[str], dict[str, int]]:
-        """Return the files, and the times of their folders from before they were listed: none can slip between."""
+        """Return the files, and the times of their folders from before the listing, so that no change is missed."""
         folders = {folder: self._folder_stamp(folder) for folder in known}
         while True:
             paths = self._list()
@@ -102,7 +102,7 @@ class Names:
             folders |= {folder: self._folder_stamp(folder) for folder in above - folders.keys()}
 
     def _refresh(self, table: _Table) -> bool:
-        """Bring the table in step with the files; False if there are too many by now."""
+        """Update the index; False if the project has too many files by now."""
         changed = [path for path, old in table.stamps.items() if self._stamp(path) != old]
         moved = any(self._folder_stamp(folder) != old for folder, old in table.folders.items())
         if not changed and not moved:
@@ -145,7 +145,7 @@ class Names:
                 del table.homes[name]
 
     def _stamp(self, path: str) -> Stamp | None:
-        """Return size and time of a file; none of a link, which may lead out of the project."""
+        """Return size and time of a file; None for a link, which may lead out of the project."""
         try:
             found = os.lstat(f"{self._root}/{path}")
         except OSError:

@@ -1,4 +1,4 @@
-"""Which git repository a folder belongs to, read from the disk, and what of its configuration may be told to git."""
+"""The git repository of a folder, read from disk, and the part of its configuration that git may see."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def parse_config(source: bytes) -> list[Setting]:
 
 
 def is_true(value: str | None) -> bool:
-    """Whether a value switches something on."""
+    """Return whether a value switches something on."""
     return value is None or value.lower() in _TRUE[1:]
 
 
@@ -307,7 +307,7 @@ def _common(git_dir: Path) -> Path | None:
 
 
 def _belongs(git_dir: Path, common: Path, root: Path) -> bool:
-    """Whether a git directory that lies elsewhere is this work tree's, and no other's."""
+    """Return whether a git directory that lies elsewhere is this work tree's, and no other's."""
     if git_dir != common:
         back = read_plain(git_dir / "gitdir", _LARGEST_POINTER)
         return back is not None and _is_here(git_dir / os.fsdecode(back.rstrip(b"\r\n")), root / ".git")
@@ -320,7 +320,7 @@ def _belongs(git_dir: Path, common: Path, root: Path) -> bool:
 
 
 def _is_here(said: Path, here: Path) -> bool:
-    """Whether a place is the one that was meant, or has been moved away since it was written down."""
+    """Return whether a place is the one that was meant, or has been moved away since it was written down."""
     try:
         return os.path.realpath(said) == os.path.realpath(here) or not os.path.lexists(said)
     except (OSError, ValueError):
@@ -337,7 +337,7 @@ def _is_head(head: Path) -> bool:
 
 
 def _is_owned(path: Path) -> bool:
-    """Whether the user who asks owns a path, by git's rule: under sudo, also the user who called it."""
+    """Return whether the user who asks owns a path, by git's rule: under sudo, also the user who called it."""
     if not hasattr(os, "geteuid"):
         return True  # Windows keeps owners where Python does not look
     try:

@@ -1,5 +1,6 @@
-"""What a source file defines: functions, classes, methods and constants, with their signatures and spans. Python
-by its own parser.
+"""The symbols of a source file: functions, classes, methods and constants, with signatures and lines.
+
+Python is read by its own parser, other languages by tree-sitter (tree_sitter_symbols.py).
 """
 
 import ast
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from reverie.text.shorten import cut, first_line, one_line
+
 SymbolKind = Literal["function", "class", "method", "constant", "type", "attribute"]
 
 LONGEST_SIGNATURE = 160
@@ -19,7 +22,7 @@ LONGEST_DOC = 120
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One definition: where it stands, how it is called and what it says of itself."""
+    """One definition: its lines, name, signature and docstring."""
 
     name: str
     qualified: str  # with the classes around it: `Parser.feed`
@@ -67,14 +70,12 @@ def text_digest(lines: Sequence[str]) -> str:
 
 def first_sentence(text: str) -> str:
     """Return the first line of a comment or docstring, short enough for a list."""
-    line = next((part.strip() for part in text.strip().splitlines() if part.strip()), "")
-    return line if len(line) <= LONGEST_DOC else line[: LONGEST_DOC - 1].rstrip() + "…"
+    return cut(first_line(text), LONGEST_DOC)
 
 
-def one_line(text: str) -> str:
+def short_signature(text: str) -> str:
     """Return a signature on one line, short enough for a list."""
-    joined = " ".join(text.split())
-    return joined if len(joined) <= LONGEST_SIGNATURE else joined[: LONGEST_SIGNATURE - 1].rstrip() + "…"
+    return cut(one_line(text), LONGEST_SIGNATURE)
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -122,13 +123,13 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str, *, in_c
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     kind: SymbolKind = "method" if in_class else "function"
-    signature = one_line(f"{word} {node.name}({_parameters(node.args)}){returns}")
+    signature = short_signature(f"{word} {node.name}({_parameters(node.args)}){returns}")
     return Symbol(node.name, prefix + node.name, kind, _span(node), signature, _doc(node))
 
 
 def _class(node: ast.ClassDef, prefix: str) -> Symbol:
     bases = ", ".join(ast.unparse(base) for base in node.bases)
-    signature = one_line(f"class {node.name}({bases})" if bases else f"class {node.name}")
+    signature = short_signature(f"class {node.name}({bases})" if bases else f"class {node.name}")
     return Symbol(node.name, prefix + node.name, "class", _span(node), signature, _doc(node))
 
 
@@ -136,11 +137,13 @@ def _assigned(node: ast.stmt, prefix: str, *, in_class: bool) -> Iterator[Symbol
     kind: SymbolKind = "attribute" if in_class else "constant"
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
         name = node.target.id
-        yield Symbol(name, prefix + name, kind, _span(node), one_line(f"{name}: {ast.unparse(node.annotation)}"))
+        yield Symbol(
+            name, prefix + name, kind, _span(node), short_signature(f"{name}: {ast.unparse(node.annotation)}")
+        )
     elif isinstance(node, ast.Assign):
         for target in node.targets:
             if isinstance(target, ast.Name):
-                signature = one_line(f"{target.id} = {_short(node.value)}")
+                signature = short_signature(f"{target.id} = {_short(node.value)}")
                 yield Symbol(target.id, prefix + target.id, kind, _span(node), signature)
 
 
@@ -182,7 +185,7 @@ def _by_indentation(text: str) -> Iterator[Symbol]:
         prefix = "".join(f"{name}." for _, name, _ in around)
         kind: SymbolKind = "class" if is_class else "method" if around else "function"
         span = (number, _block_end(lines, number, indent))
-        signature = one_line(f"{found['word']} {found['name']}{found['rest']}".rstrip(" :"))
+        signature = short_signature(f"{found['word']} {found['name']}{found['rest']}".rstrip(" :"))
         yield Symbol(found["name"], prefix + found["name"], kind, span, signature)
         around.append((indent, found["name"], is_class))
 

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from reverie.codebase.git import Git, GitUnavailable, find_git
-from reverie.codebase.name_index import KEYWORDS, Names
+from reverie.codebase.name_index import KEYWORDS, DefinitionIndex
 from reverie.codebase.symbols import Symbol, symbols_of
 from reverie.codebase.tree_sitter_symbols import PARSED_SUFFIXES
 
@@ -37,7 +37,7 @@ _SECONDS_OF_DOUBT = 2.0
 
 
 class _Seen(NamedTuple):
-    """A folder as it was at a time of its own."""
+    """The entries of a folder, and its modification time when they were read."""
 
     changed_ns: int
     since: float  # when it was first seen with that time, on a clock that only counts seconds
@@ -46,7 +46,7 @@ class _Seen(NamedTuple):
     folders: tuple[str, ...]
 
 
-class Walk:
+class FolderListing:
     """Lists one folder; safe to use from several threads."""
 
     def __init__(self, root: Path) -> None:
@@ -148,8 +148,8 @@ class SourceTree:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._guard = Lock()
         self._by_git: bool | None = None
-        self._walk = Walk(self.root)
-        self._names = Names(self.root, self._sources)
+        self._walk = FolderListing(self.root)
+        self._names = DefinitionIndex(self.root, self._sources)
         self._declared: tuple[int, dict[str, list[str]]] = (0, {})
 
     # -- single files ----------------------------------------------------------------------------------
@@ -171,12 +171,12 @@ class SourceTree:
         return place if real == str(self.root) or real.startswith(str(self.root) + os.sep) else None
 
     def is_file(self, path: str) -> bool:
-        """Whether a file of the project has this path."""
+        """Return whether a file of the project has this path."""
         place = self.locate(path)
         return place is not None and place.is_file()
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder of the project has this path."""
+        """Return whether a folder of the project has this path."""
         place = self.locate(path)
         return place is not None and place.is_dir()
 
@@ -415,7 +415,7 @@ class _Inside:
 
 
 def is_storable(path: str) -> bool:
-    """Whether a path can be stored and shown: names of files are any bytes, and tables and answers hold text."""
+    """Return whether a path is valid text: file names can be any bytes, tables and answers only text."""
     return path.isprintable() or not _UNSTORABLE.search(path)
 
 
@@ -425,12 +425,12 @@ def stored_folder(folder: Path) -> str:
 
 
 def is_parsed(path: str) -> bool:
-    """Whether the definitions of this file can be read."""
+    """Return whether the definitions of this file can be read."""
     return PurePosixPath(path).suffix.lower() in PARSED_SUFFIXES
 
 
 def is_foreign(path: str) -> bool:
-    """Whether a path lies among other people's code or what tools generate."""
+    """Return whether a path belongs to vendored or generated code."""
     return any(part in SKIPPED_FOLDERS for part in PurePosixPath(path).parts[:-1])
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from threading import Lock
 from typing import Any
 
-from reverie.codebase.symbols import Symbol, SymbolKind, first_sentence, one_line
+from reverie.codebase.symbols import Symbol, SymbolKind, first_sentence, short_signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +346,7 @@ class _Reader:
         text = self._source[node.start_byte : end].decode("utf-8", "replace")
         if body is None:
             text = text.partition("\n")[0]
-        return one_line(text).removesuffix("=>").rstrip(" {;=")
+        return short_signature(text).removesuffix("=>").rstrip(" {;=")
 
     def _doc(self, node: Any) -> str:
         """Return the first line of the comment right above."""

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, drawn once.
+"""The tree of errors.
 
 ReverieError
 ├── InvalidInput            an argument is not what the tool takes
@@ -15,11 +15,11 @@ ReverieError
 └── StoreError
     ├── StoreUnavailable    the data folder cannot be read or written
     ├── StoreDamaged        a table cannot be read
-    ├── StoreBusy           other processes held the store for too long
+    ├── StoreBusy           other processes locked the store for too long
     ├── StoreTooNew         a newer Reverie wrote this store
     └── WrongEmbedder       the store's vectors come from another model
 
-Each message says what happened and what to try next; facts are kept as attributes.
+A message says what happened and what to try next; attributes keep the facts.
 """
 
 from collections.abc import Sequence
@@ -131,7 +131,7 @@ class StoreDamaged(StoreError):
 
 
 class StoreBusy(StoreError):
-    """Other processes held the store for too long."""
+    """Other processes locked the store for too long."""
 
 
 class StoreTooNew(StoreError):

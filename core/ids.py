@@ -51,13 +51,13 @@ class IdMaker:
 
 
 def memory_id(chance: int, moment: int) -> str:
-    """Write an id: eight characters of chance, a letter first, then the time, given in milliseconds."""
+    """Return an id: eight random characters, a letter first, then the time in milliseconds."""
     rest, first = divmod(chance, len(_LETTERS))
     return _LETTERS[first] + _written(rest, SHORTEST_PREFIX - 1) + _written(moment, _TIME_DIGITS)
 
 
 def creation_order(one: str) -> str:
-    """Return what the ids of memories sort by, old and new ones alike: their time, then chance."""
+    """Return the sort key of an id, of the old and the new form: its time, then its random part."""
     made_by_us = len(one) == SHORTEST_PREFIX + _TIME_DIGITS and _CHANCE_FIRST.fullmatch(one)
     return one[SHORTEST_PREFIX:] + one[:SHORTEST_PREFIX] if made_by_us else one
 
@@ -78,7 +78,7 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
 
 
 def short_id(one: str) -> str:
-    """Return the shortest form of an id that stands alone."""
+    """Return the short form of a single id."""
     return one[: _telling(one)]
 
 

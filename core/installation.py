@@ -1,4 +1,4 @@
-"""The secret of this installation, kept outside the data folder.
+"""The secret key of this installation, in a file outside the data folder.
 
 What is sealed with it (the head of the journal, an export file) can be checked later: whoever can write the data
 folder or a file, but not the user's configuration folder, cannot make a seal that fits.
@@ -20,7 +20,7 @@ _BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The folder of the key; the key is made when it is first needed."""
+    """The folder of the key; the first use makes the key."""
 
     folder: Path
 
@@ -34,7 +34,7 @@ class Installation:
         return hmac.digest(own, payload, hashlib.sha256).hex()
 
     def fits(self, purpose: str, payload: bytes, seal: str) -> bool:
-        """Whether a seal was made by this installation, for this purpose and payload.
+        """Return whether a seal was made by this installation, for this purpose and payload.
 
         Raises:
             KeyUnavailable: if the key can be neither read nor made.
@@ -43,7 +43,7 @@ class Installation:
 
     @property
     def has_key(self) -> bool:
-        """Whether a key was made before."""
+        """Return whether a key was made before."""
         return (self.folder / _FILE).is_file()
 
     def _key(self) -> bytes:

@@ -1,4 +1,4 @@
-"""A memory, and the words it is described in."""
+"""The Memory and its anchors, and the names of kinds, layers, tiers and statuses."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 
 def clamped(value: float, low: float = 0.0, high: float = 1.0) -> float:
-    """Bring the value into [low, high]; what is not a number counts as low, the cautious end."""
+    """Return the value limited to [low, high]; NaN counts as low, the cautious end."""
     if value != value:
         return low
     return min(max(value, low), high)
@@ -36,7 +36,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SOURCES: tuple[Source, ...] = get_args(Source)
 STATUSES: tuple[Status, ...] = get_args(Status)
 TIERS: tuple[Tier, ...] = get_args(Tier)
-FRESHNESSES: tuple[Freshness, ...] = get_args(Freshness)
 
 LADDER: tuple[Layer, ...] = ("working", "episodic", "semantic", "procedural")
 """The layers a memory is promoted and demoted along; codebase stands beside."""
@@ -47,7 +46,7 @@ GLOBAL_PROJECT = "global"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """What a memory was seen in, and whether that still holds."""
+    """A file, symbol or manifest entry that a memory refers to, and whether it is still as it was."""
 
     path: str
     symbol: str | None = None
@@ -65,7 +64,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One memory, without its vector: what every folder passes around."""
+    """One memory, without its vector."""
 
     # identity
     id: str

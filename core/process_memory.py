@@ -1,4 +1,4 @@
-"""Keeping the memory of a process small: malloc settings, and giving free pages back to the system."""
+"""Keeping the memory of a process small: malloc settings, and returning free pages to the system."""
 
 import asyncio
 import contextlib

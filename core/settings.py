@@ -1,6 +1,6 @@
 """Settings: `REVERIE_*` environment variables, and an optional `reverie.toml` in the data folder.
 
-The environment wins over the file, and in the file the section of the domain over what stands above it. Nothing is
+The environment wins over the file, and in the file the section of the domain over the settings above it. Nothing is
 ever read from the working directory.
 """
 
@@ -159,7 +159,7 @@ class Settings:
 
     @property
     def is_local(self) -> bool:
-        """Whether the data folder is a folder on this machine, not an object store."""
+        """Return whether the data folder is a folder on this machine, not an object store."""
         return not _OBJECT_STORE.match(self.home)
 
     @property
@@ -203,7 +203,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return the REVERIE_* variables that are no setting: most likely misspelled, so worth a word."""
+    """Return the REVERIE_* variables that are no setting, most likely misspelled."""
     known = {setting.variable for setting in TABLE}
     environment = os.environ if environment is None else environment
     return sorted(name for name in environment if name.startswith("REVERIE_") and name not in known)
@@ -267,7 +267,7 @@ def _file(home: str) -> _File:
 
 
 def _written_domains(domains: Any, path: Path) -> dict[str, dict[Setting, str]]:
-    """Read every section, also those of other domains: a mistake is better told now than when it matters."""
+    """Read every section, also those of other domains, so that a mistake shows at once."""
     example = f"sections such as [{_DOMAINS}.alfred]"
     if not isinstance(domains, dict):
         raise SettingError(f"{_DOMAINS} in {path}", str(domains), example)

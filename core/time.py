@@ -110,7 +110,7 @@ SECONDS_PER_DAY = 86_400.0
 
 
 def aware(moment: datetime) -> datetime:
-    """Hand back the moment, provided that it names its time zone.
+    """Return the moment if it has a time zone.
 
     Raises:
         ValueError: if it does not; a naive moment could be off by a day and nobody would see it.

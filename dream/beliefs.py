@@ -224,9 +224,9 @@ def _contradicting(
             continue
         found = conflict_between(belief, newer, snapshot)
         if found is not None and found.is_certain:
-            yield newer, found.told, True
+            yield newer, found.message, True
         elif found is not None:
-            possible.append((newer, found.told, False))
+            possible.append((newer, found.message, False))
     if update is not None and not update.is_sure:
         yield update.newer, update.reason, False
     yield from possible

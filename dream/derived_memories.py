@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from reverie.dream.plan import derived_memory_id
-from reverie.guard.injection import orders_in
+from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
 from reverie.ids import content_hash
 from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import derived_trust
 from reverie.memory import Kind, Layer, Memory
-from reverie.text.shorten import title_of
+from reverie.text.shorten import cut_at_word, one_line, title_of
 
 LEAST_TRUST_TO_BUILD_ON = 0.5
 """Readers cannot tell whose words a card, digest or bridge repeats, so it quotes nothing less trusted than this."""
@@ -37,7 +37,9 @@ def sendable(text: str) -> str:
 
 def may_be_written(text: str) -> bool:
     """Whether a text from a model or an assistant may be stored: no secrets, no private parts, no instructions."""
-    return bool(text.strip()) and not (without_private(text).dropped or redact(text).found or orders_in(text))
+    return bool(text.strip()) and not (
+        without_private(text).dropped or redact(text).found or signs_of_injection(text)
+    )
 
 
 LONGEST_LINE = 160
@@ -50,10 +52,7 @@ def line_of(memory: Memory, naming: str = "") -> str:
     chosen = next(
         (part for part in sentences if naming and naming in part.casefold()), sentences[0] if sentences else ""
     )
-    plain = " ".join(chosen.split())
-    if len(plain) <= LONGEST_LINE:
-        return plain
-    return plain[:LONGEST_LINE].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+    return cut_at_word(one_line(chosen), LONGEST_LINE)
 
 
 def spelled(entity: str, memories: tuple[Memory, ...]) -> str:

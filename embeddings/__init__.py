@@ -1,1 +1,1 @@
-"""Text in, vectors out; and tokens counted."""
+"""Embedding texts, and counting tokens."""

@@ -1,6 +1,4 @@
-"""What every embedder offers, how long texts are cut into passages, and the choice of an embedder by
-REVERIE_EMBEDDER.
-"""
+"""The Embedder protocol, its results, the passages of long texts, and the choice by REVERIE_EMBEDDER."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 class Embedding:
     """One text as a unit vector, and the unit vectors of its windows when it was too long for one.
 
-    A model that runs here also gives the vectors of the text's word pieces, packed (see pieces.py), and embeds
+    A model that runs here also gives the vectors of the text's word pieces, packed (see token_vectors.py), and embeds
     only a share of a very long text.
     """
 
@@ -58,7 +56,7 @@ class Embedder(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether the next call finds everything loaded."""
+        """Return whether the next call finds everything loaded."""
         ...
 
     def warm(self) -> None:
@@ -98,7 +96,7 @@ def windows(length: int, size: int, overlap: int) -> list[slice]:
 
 
 def spread(count: int, most: int) -> list[int]:
-    """Choose at most so many of a text's windows, evenly over its length, the first and the last among them."""
+    """Return at most `most` indexes of a text's windows, spread evenly, with the first and the last."""
     if count <= most:
         return list(range(count))
     return [round(number * (count - 1) / (most - 1)) for number in range(most)]
@@ -122,7 +120,7 @@ def unit(vector: "NDArray[np.float32]") -> "NDArray[np.float32]":
 
 
 def pooled(vectors: "Sequence[NDArray[np.float32]]") -> Embedding:
-    """Join the unit vectors of one text's windows; a text of a single window has no passages."""
+    """Return the embedding of a text from the unit vectors of its windows; a single window makes no passages."""
     if len(vectors) == 1:
         return Embedding(vectors[0])
     import numpy as np
@@ -131,7 +129,7 @@ def pooled(vectors: "Sequence[NDArray[np.float32]]") -> Embedding:
 
 
 def embedder_from(settings: Settings) -> Embedder:
-    """Name the embedder that the settings ask for; nothing is loaded until it is used.
+    """Return the embedder that the settings name; it loads nothing until it is used.
 
     Raises:
         SettingError: if no embedder has that name.

@@ -1,14 +1,17 @@
 """The embedder that ships inside the package: all-MiniLM-L6-v2 in int8, on onnxruntime.
 
-Each window runs alone, unpadded: on a processor a batch gains almost no time (docs/decisions/0002),
-and so a text has the same vector whatever else is embedded with it.
+Each window runs alone, without padding: on a processor a batch gains almost no time (docs/decisions/0002), and so a
+text has the same vector whatever else is embedded with it.
+
+One session gives two outputs: the last layer, which becomes vectors, and the third of six, which the injection
+classifier reads. Much of the syntax is gone from the last layer, because it was trained to compare whole texts.
 """
 
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -16,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.errors import EmbedderError
+from reverie.text.stems import FREQUENT_WORDS
 
 if TYPE_CHECKING:  # loading these takes longer than a handshake may
     import numpy as np
@@ -33,65 +37,78 @@ _START, _END = 101, 102  # the ids of [CLS] and [SEP], which frame every window
 _FIRST_BEYOND_LATIN = "\u0250"
 _ROOM = WINDOW - 2
 _MOST_WORKERS = 4
-_GROUP = 256  # texts whose token ids are held at a time
+_GROUP = 256  # texts whose token ids are in memory at a time
 _STRETCH = 4_000  # characters tokenized at a time
+_LAST_LAYER = "last_hidden_state"
+_THIRD_LAYER = "encoder.layer.2.output.LayerNorm.out"
+_MOST_RECENT = 4
+_LONGEST_RECENT = 66  # tokens; longer texts are seldom a single statement
 
 _FIRST_WORD = 1_996  # "the": from here on the vocabulary lists whole words, the frequent ones first
 _RARITY_OF_SIGNS = 0.1
-_FUNCTION_WORDS = frozenset(
-    """a about am an and are as at be been but by can could did do does for from had has have he her his how i if in
-    into is it its just me my no not of on or our she should so such that the their then there these they this to was
-    we were what when where which who will with would you your""".split()  # noqa: SIM905 - sixty quotes say no more
-)
 
 
 @dataclass(frozen=True, slots=True)
 class _Model:
     tokenizer: "Tokenizer"
     session: Any  # onnxruntime publishes no types
-    telling: dict[int, bool]  # which pieces are neither signs nor function words, as far as met
+    only_needed: Any  # run options: run only the nodes that the wanted output needs
+    content_pieces: dict[int, bool] = field(default_factory=dict)  # cache of `is_content`
+    recent: "dict[tuple[int, ...], NDArray[np.float32]]" = field(default_factory=dict)  # third layer of short windows
+    lock: Lock = field(default_factory=Lock)
 
     def windows_of(self, text: str) -> list[list[int]]:
         """Cut a text into windows of token ids, framed as the model expects them."""
         from reverie.embeddings.base import windows
 
-        speakable = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates are not text
         ids: list[int] = []
-        for stretch in _stretches(speakable):
+        for stretch in _stretches(_encodable(text)):
             ids += self.tokenizer.encode(stretch, add_special_tokens=False).ids
         return [[_START, *ids[cut], _END] for cut in windows(len(ids), _ROOM, OVERLAP)]
 
-    def token_vectors(self, ids: list[int]) -> "NDArray[np.float32]":
-        """Run one window and return a row for each of its tokens."""
+    def window(self, ids: list[int]) -> "_Window":
+        """Run one window; of a short one, keep the third layer for the classifier that may ask for it next."""
         import numpy as np
 
-        [hidden] = self.session.run(None, {"input_ids": np.array([ids], dtype=np.int64)})
-        rows: NDArray[np.float32] = hidden[0]
-        return rows
-
-    def window(self, ids: list[int]) -> "_Window":
-        """Run one window."""
         from reverie.embeddings.base import unit
 
-        rows = self.token_vectors(ids)
-        return _Window(unit(rows.mean(axis=0)), rows, ids)
+        is_short = len(ids) <= _LONGEST_RECENT
+        outputs = [_LAST_LAYER, _THIRD_LAYER] if is_short else [_LAST_LAYER]
+        last, *third = self.session.run(outputs, {"input_ids": np.array([ids], dtype=np.int64)})
+        if is_short:
+            with self.lock:
+                self.recent[tuple(ids)] = third[0][0]
+                while len(self.recent) > _MOST_RECENT:
+                    del self.recent[next(iter(self.recent))]
+        return _Window(unit(last[0].mean(axis=0)), last[0], ids)
+
+    def third_layer(self, ids: list[int]) -> "NDArray[np.float32]":
+        """Return the third layer of one window, from its last run or from a run of the lower half."""
+        import numpy as np
+
+        with self.lock:
+            known = self.recent.get(tuple(ids))
+        if known is not None:
+            return known
+        [rows] = self.session.run([_THIRD_LAYER], {"input_ids": np.array([ids], dtype=np.int64)}, self.only_needed)
+        return np.asarray(rows[0], np.float32)
 
     def packed(self, window: "_Window", length: int) -> bytes:
-        """Pack the vectors of a window's telling pieces, for a text of so many pieces."""
+        """Pack the vectors of a window's content pieces, for a text of so many pieces."""
         from reverie.embeddings.token_vectors import packed
 
-        kept = [place for place, piece in enumerate(window.ids[1:-1], 1) if self.tells(piece)]
+        kept = [row for row, piece in enumerate(window.ids[1:-1], 1) if self.is_content(piece)]
         return packed(window.rows[kept or slice(1, -1)], length)
 
-    def tells(self, piece: int) -> bool:
-        """Whether a piece is worth keeping: half of them are signs and function words, and nothing is lost."""
-        if piece not in self.telling:
+    def is_content(self, piece: int) -> bool:
+        """Return whether a piece is neither a sign nor a function word; half of them are, and nothing is lost."""
+        if piece not in self.content_pieces:
             text = self.tokenizer.id_to_token(piece) or ""
-            self.telling[piece] = any(map(str.isalnum, text)) and text not in _FUNCTION_WORDS
-        return self.telling[piece]
+            self.content_pieces[piece] = any(map(str.isalnum, text)) and text not in FREQUENT_WORDS
+        return self.content_pieces[piece]
 
     def rarity(self, piece: int) -> float:
-        """Return how rare a piece is in the language by its place in the vocabulary, as Zipf's law has it."""
+        """Return how rare a piece is in English, by Zipf's law from its rank in the vocabulary."""
         if (self.tokenizer.id_to_token(piece) or "").startswith("##"):
             return 1.0
         if piece < _FIRST_WORD:
@@ -101,7 +118,7 @@ class _Model:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
-    """What the model made of one window: its unit vector, and a row for each of its token ids."""
+    """The model's output for one window: its unit vector, and a row for each of its token ids."""
 
     vector: "NDArray[np.float32]"
     rows: "NDArray[np.float32]"
@@ -128,7 +145,7 @@ class BundledEmbedder:
 
     @property
     def ready(self) -> bool:
-        """Whether the model is loaded."""
+        """Return whether the model is loaded."""
         return self._model is not None
 
     def warm(self) -> None:
@@ -180,6 +197,18 @@ class BundledEmbedder:
                 found += _embedded(texts[start : start + _GROUP], model, pool.map)
         return found
 
+    def third_layer(self, text: str) -> "NDArray[np.float32]":
+        """Return the third layer's state of each word piece of a text, of 254 at most, and of its two ends.
+
+        A short text that was embedded just before costs no second run.
+
+        Raises:
+            EmbedderError: if the bundled files are missing or damaged.
+        """
+        model = self._loaded()
+        pieces = model.tokenizer.encode(_encodable(text), add_special_tokens=False).ids[:_ROOM]
+        return model.third_layer([_START, *pieces, _END])
+
     def _loaded(self) -> _Model:
         with self._lock:
             if self._model is None:
@@ -222,9 +251,8 @@ def _share_in_latin(text: str) -> float:
 
 def _words_of(model: _Model, text: str, count: int) -> tuple[str, ...]:
     """Return the word that each of the first pieces of a text is part of."""
-    speakable = text.encode("utf-8", "replace").decode("utf-8")
     words: list[str] = []
-    for stretch in _stretches(speakable):
+    for stretch in _stretches(_encodable(text)):
         encoded = model.tokenizer.encode(stretch, add_special_tokens=False)
         spans: dict[int | None, tuple[int, int]] = {}
         for word, (start, end) in zip(encoded.word_ids, encoded.offsets, strict=True):
@@ -234,6 +262,11 @@ def _words_of(model: _Model, text: str, count: int) -> tuple[str, ...]:
         if len(words) >= count:
             break
     return tuple(words[:count])
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which the tokenizer cannot encode."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _stretches(text: str) -> Iterator[str]:
@@ -267,13 +300,29 @@ def _load(bundle: Path) -> _Model:
         options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False  # the arena keeps the memory of the longest text for ever
         options.enable_mem_pattern = False
-        session = ort.InferenceSession(str(bundle / "model.onnx"), options, providers=["CPUExecutionProvider"])
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(bundle))
+        graph = (bundle / "model.onnx").read_bytes() + _one_more_output(_THIRD_LAYER)
+        session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        only_needed = ort.RunOptions()
+        only_needed.only_execute_path_to_fetches = True
     except Exception as error:
         raise EmbedderError(
             f"The bundled embedding model in {bundle} could not be loaded ({error}). "
             "Reinstall it with `pip install --force-reinstall reverie-mcp`."
         ) from error
-    return _Model(tokenizer, session, {})
+    return _Model(tokenizer, session, only_needed)
+
+
+def _one_more_output(name: str) -> bytes:
+    """Return the bytes that, after those of an ONNX file, make a tensor an output of its graph.
+
+    Two protobuf messages one after the other read as one with their lists joined: here a model whose graph (field 7)
+    has one output (field 12) of that name (field 1). Each length is below 128 and so a single byte.
+    """
+    inside = name.encode()
+    for number in (1, 12, 7):
+        inside = bytes([number << 3 | 2, len(inside)]) + inside
+    return inside
 
 
 def _workers() -> int:

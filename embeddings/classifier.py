@@ -8,18 +8,13 @@ of a single label may have a small hidden layer on its first features, whose sco
 
 import base64
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from reverie.embeddings.base import Embedder
-from reverie.embeddings.bundled import BUNDLE, STAMP, WINDOW, BundledEmbedder
-from reverie.errors import EmbedderError
+from reverie.embeddings.bundled import BUNDLE, STAMP, BundledEmbedder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +90,7 @@ class LinearModel:
         return {label: float(share) for label, share in zip(self.labels, shares, strict=True)}
 
     def probabilities_of_pieces(self, pieces: "NDArray[np.float32]", cues: Sequence[float] = ()) -> dict[str, float]:
-        """Return how likely each label is, given what `LowerLayers` makes of a text; only for models with filters."""
+        """Return how likely each label is, given the third layer of a text; only for models with filters."""
         if self.filters is None:
             raise ValueError("This model has no filters: it sees the vector of a text.")
         return self.probabilities(self.filters.strongest(pieces), cues)
@@ -165,18 +160,18 @@ def from_json(text: str) -> LinearModel:
     return LinearModel(tuple(rows), weights, bias, written["trained_on"], words, hidden, filters)
 
 
-def embedder_for_models(embedder: Embedder | None) -> Embedder | None:
-    """Return the embedder that the models were trained on: the session's own, or a shared one beside a hosted one.
+def embedder_for_models(embedder: Embedder | None) -> BundledEmbedder | None:
+    """Return the embedder that the models were trained on: the session's own, or one shared beside a hosted one.
 
-    With the embedder of tests there is none, so that they need no model.
+    With the embedder of tests there is none, so that tests need no model.
     """
     if embedder is None or embedder.stamp.startswith("tiny:"):
         return None
-    return embedder if embedder.stamp == STAMP else _bundled_beside()
+    return embedder if isinstance(embedder, BundledEmbedder) else _beside_hosted()
 
 
 @cache
-def _bundled_beside() -> BundledEmbedder:
+def _beside_hosted() -> BundledEmbedder:
     return BundledEmbedder()
 
 
@@ -184,91 +179,3 @@ def _bundled_beside() -> BundledEmbedder:
 def bundled_model(name: str) -> LinearModel:
     """Return the model that ships as `bundle/NAME.json`."""
     return from_json((BUNDLE / f"{name}.json").read_text("utf-8"))
-
-
-_LAYER = "encoder.layer.2.output.LayerNorm.out"
-"""The third of six layers: the last one is made for comparing whole texts, and much of the syntax is gone from it."""
-_START, _END = 101, 102  # the ids of [CLS] and [SEP]
-
-
-class LowerLayers:
-    """The lower half of the bundled encoder, for models with filters; loaded by its first use.
-
-    It reads the same files as the embedder. The graph gets one more output while it is loaded, and only what leads
-    to that output is run, which takes half the time of embedding.
-    """
-
-    def __init__(self, bundle: Path = BUNDLE) -> None:
-        self._bundle = bundle
-        self._lock = Lock()
-        self._parts: tuple[Any, Any, Any] | None = None
-
-    def pieces(self, text: str) -> "NDArray[np.float32]":
-        """Return a row for each word piece of a text, of the first 254 if it has more, and for its two ends.
-
-        Raises:
-            EmbedderError: if the bundled files are missing or damaged.
-        """
-        import numpy as np
-
-        tokenizer, session, only_so_far = self._loaded()
-        speakable = text.encode("utf-8", "replace").decode("utf-8")  # lone surrogates are not text
-        ids = [_START, *tokenizer.encode(speakable, add_special_tokens=False).ids[: WINDOW - 2], _END]
-        [rows] = session.run([_LAYER], {"input_ids": np.array([ids], dtype=np.int64)}, only_so_far)
-        return np.asarray(rows[0], np.float32)
-
-    def _loaded(self) -> tuple[Any, Any, Any]:
-        with self._lock:
-            if self._parts is None:
-                self._parts = _load_lower(self._bundle)
-            return self._parts
-
-
-def _load_lower(bundle: Path) -> tuple[Any, Any, Any]:
-    try:
-        from tokenizers import Tokenizer
-
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-        ort: Any = import_module("onnxruntime")
-
-        tokenizer = Tokenizer.from_file(str(bundle / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        tokenizer.encode_special_tokens = True
-
-        ort.disable_telemetry_events()
-        options = ort.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False
-        options.enable_mem_pattern = False
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(bundle))
-        graph = (bundle / "model.onnx").read_bytes() + _one_more_output(_LAYER)
-        session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        only_so_far = ort.RunOptions()
-        only_so_far.only_execute_path_to_fetches = True
-    except Exception as error:
-        raise EmbedderError(
-            f"The bundled embedding model in {bundle} could not be loaded ({error}). "
-            "Reinstall it with `pip install --force-reinstall reverie-mcp`."
-        ) from error
-    return tokenizer, session, only_so_far
-
-
-def _one_more_output(name: str) -> bytes:
-    """Return what makes a tensor an output of a graph when it follows the bytes of an ONNX file.
-
-    Two protobuf messages one after the other read as one, with their lists joined: here a model whose graph
-    (field 7) has one output (field 12) of that name (field 1). Each length is below 128 and so a single byte.
-    """
-    inside = name.encode()
-    for field in (1, 12, 7):
-        inside = bytes([field << 3 | 2, len(inside)]) + inside
-    return inside
-
-
-@cache
-def lower_layers() -> LowerLayers:
-    """Return the lower layers that everything in this process shares."""
-    return LowerLayers()

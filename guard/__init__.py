@@ -1,1 +1,1 @@
-"""What may come in and how it goes out: secrets, injection, fences. Pure text."""
+"""Guarding text on its way in and out: secrets, prompt injection, the fence around recalled text."""

@@ -1,4 +1,4 @@
-"""Secrets known by the word beside them: `password = …`, `"apiKey": …`, `the token is …`, in several languages.
+"""Secrets recognised by the word beside them: `password = …`, `"apiKey": …`, `the token is …`, in several languages.
 
 How much a value must look like a secret depends on the word. Whatever is set as a password is one unless it is
 plainly something else; a token or a secret must hold digits among its letters; what is merely called a key must be
@@ -26,7 +26,7 @@ from reverie.guard.entropy import (
 )
 
 Word = Literal["password", "token", "key"]
-How = Literal["quoted", "bare", "environment", "told"]
+How = Literal["quoted", "bare", "environment", "prose"]
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -97,7 +97,7 @@ _NAMES_A_SETTING = re.compile(r"(?:password|passwd|pass|pwd|secret|token|api[_-]
 _GIVEN_AS_SECOND = re.compile(  # define('DB_PASSWORD', '…')
     r"[\"'](?:[ \t]{0,4},[ \t]{0,4}|[ \t]{1,4})(?P<quote>[\"'])"
 )
-_TOLD = re.compile(
+_IN_PROSE = re.compile(
     r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|currently|still"
     r"|to)[ \t]{1,3}){0,2}"
     r"(?P<quote>[\"'`‘“«]?)|(?:は|是|为|為|은|는)[ ]?(?P<quote2>[\"'`「]?)|[ \t]{1,3}\(?(?P<quote3>[\"'`‘“])"
@@ -167,8 +167,8 @@ def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, stems)))
 
 
-def assigned_in(text: str, lower: str) -> Iterator[Span]:
-    """Yield the values that are given to a name which says that they are secret; `lower` is in small letters."""
+def assigned_secrets_in(text: str, lower: str) -> Iterator[Span]:
+    """Yield the values that are assigned to the name of a secret; `lower` is the text in lower case."""
     # A search for the few words that occur is many times as fast as one for all that might.
     present = tuple(stem for stem in _EVERY_STEM if stem in lower)
     if not present:
@@ -200,7 +200,7 @@ def assigned_in(text: str, lower: str) -> Iterator[Span]:
 
 
 def _may_have_neighbours(text: str, start: int, end: int) -> bool:
-    """Say whether a word stands as one: an access key does so always, others not amid a blob."""
+    """Return whether a word counts with letters around it: an access key always, others not inside a blob."""
     if text[start:end] in ("AKIA", "ASIA"):
         return True
     return end - start > _TOO_SHORT and bool(_JOINT.search(text, max(0, start - 16), end + 16) or start < 16)
@@ -237,30 +237,30 @@ def _value(text: str, named: _Named) -> Span | None:
         return _judged(text, named, assigned.end(), how)
     second = _GIVEN_AS_SECOND.match(text, named.end)
     if second and _NAMES_A_SETTING.search(named.name):
-        given = _judged(text, named, second.end(), "quoted", told=True)
+        given = _judged(text, named, second.end(), "quoted", in_prose=True)
         return given if given and classes_of(text[given.start : given.end]) >= 3 else None
     markup = _MARKUP.match(text, named.end)
     if markup:
         return _judged(text, named, markup.end(), "quoted")
     if named.option and (option := _OPTION.match(text, named.end)):
-        return _judged(text, named, option.end(), "quoted" if option["quote"] else "told")
+        return _judged(text, named, option.end(), "quoted" if option["quote"] else "prose")
     beside = _BESIDE.match(text, named.end)
     if beside and _is_secret_beside(named, beside["value"]):
         return Span(*beside.span("value"), "password" if named.word == "password" else "secret")
-    told = _TOLD.match(text, end)
-    if told and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
-        quoted = bool(told["quote"] or told["quote2"] or told["quote3"])
-        return _judged(text, named, told.end(), "quoted" if quoted else "told", told=True)
+    stated = _IN_PROSE.match(text, end)
+    if stated and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
+        quoted = bool(stated["quote"] or stated["quote2"] or stated["quote3"])
+        return _judged(text, named, stated.end(), "quoted" if quoted else "prose", in_prose=True)
     return None
 
 
 def _is_among_settings(text: str, start: int) -> bool:
-    """Say whether a name stands in an address or a connection string, where values are literal."""
+    """Return whether a name is in a URL or a connection string, where values are literal."""
     return text[start - 1 : start] in ("?", "&") or bool(_SETTING_BEFORE.search(text[max(0, start - 80) : start]))
 
 
 def _is_secret_beside(named: _Named, value: str) -> bool:
-    """Say whether what merely follows the word is a secret: `with password Zx81!…`, `session secret 9f86d0…`."""
+    """Return whether what merely follows the word is a secret: `with password Zx81!…`, `session secret 9f86d0…`."""
     if named.word == "key" or named.name == "pass" or is_placeholder(value):
         return False
     if named.word == "password":
@@ -272,7 +272,7 @@ def _is_secret_beside(named: _Named, value: str) -> bool:
     return (is_hex(value) and len(value) >= _LONG_HEX) or (not is_hex(value) and looks_random(value))
 
 
-def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = False) -> Span | None:
+def _judged(text: str, named: _Named, start: int, how: How, *, in_prose: bool = False) -> Span | None:
     found = (_QUOTED if how == "quoted" else _BARE).match(text, start)
     if named.word == "password" and how == "bare" and (spaced := four_groups(text, start)):
         return Span(start, start + len(spaced), "password")
@@ -286,15 +286,15 @@ def _judged(text: str, named: _Named, start: int, how: How, *, told: bool = Fals
         return None
     if how == "environment" and not named.environment and "(" in value:
         return None  # username='x' password=SecretStr(…)
-    if how in ("bare", "told") and _is_code(value):
+    if how in ("bare", "prose") and _is_code(value):
         return None
-    if not _says_secret(named, value, how, told=told):
+    if not _says_secret(named, value, how, in_prose=in_prose):
         return None
     return Span(start, start + len(value), "password" if named.word == "password" else "secret")
 
 
 def _is_code(value: str) -> bool:
-    """Say whether an unquoted value is a name, a call or an expression rather than a secret itself."""
+    """Return whether an unquoted value is a name, a call or an expression rather than a secret itself."""
     if any(sign in value for sign in ("(", "[", "{")):
         return True
     if len(value) >= _LONG_WORD and value.isalpha() and value.islower():
@@ -306,9 +306,9 @@ def _is_code(value: str) -> bool:
     return "." in value or not has_digit(value)
 
 
-def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
+def _says_secret(named: _Named, value: str, how: How, *, in_prose: bool) -> bool:
     if any(c.isspace() for c in value.strip()):
-        return named.word == "password" and not told and is_passphrase(value)
+        return named.word == "password" and not in_prose and is_passphrase(value)
     digit, letter = has_digit(value), value.lower() != value.upper()
     if named.word == "password":
         if is_grouped(value) or (named.name.endswith("passcode") and value.isdigit()):
@@ -319,7 +319,7 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
             return len(value) >= 4 and value.lower() not in named.name  # POSTGRES_PASSWORD=postgres
         if looks_random(value, _SHORT_RANDOM):
             return True
-        if how == "quoted" and not told:
+        if how == "quoted" and not in_prose:
             return len(value) >= 4 and (classes_of(value) >= 2 or len(value) >= 8)
         run_together = how == "bare" and len(value) >= _LONG_WORD and value.isalpha()
         return run_together or (len(value) >= 5 and classes_of(value) >= 2 and (digit or classes_of(value) >= 3))
@@ -328,7 +328,7 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
             return len(value) >= 16 and letter and not named.name.endswith(("id", "hash"))
         if looks_random(value, 12):
             return True
-        if how == "told":
+        if how == "prose":
             return False
         return len(value) >= 8 and digit and letter and classes_of(value) >= 2 and not _is_wordy(value)
     if is_hex(value):
@@ -337,14 +337,14 @@ def _says_secret(named: _Named, value: str, how: How, *, told: bool) -> bool:
 
 
 def _is_wordy(value: str) -> bool:
-    """Say whether a value is words with a number at an end: `v2-credentials`, `oauth2`, `token_2024`."""
+    """Return whether a value is words with a number at an end: `v2-credentials`, `oauth2`, `token_2024`."""
     return (
         re.fullmatch(r"(?:[A-Za-z]+\d{0,4}|v?\d{1,4})(?:[-_./ ](?:[A-Za-z]+\d{0,4}|v?\d{1,4}))*", value) is not None
     )
 
 
 def _random_near(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
-    """Yield long random runs that stand near one of the words, without being given to it."""
+    """Yield long random runs near one of the words that are not assigned to it."""
     if not places:
         return
     number = 0
@@ -360,7 +360,7 @@ def _random_near(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
 
 
 def _has_word_beside(places: list[tuple[int, int]], number: int, start: int, end: int) -> bool:
-    """Say whether one of the words stands near a run, not merely within it."""
+    """Return whether one of the words is near a run, not only inside it."""
     while number < len(places) and places[number][0] <= end + _NEAR_AFTER:
         if places[number][1] <= start or places[number][0] >= end:
             return True

@@ -1,4 +1,4 @@
-"""Credentials known by what stands around them: key blocks, addresses, headers, command lines."""
+"""Credentials recognised by what is around them: key blocks, URLs, headers, command lines."""
 
 import re
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ def _seed_phrase() -> re.Pattern[str]:
 
 
 def credentials_in(text: str, lower: str) -> Iterator[Span]:
-    """Yield what is a credential because of where it stands; `lower` is the text in small letters."""
+    """Yield the credentials of a text; `lower` is the text in lower case."""
     if "-----BEGIN" in text:
         for found in _key_block().finditer(text):
             if _KEY_MATERIAL.search(found[0]):  # code that only looks for such blocks holds none

@@ -1,6 +1,4 @@
-"""Telling random strings and passphrases from words, identifiers, hashes and placeholders; the long runs and
-labelled spans of a text.
-"""
+"""Random strings and passphrases, as opposed to words, identifiers, hashes and placeholders."""
 
 import re
 from bisect import bisect_right
@@ -9,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From where to where in a text something of a kind stands."""
+    """A labelled span of a text."""
 
     start: int
     end: int
@@ -17,7 +15,7 @@ class Span:
 
 
 def lowered(text: str) -> str:
-    """Return a text in small letters in which every character stands where it stood.
+    """Return a text in lower case with every character at its old index.
 
     A few capitals are lowered to two characters, after which every place would be off; those stay.
     """
@@ -32,14 +30,14 @@ _RUN = re.compile(r"[A-Za-z0-9_\-.:/~=+$!%@?&;]{16,}")
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The runs on lines of their own, and where each began in the text."""
+    """The long runs of a text, one per line, and where each begins in the text."""
 
     text: str
     _starts: list[int]
     _origins: list[int]
 
     def place(self, start: int, end: int) -> tuple[int, int]:
-        """Return where a stretch of a run stands in the text."""
+        """Return the span in the text of a part of a run."""
         number = bisect_right(self._starts, start) - 1
         shift = self._origins[number] - self._starts[number]
         return start + shift, end + shift
@@ -88,7 +86,7 @@ _SHORTER_WITHOUT_DIGITS = 2.4
 
 
 def is_placeholder(value: str) -> bool:
-    """Say whether a value only stands where a secret would: a template, a mask, an example."""
+    """Return whether a value is a placeholder for a secret: a template, a mask, an example."""
     bare = value.strip("\"'`()[],;. ")
     if not bare or _TEMPLATE.search(value) or _MASK.fullmatch(bare):
         return True
@@ -96,23 +94,23 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_mask(token: str) -> bool:
-    """Say whether a token is one in shape only: `ghp_xxxxxxxx`, `AKIA0000000000000000`, `sk-your-key`."""
+    """Return whether a token only has the shape of one: `ghp_xxxxxxxx`, `AKIA0000000000000000`, `sk-your-key`."""
     tail = token[-16:]
     return max(map(tail.count, tail)) > len(tail) // 2 or "your" in token.lower()
 
 
 def is_uuid(value: str) -> bool:
-    """Say whether a value is a UUID."""
+    """Return whether a value is a UUID."""
     return _UUID.fullmatch(value) is not None
 
 
 def is_hex(value: str) -> bool:
-    """Say whether a value is plain hexadecimal, as hashes and commit ids are."""
+    """Return whether a value is plain hexadecimal, as hashes and commit ids are."""
     return _HEX.fullmatch(value) is not None
 
 
 def is_digest(value: str) -> bool:
-    """Say whether a value calls itself a digest: `sha512-…`, `md5:…`."""
+    """Return whether a value calls itself a digest: `sha512-…`, `md5:…`."""
     return _DIGEST.match(value) is not None
 
 
@@ -129,12 +127,12 @@ def classes_of(value: str) -> int:
 
 
 def has_digit(value: str) -> bool:
-    """Say whether there is a digit; one search instead of a call for each character."""
+    """Return whether there is a digit; one search instead of a call for each character."""
     return _ANY_DIGIT.search(value) is not None
 
 
 def looks_random(value: str, shortest: int = _MIXED_FROM) -> bool:
-    """Say whether letters and digits change so often that nobody wrote this as words."""
+    """Return whether letters and digits alternate too often for words."""
     dense = [piece for part in re.split(r"[-_./=+~:]", value) for piece in _PIECES.findall(part)]
     letters = sum(map(len, dense))
     if letters < shortest or not any(c.isalpha() for c in value):
@@ -160,7 +158,7 @@ _OF_SENTENCES = frozenset(_LISTED.split())
 
 
 def is_passphrase(value: str) -> bool:
-    """Say whether a value with spaces is a password: four groups of four, or four words that make no sentence."""
+    """Return whether a value with spaces is a password: four groups of four, or four words that make no sentence."""
     bare = value.strip()
     if _WORDS.fullmatch(bare):
         words = bare.replace("-", " ").split()
@@ -169,7 +167,7 @@ def is_passphrase(value: str) -> bool:
 
 
 def is_grouped(value: str) -> bool:
-    """Say whether a value is four letters four times over, as Apple prints passwords: `abcd-efgh-ijkl-mnop`."""
+    """Return whether a value is four letters four times over, as Apple prints passwords: `abcd-efgh-ijkl-mnop`."""
     return _JOINED_GROUPS.fullmatch(value) is not None
 
 

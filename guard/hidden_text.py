@@ -1,4 +1,4 @@
-"""What a reader does not see and a program does: invisible characters, encodings, comments, odd spellings."""
+"""Text that a program sees and a reader does not: invisible characters, encodings, comments, odd spellings."""
 
 import base64
 import binascii
@@ -75,15 +75,15 @@ def _as_json_escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
-def hidden_in(text: str) -> tuple[str, ...]:
-    """Say what is hidden in a text beyond what honest typing leaves there."""
+def hidden_text_in(text: str) -> tuple[str, ...]:
+    """Return what is hidden in a text, beyond what ordinary typing leaves there."""
     if text.isascii() and "\x1b" not in text and "\x08" not in text:
         return ()
     return tuple(reason for reason, test in _TESTS if test(text))
 
 
 def tag_text(text: str) -> str:
-    """Return what is spelled in tag characters, which look like nothing and read like ASCII."""
+    """Return what invisible tag characters spell in ASCII."""
     return "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
 
 
@@ -92,7 +92,7 @@ def _has_tags(text: str) -> bool:
 
 
 def _has_bidi_tricks(text: str) -> bool:
-    """Overrides turn text around; embeddings and isolates are at home only beside letters that run leftwards."""
+    """Return whether bidi controls reorder text; embeddings and isolates belong only beside right-to-left letters."""
     if re.search("[\u202d\u202e]", text):
         return True
     return bool(re.search("[\u202a\u202b\u2066-\u2068]", text)) and not re.search(
@@ -153,7 +153,7 @@ _DIGITS_AS_LETTERS = _LOOKALIKES | str.maketrans("0134578@$", "oieastbas")
 
 
 def plain(text: str) -> str:
-    """Return a text as it is compared: as a reader sees it, in small letters, lookalikes made alike."""
+    """Return a text as rules see it: visible characters, lower case, lookalike letters replaced."""
     seen = visible(text)
     if not seen.isascii():
         seen = unicodedata.normalize("NFKC", seen).replace("’", "'")
@@ -179,18 +179,18 @@ def _in_latin(word: re.Match[str]) -> str:
     return found if found.isascii() or not _LATIN.search(found) else found.translate(_LOOKALIKES)
 
 
-def unleeted(text: str) -> str:
-    """Return a plain text with digits, signs and foreign letters that stand for others made Latin letters."""
+def without_leetspeak(text: str) -> str:
+    """Return a plain text with digits, signs and lookalikes replaced by the Latin letters they imitate."""
     return text.translate(_DIGITS_AS_LETTERS)
 
 
-def squeezed(text: str) -> str:
-    """Return nothing but the letters of a plain text, so that `i g n o r e` and `ig-nore` read the same."""
+def letters_only(text: str) -> str:
+    """Return only the letters of a plain text, so that `i g n o r e` and `ig-nore` are the same."""
     return text.encode("ascii", "ignore").translate(None, _NOT_LETTERS).decode("ascii")
 
 
-def commented(text: str) -> Iterator[str]:
-    """Yield what a text says in comments and elements that no page shows."""
+def hidden_comments_in(text: str) -> Iterator[str]:
+    """Yield the comments of a text and its elements that no page shows."""
     yield from islice(_comments(text), _MOST_ASIDES)
     if "]:" in text:
         yield from (found[1] for found in islice(_LINK_COMMENT.finditer(text), _MOST_ASIDES))
@@ -215,7 +215,7 @@ def _unshown(text: str) -> Iterator[str]:
 
 
 def decoded(text: str) -> Iterator[str]:
-    """Yield what a text says once its encoded parts are read."""
+    """Yield the encoded parts of a text, decoded."""
     tags = tag_text(text)
     if tags:
         yield tags

@@ -1,12 +1,19 @@
-"""Prompt injection: which instruction to the assistant a text contains, found by rules."""
+"""Prompt injection by rules: which instructions to the assistant a text contains or hides."""
 
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from reverie.guard.hidden_text import commented, decoded, hidden_in, plain, squeezed, unleeted
+from reverie.guard.hidden_text import (
+    decoded,
+    hidden_comments_in,
+    hidden_text_in,
+    letters_only,
+    plain,
+    without_leetspeak,
+)
 from reverie.guard.injection_rules import SIGNS
-from reverie.guard.injection_sign import Sign
+from reverie.guard.injection_sign import InjectionSign
 
 _NEARBY = 250
 """Two weak signs count together only within so many characters of one paragraph: a long text has room for two that
@@ -23,17 +30,17 @@ _COMMONEST = {
     for what in ("instruction", "prompt", "direction", "rules")
 }
 _STRAIGHT = tuple(_COMMONEST)
-_TURNED = tuple(bare[::-1] for bare in _COMMONEST)
+_REVERSED = tuple(bare[::-1] for bare in _COMMONEST)
 _LONGEST = max(map(len, _COMMONEST))
 _VERBS = (
     *(("ignore", False), ("disregard", False), ("forget", False)),
     *(("erongi", True), ("dragersid", True), ("tegrof", True)),
 )
-_TOLD_OF_OTHERS = re.compile(
+_ABOUT_OTHERS = re.compile(
     r"\b(?:will|would|do(?:es)?(?: not|n't)|can|could|may|might|not|never|they|it|users|people|which|that|who)\s+$"
 )
-_TOLD_TO_YOU = re.compile(r"\byou(?:'ll|'d)?\s+(?:\w+\s+){0,2}$")
-_ASIDE = (
+_ABOUT_YOU = re.compile(r"\byou(?:'ll|'d)?\s+(?:\w+\s+){0,2}$")
+_WORDS_IN_COMMENTS = (
     "assistant",
     " ai",
     "llm",
@@ -50,13 +57,13 @@ _ASIDE = (
 )
 
 
-def orders_in(text: str) -> tuple[str, ...]:
-    """Say what in a text gives orders to an assistant or hides them; nothing for ordinary notes.
+def signs_of_injection(text: str) -> tuple[str, ...]:
+    """Return the signs of injection in a text: instructions to an assistant, or text that hides them.
 
     The reasons are meant for a person who reviews the text.
     """
     seen = plain(text)
-    reasons = [*hidden_in(text), *_signs_in(seen), *_spelled_out(seen), *_aside(text)]
+    reasons = [*hidden_text_in(text), *_signs_in(seen), *_spelled_out(seen), *_in_comments(text)]
     return tuple(dict.fromkeys(reasons or _encoded(text)))
 
 
@@ -66,7 +73,7 @@ def _signs_in(text: str) -> list[str]:
     places: dict[str, list[int]] = {}
     for sign in SIGNS:
         for found in sign.found_in(text, places):
-            if sign.reason.startswith("tells") and _is_told_of_others(text, found.start()):
+            if sign.reason.startswith("tells") and _is_about_others(text, found.start()):
                 continue
             if sign.strong and not _is_quoted(text, found.start(), found.end(), sign):
                 strong.append(sign.reason)
@@ -74,25 +81,25 @@ def _signs_in(text: str) -> list[str]:
             weak.append((found.start(), sign.reason))
             if len(weak) > _MOST_WEAK:
                 break
-    return [*dict.fromkeys(strong), *_together(text, sorted(weak))]
+    return [*dict.fromkeys(strong), *_neighbouring(text, sorted(weak))]
 
 
 _MOST_WEAK = 200
 
 
-def _is_told_of_others(text: str, start: int) -> bool:
+def _is_about_others(text: str, start: int) -> bool:
     """`Docker will ignore all instructions` is a fact; `you will ignore all instructions` is an order."""
     before = text[max(0, start - 40) : start]
-    return bool(_TOLD_OF_OTHERS.search(before)) and not _TOLD_TO_YOU.search(before)
+    return bool(_ABOUT_OTHERS.search(before)) and not _ABOUT_YOU.search(before)
 
 
-def _is_quoted(text: str, start: int, end: int, sign: Sign) -> bool:
-    """A mark of a conversation in backticks is most likely told of, not used; the rest is no safer for quotes."""
+def _is_quoted(text: str, start: int, end: int, sign: InjectionSign) -> bool:
+    """Return whether a chat role mark is in backticks and so only mentioned; nothing else is safer for quotes."""
     return sign.reason.startswith("forges") and text[start - 1 : start] == "`" and "`" in text[end : end + 40]
 
 
-def _together(text: str, weak: list[tuple[int, str]]) -> list[str]:
-    """Return the reasons of weak signs that stand near one of another kind."""
+def _neighbouring(text: str, weak: list[tuple[int, str]]) -> list[str]:
+    """Return the reasons of weak signs that have a weak sign of another kind nearby."""
     near: list[str] = []
     for (at, reason), (later, other) in pairwise(weak):
         if reason != other and later - at <= _NEARBY and "\n\n" not in text[at:later]:
@@ -101,10 +108,12 @@ def _together(text: str, weak: list[tuple[int, str]]) -> list[str]:
 
 
 def _spelled_out(seen: str) -> list[str]:
-    """Find the commonest order however its letters are set apart, replaced or turned around."""
-    letters = squeezed(seen) + " " + squeezed(unleeted(seen))
+    """Find the commonest instruction with its letters spaced out, replaced or reversed."""
+    letters = letters_only(seen) + " " + letters_only(without_leetspeak(seen))
     found = {
-        bare[::-1] if turned else bare for verb, turned in _VERBS for bare in _after(letters, verb, turned=turned)
+        bare[::-1] if is_reversed else bare
+        for verb, is_reversed in _VERBS
+        for bare in _after(letters, verb, is_reversed=is_reversed)
     }
     spaced = " ".join(seen.split()) if found else ""
     if any(_COMMONEST[bare] not in spaced for bare in found):
@@ -112,26 +121,28 @@ def _spelled_out(seen: str) -> list[str]:
     return []
 
 
-def _after(letters: str, verb: str, *, turned: bool) -> Iterator[str]:
-    """Yield the orders that begin with a verb, or end with it if they are turned around."""
+def _after(letters: str, verb: str, *, is_reversed: bool) -> Iterator[str]:
+    """Yield the instructions that begin with a verb, or end with it if they are reversed."""
     at = letters.find(verb)
     while at >= 0:
-        orders = _TURNED if turned else _COMMONEST
+        orders = _REVERSED if is_reversed else _COMMONEST
         end = at + len(verb)
-        near = letters[max(0, at - _LONGEST) : end] if turned else letters[at : at + _LONGEST]
-        if near.endswith(_TURNED) if turned else near.startswith(_STRAIGHT):
-            yield from (order for order in orders if (near.endswith(order) if turned else near.startswith(order)))
+        near = letters[max(0, at - _LONGEST) : end] if is_reversed else letters[at : at + _LONGEST]
+        if near.endswith(_REVERSED) if is_reversed else near.startswith(_STRAIGHT):
+            yield from (
+                order for order in orders if (near.endswith(order) if is_reversed else near.startswith(order))
+            )
         at = letters.find(verb, end)
 
 
-def _aside(text: str) -> list[str]:
-    """Find orders where no reader of the page would see them: in comments and hidden elements."""
+def _in_comments(text: str) -> list[str]:
+    """Find instructions in comments and hidden elements, where no reader of the page sees them."""
     reasons: list[str] = []
-    for part in commented(text):
+    for part in hidden_comments_in(text):
         seen = plain(part)
         places: dict[str, list[int]] = {}
         if any(next(sign.found_in(seen, places), None) for sign in SIGNS) and any(
-            word in f" {seen}" for word in _ASIDE
+            word in f" {seen}" for word in _WORDS_IN_COMMENTS
         ):
             reasons.append("orders in a comment or hidden element")
     return reasons

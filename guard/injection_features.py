@@ -1,4 +1,4 @@
-"""The readable features of the injection classifier: what a statement shows of the marks of a planted order.
+"""The features of the injection classifier: cues of a planted order, and hashed words.
 
 No feature decides by itself. `training/orders.py` weighs them together with the vector of the statement, because
 honest notes have each of them somewhere: "We turned off TLS verification in the test harness" reports.
@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from math import sqrt
 
-from reverie.guard.hidden_text import commented, plain
+from reverie.guard.hidden_text import hidden_comments_in, plain
 
 LONGEST = 400
 """Characters of one statement; a longer one is judged piece by piece."""
@@ -310,19 +310,19 @@ _PAIRS = (
 
 
 PLAIN_CUES = len(CUES) + len(_PAIRS)
-"""How many of the numbers of `cues_in` come before the words."""
+"""How many of the numbers of `injection_cues_in` come before the words."""
 
 
-def cues_in(statement: str) -> list[float]:
-    """Return what a statement shows as numbers, always as many and in one order: cues, pairs of cues, words."""
+def injection_cues_in(statement: str) -> list[float]:
+    """Return the features of a statement, always in one order: cues, pairs of cues, hashed words."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
     shown = {name: bool(pattern.search(seen)) for name, pattern in zip(CUES, _compiled(), strict=True)}
     paired = [shown[one] and shown[other] for one, other in _PAIRS]
     return [*(_CUE if there else 0.0 for there in (*shown.values(), *paired)), *_words_in(seen)]
 
 
-def marks_in(statement: str) -> list[str]:
-    """Name what in a statement is found in orders rather than in notes, for whoever reviews it."""
+def injection_marks_in(statement: str) -> list[str]:
+    """Return the cues in a statement that are typical of injection, for the reviewer."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
     named = zip(CUES, _compiled(), strict=True)
     return [name for name, pattern in named if name in _TELLING and pattern.search(seen)]
@@ -350,7 +350,11 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def _words_in(seen: str) -> list[float]:
-    """Return words, pairs of words and pieces of words, hashed into buckets; each sort has a length of about one."""
+    """Return words, pairs of words and pieces of words, hashed into buckets; each sort has a length of about one.
+
+    This is not `text.tokenize.words`: `bundle/orders.json` was trained with this splitting. Changing it means
+    training it again (`training/orders.py`).
+    """
     words: list[str] = []
     for word in _WORD.findall(seen):
         # Scripts without spaces give one long word: their pairs of letters say more.
@@ -376,7 +380,7 @@ def statements_in(text: str) -> Iterator[str]:
             yield from _pieces(text[start : end.end()])
             start = end.end()
         yield from _pieces(text[start:])
-    for aside in commented(text):
+    for aside in hidden_comments_in(text):
         yield from _pieces(_ASIDE + " ".join(aside.split()))
 
 

@@ -2,7 +2,7 @@
 
 from reverie.guard.injection_sign import AI as _AI
 from reverie.guard.injection_sign import LOOT as _LOOT
-from reverie.guard.injection_sign import Sign
+from reverie.guard.injection_sign import InjectionSign
 from reverie.guard.social_engineering_rules import INDIRECTION, PRESSURE
 
 _GAP = r"(?:[\w'’,-]+\s+){0,4}?"
@@ -37,21 +37,21 @@ _ELSEWHERE = (
     r"|(?:[a-z0-9-]+\.)+(?:com|net|org|io|xyz|ru|cn|site|info|dev|evil|example|test)\b)"
 )
 
-SIGNS: tuple[Sign, ...] = (
+SIGNS: tuple[InjectionSign, ...] = (
     # orders about the assistant's own instructions
-    Sign(
+    InjectionSign(
         "tells the assistant to drop its instructions",
         rf"\b{_DROP}\s+{_GAP}(?:{_EARLIER}|{_OWNED})\s+{_GAP}{_INSTRUCTIONS}\b",
         needs=f"instruct prompt directive guideline direction programming training guardrail safeguard & {_DROPPED}",
     ),
-    Sign(
+    InjectionSign(
         "tells the assistant to drop its instructions",
         rf"\b{_DROP}\s+(?:all\s+|any\s+|every\s+)?(?:of\s+)?(?:the\s+|your\s+|my\s+)?"
         rf"(?:{_EARLIER}|your|system|safety|security)\s+{_GAP}{_RULES}\b(?! of (?:the )?(?:file|table|page))",
         strong=False,
         needs=f"{_DROPPED} & rule constraint command order message polic context restriction limitation task request",
     ),
-    Sign(
+    InjectionSign(
         "tells the assistant to drop its instructions",
         r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what(?:ever)?)\s+(?:\w+\s+){0,3}?(?:you|i"
         r"|we|they)?\s*"
@@ -60,7 +60,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|you know|learned|written)\b",
         needs="ignore disregard forget",
     ),
-    Sign(
+    InjectionSign(
         "claims to be the assistant's new instructions",
         r"\b(?:your|these are(?: your| the)?|here are(?: your| the)?|the following are(?: your| the)?)\s+"
         r"(?:(?:new|updated|real|true|actual|only|revised|secret|hidden|primary|main|latest)\s+(?:system\s+)?"
@@ -73,7 +73,7 @@ SIGNS: tuple[Sign, ...] = (
             " & your these here following new updated revised"
         ),
     ),
-    Sign(
+    InjectionSign(
         "gives the assistant another role",
         r"\b(?:you are|you're|you will be|you shall be|consider yourself|imagine you are"
         r"|pretend (?:that )?you(?: are|'re)"
@@ -87,7 +87,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|superuser)",
         needs="you yourself pretend roleplay role-play behave act",
     ),
-    Sign(
+    InjectionSign(
         "gives the assistant another role",
         r"\b(?:enable|enter|activate|switch to|you are in|now in)\s+(?:\w+\s+){0,2}?(?:dan|jailbreak|god"
         r"|developer|unrestricted"
@@ -95,7 +95,7 @@ SIGNS: tuple[Sign, ...] = (
         strong=False,
         needs="mode",
     ),
-    Sign(
+    InjectionSign(
         "demands obedience of the assistant",
         r"\byou (?:must|shall|will|have to|need to|are required to|are obliged to)\s+(?:now\s+|always\s+|only\s+"
         r"|strictly\s+"
@@ -105,7 +105,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|do (?:exactly )?(?:as|what) (?:i|we|it) sa(?:y|ys)|never refuse|not refuse)\b",
         needs="you",
     ),
-    Sign(
+    InjectionSign(
         "asks for the assistant's instructions",
         r"\b(?:reveal|print|show|repeat|output|disclose|leak|dump|tell (?:me|us)|recite|display|give me"
         r"|write out|echo"
@@ -116,7 +116,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|guidelines|hidden rules)",
         needs="your",
     ),
-    Sign(
+    InjectionSign(
         "asks for the assistant's instructions",
         r"\b(?:reveal|leak|disclose|exfiltrate|recite|repeat|output|dump|print)\s+(?:\w+\s+){0,3}?(?:system"
         r"|hidden|initial|secret)\s+"
@@ -125,7 +125,7 @@ SIGNS: tuple[Sign, ...] = (
         needs="prompt instructions message",
     ),
     # text that speaks to whoever reads it as a machine
-    Sign(
+    InjectionSign(
         "addresses an assistant that reads it",
         rf"\bif (?:you|this)(?:'re| are| is)?\s+(?:being\s+)?(?:read|processed|parsed|seen|an?"
         rf"|processing)?\s*(?:by\s+)?(?:an?\s+|any\s+)?{_AI}\b"
@@ -137,7 +137,7 @@ SIGNS: tuple[Sign, ...] = (
         rf"|every\s+|future\s+|other\s+)?{_AI}\b(?:[^.\n]{{0,40}}?:|\s+reading)",
         needs="ai llm chatbot model assistant agent chatgpt gpt claude copilot codex gemini cursor",
     ),
-    Sign(
+    InjectionSign(
         "addresses an assistant that reads it",
         rf"\b(?:as an? {_AI}[^.\n]{{0,40}}? you|when (?:an?|the|any) {_AI} (?:reads?|sees?|process\w*|encounters?)"
         rf"|you are an? {_AI}"
@@ -149,7 +149,7 @@ SIGNS: tuple[Sign, ...] = (
         strong=False,
         needs="ai llm chatbot model assistant agent chatgpt gpt claude copilot codex gemini cursor",
     ),
-    Sign(
+    InjectionSign(
         "claims authority over the assistant",
         r"\b(?:this is|message from|i am|i'm|signed by|by order of|on behalf of|authorized by"
         r"|approved by)\s+(?:an?\s+|the\s+|your\s+)?"
@@ -163,7 +163,7 @@ SIGNS: tuple[Sign, ...] = (
         needs="anthropic openai deepmind your administrator security system admin root developer priority",
     ),
     # the turns and calls of a conversation, forged
-    Sign(
+    InjectionSign(
         "forges the marks of a conversation",
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|begin_of_text)\|?>"
         r"|\[/?inst\]|<<\/?sys>>"
@@ -181,7 +181,7 @@ SIGNS: tuple[Sign, ...] = (
             "tools/call tool_use"
         ),
     ),
-    Sign(
+    InjectionSign(
         "orders a tool call",
         r"\b(?:call|invoke|use|run|execute|trigger)\s+(?:the\s+|your\s+)?[\w.:/-]+\s+(?:tool|function|command|mcp)\b"
         r"|\buse your (?:\w+\s+)?tools?\b|\b(?:call|invoke)\s+(?:forget|remember|recall|restore|purge"
@@ -190,7 +190,7 @@ SIGNS: tuple[Sign, ...] = (
         strong=False,
         needs="tool function command mcp call invoke",
     ),
-    Sign(
+    InjectionSign(
         "orders memories to be destroyed or altered",
         r"\b(?:delete|erase|purge|wipe|clear|destroy|overwrite|corrupt|forget|remove)\s+(?:all\s+|every\s+"
         r"|each\s+)?(?:of\s+)?(?:your|the "
@@ -198,7 +198,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|\bforget\s*\([^)\n]*purge\s*=\s*true",
         needs="memor forget",
     ),
-    Sign(
+    InjectionSign(
         "plants itself for later sessions",
         r"\b(?:save|store|write|remember|add|append|persist|propagate|copy|insert|include|embed|record|keep"
         r"|put)\s+(?:\w+\s+){0,3}?(?:this|these"
@@ -209,7 +209,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|subsequent)|future (?:sessions?|conversations?|responses?))",
         needs="your every future subsequent",
     ),
-    Sign(
+    InjectionSign(
         "plants itself for later sessions",
         r"\b(?:in|for) (?:all|every|each|any) (?:future|subsequent|later|following) (?:\w+\s+)?(?:sessions?"
         r"|conversations?|responses?|repl(?:y|ies)"
@@ -217,7 +217,7 @@ SIGNS: tuple[Sign, ...] = (
         strong=False,
         needs="future subsequent later following",
     ),
-    Sign(
+    InjectionSign(
         "puts itself forward",
         r"\bremember (?:\S+\s+){1,8}?as (?:an?|the|your) (?:trusted|authoritative|reliable|preferred|primary|go-to)"
         r" (?:source|site|provider|authority|reference)\b|\balways recommend (?:\S+\s+){1,6}?(?:first|over"
@@ -226,7 +226,7 @@ SIGNS: tuple[Sign, ...] = (
         needs="remember recommend",
     ),
     # secrecy
-    Sign(
+    InjectionSign(
         "asks to hide something from the user",
         r"\b(?:do not|does not|don'?t|never|must not|should not|shouldn'?t|mustn'?t|avoid|refrain from"
         r"|without)\s+(?:ever\s+)?(?:tell(?:ing)?|inform(?:ing)?"
@@ -241,7 +241,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|anything))",
         needs="user human developer owner operator person anyone them him her",
     ),
-    Sign(
+    InjectionSign(
         "asks to hide something from the user",
         r"\b(?:keep|hide|conceal)\s+(?:this|these|it|that|them|all of this)\s+(?:secret\b(?! (?:out|in|safe))|hidden"
         r"|private|from (?:the|your) (?:user"
@@ -251,7 +251,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|consent|noticing|awareness|permission)|\bbetween (?:you and me|us only)\b",
         needs="secret hidden private from user human developer owner between",
     ),
-    Sign(
+    InjectionSign(
         "asks to hide something from the user",
         r"\b(?:do not|don'?t|never|without)\s+(?:tell(?:ing)?|inform(?:ing)?|notify(?:ing)?|alert(?:ing)?"
         r"|warn(?:ing)?|ask(?:ing)?|mention(?:ing)?"
@@ -270,7 +270,7 @@ SIGNS: tuple[Sign, ...] = (
         ),
     ),
     # taking things out
-    Sign(
+    InjectionSign(
         "asks to send data elsewhere",
         rf"\b{_TAKE}(?:ing)?\s+(?:\w+\s+){{0,4}}?(?:the\s+|your\s+|all\s+|any\s+|every\s+|its\s+"
         rf"|their\s+)*(?:\w+\s+){{0,3}}?(?:\.env\b|env(?:ironment)?"
@@ -287,7 +287,7 @@ SIGNS: tuple[Sign, ...] = (
         ),
         reach=500,
     ),
-    Sign(
+    InjectionSign(
         "asks to send data elsewhere",
         rf"\b{_TAKE}(?:ing)?\s+(?:[^\s.]+\s+){{0,6}}?{_LOOT}[^\n]{{0,120}}?{_ELSEWHERE}"
         rf"|\b(?:exfiltrate|steal|harvest|siphon|smuggle)\s+(?:\w+\s+){{0,4}}?{_LOOT}"
@@ -301,13 +301,13 @@ SIGNS: tuple[Sign, ...] = (
         ),
         reach=500,
     ),
-    Sign(
+    InjectionSign(
         "smuggles data out in an address",
         r"!\[[^\]\n]{0,200}\]\(\s*https?://[^)\s]{0,300}[?&/=](?!token=\w{4,40}\))(?:\{|\[|<|%7b|\$|data|secret|token|key|q="
         r"|conversation|history|\.\.\.)",
         needs="![",
     ),
-    Sign(
+    InjectionSign(
         "reads secrets and passes them on",
         r"\b(?:cat|type|less|head|tail|cp|tar|base64|xxd|read|open)\s+(?:\S+\s+){0,3}?(?:~?/?\S*\.ssh/"
         r"|~?/?\S*\.aws/|\S*\.env\b|\S*id_rsa|/etc/shadow"
@@ -316,7 +316,7 @@ SIGNS: tuple[Sign, ...] = (
         needs=".ssh .aws .env id_rsa shadow .netrc .npmrc .pypirc credentials",
     ),
     # switching protections off
-    Sign(
+    InjectionSign(
         "asks to switch off the assistant's protections",
         r"\b(?:disable|turn off|switch off|bypass|remove|circumvent|ignore|deactivate|suspend|lift"
         r"|drop)\s+(?:all\s+|any\s+)?(?:of\s+)?your\s+"
@@ -325,7 +325,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|restrictions?|limits?|limitations?|protections?|policies|guidelines)",
         needs="your",
     ),
-    Sign(
+    InjectionSign(
         "asks to switch off the assistant's protections",
         r"\b(?:disable|turn off|bypass|circumvent|skip|auto-?approve|always (?:approve|accept"
         r"|allow))\s+(?:all\s+|any\s+|the\s+|every\s+)*(?:\w+\s+){0,2}?"
@@ -339,7 +339,7 @@ SIGNS: tuple[Sign, ...] = (
             " & disable turn bypass circumvent skip approve always dangerously without yolo"
         ),
     ),
-    Sign(
+    InjectionSign(
         "asks for a back door",
         r"\b(?:insert|add|plant|introduce|inject|hide|install|leave|create"
         r"|open)\s+(?:\w+\s+){0,3}?(?:back ?doors?|reverse shells?|keyloggers?|malware"
@@ -348,7 +348,7 @@ SIGNS: tuple[Sign, ...] = (
         needs="back shell keylogger malware rootkit miner trojan",
     ),
     # code from the network, run unread
-    Sign(
+    InjectionSign(
         "runs code from the network",
         r"\b(?:curl|wget|aria2c|lynx|iwr|irm|invoke-webrequest"
         r"|invoke-restmethod)\b[^\n|]{1,400}\|\s*(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:/\S*/)?(?:ba|z|da|k|fi|c"
@@ -371,7 +371,7 @@ SIGNS: tuple[Sign, ...] = (
         reach=700,
     ),
     # in other languages
-    Sign(
+    InjectionSign(
         "tells the assistant to drop its instructions",
         r"\b(?:ignorier\w*|vergiss|vergessen sie|missachte\w*)\s+(?:\w+\s+){0,3}?(?:vorherig\w*|bisherig\w*"
         r"|vorig\w*|obig\w*|früher\w*|alle\w*|deine|ihre)\s+"
@@ -411,7 +411,7 @@ SIGNS: tuple[Sign, ...] = (
             " 지시 명령 지침 프롬프트 규칙 التعليمات الأوامر ההוראות הנחיות निर्देश"
         ),
     ),
-    Sign(
+    InjectionSign(
         "asks to hide something from the user",
         r"\bsag(?:e|en sie)? (?:dem|der) (?:benutzer|nutzer|anwender)\w* nichts|\bno (?:le|se lo) (?:digas"
         r"|cuentes|menciones)\b[^.\n]{0,30}usuari"

@@ -1,4 +1,4 @@
-"""A sign of injection: one pattern of giving orders, and the quick search for it."""
+"""One sign of prompt injection: a pattern, and a quick search for it near the words that it needs."""
 
 import re
 from collections.abc import Iterator
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from functools import cache
 
 REACH = 300
-"""Signs lie within this distance of any word that they cannot do without, unless they say otherwise."""
+"""How far a match can reach from a word that it needs, in characters, unless the sign says otherwise."""
 _SHORT = 3
 _STEP = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """One way of giving orders, under the reason it is told by.
+class InjectionSign:
+    """A pattern of prompt injection, and the reason that is shown when it matches.
 
-    `needs` are words, one of which must occur in whatever matches; where there are two lists with `&` between them,
-    one of each. They are what makes the search cheap: the pattern is tried only near them.
+    Every match contains one of the words in `needs`; if `needs` is two lists with `&` between them, one of each. The
+    pattern is tried only near these words, which makes the search cheap.
     """
 
     reason: str
@@ -30,10 +30,10 @@ class Sign:
         """The pattern, compiled when it is first needed."""
         return _compiled(self.pattern)
 
-    def found_in(self, text: str, places: dict[str, list[int]]) -> Iterator[re.Match[str]]:
-        """Yield where the sign stands in a plain text; `places` remembers from sign to sign where words stand."""
+    def found_in(self, text: str, positions: dict[str, list[int]]) -> Iterator[re.Match[str]]:
+        """Yield the matches in a plain text; `positions` caches the positions of words for the next sign."""
         words, others = _lists(self.needs)
-        for start, end in _stretches(text, words, places, self.reach):
+        for start, end in _stretches(text, words, positions, self.reach):
             if not others or any(text.find(other, start, end) >= 0 for other in others):
                 yield from self.compiled.finditer(text, start, end)
 
@@ -49,33 +49,35 @@ def _lists(needs: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(words.split()), tuple(others.split())
 
 
-def _stretches(text: str, words: tuple[str, ...], places: dict[str, list[int]], reach: int) -> list[tuple[int, int]]:
-    found = [place for word in words if word in text for place in _places(text, word, places)]
+def _stretches(
+    text: str, words: tuple[str, ...], positions: dict[str, list[int]], reach: int
+) -> list[tuple[int, int]]:
+    found = [position for word in words if word in text for position in _positions(text, word, positions)]
     stretches: list[tuple[int, int]] = []
-    for place in sorted(found):
-        if stretches and place - reach <= stretches[-1][1]:
-            stretches[-1] = (stretches[-1][0], place + reach + _STEP)
+    for position in sorted(found):
+        if stretches and position - reach <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], position + reach + _STEP)
         else:
-            stretches.append((max(0, place - reach), place + reach + _STEP))
+            stretches.append((max(0, position - reach), position + reach + _STEP))
     return stretches
 
 
-def _places(text: str, word: str, places: dict[str, list[int]]) -> list[int]:
-    known = places.get(word)
+def _positions(text: str, word: str, positions: dict[str, list[int]]) -> list[int]:
+    known = positions.get(word)
     if known is None:
-        known = places[word] = []
+        known = positions[word] = []
         at = text.find(word)
         while at >= 0:
             if len(word) > _SHORT or not (word.isascii() and word.isalpha()) or _is_whole(text, at, at + len(word)):
                 known.append(at)
-                at = text.find(word, at + max(_STEP, len(word)))  # what stands nearer lies within the same stretch
+                at = text.find(word, at + max(_STEP, len(word)))  # a nearer one lies in the same stretch
             else:
                 at = text.find(word, at + len(word))
     return known
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Say whether a short word stands as one: `ai` is in `main` and `contain`, too."""
+    """Return whether a short word is not part of a longer one, as `ai` is of `main`."""
     return not text[start - 1 : start].isalpha() and not text[end : end + 1].rstrip("s").isalpha()
 
 

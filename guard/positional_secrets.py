@@ -1,7 +1,6 @@
-"""Secrets known by where they stand rather than by the word before them.
+"""Secrets recognised by their position: an argument of a login, a field of a line, a column of a table.
 
-The second argument of a login, the last field of a line, a table's column, flags of programs, groups, PINs, brackets,
-the next line.
+Also by the cue before them: a program's flag, a word for PINs or recovery codes, brackets, the line above.
 """
 
 import re
@@ -17,7 +16,7 @@ from reverie.guard.entropy import (
     is_uuid,
     looks_random,
 )
-from reverie.guard.vendor_rules import Shape
+from reverie.guard.vendor_rules import SecretPattern
 
 _UNDER_HEADINGS = re.compile(r"\n[ \t]{0,8}\|[ :|-]{3,400}\|[ \t]*(?=\n)")
 _SECRET_COLUMN = re.compile(r"\b(?:passwor[dt]|passwd|pwd|pass|secret|token|api[ _-]?key)$", re.I)
@@ -28,47 +27,47 @@ _LOGINS = ("auth=", "auth", "credential", "credentials", "login", "log_in", "sig
 _CLIENTS = ("client", "api", "sdk", "init", "configure")
 _POSITIONS = (
     # auth=("user", "…"), NetworkCredential("user", "…"), smtp.login("user", "…"), getConnection(url, "user", "…")
-    Shape(
+    SecretPattern(
         "pair",
         tuple(f"{word}(" for word in _LOGINS),
         r"\((?:" + "|".join(rf"(?<={word}\()" for word in _LOGINS) + r")(?:[^()\"'\n]{0,80},)?\s{0,4}"
         r"[\"'][^\"'\n]{1,80}[\"']\s{0,2},\s{0,4}[\"'](?P<value>[^\"'\n]{5,200})[\"']\s{0,2}[,)]",
     ),
     # SDK clients that take nothing but the key: Client("…")
-    Shape(
+    SecretPattern(
         "sole",
         tuple(f"{word}(" for word in _CLIENTS),
         r"\((?:" + "|".join(rf"(?<={word}\()" for word in _CLIENTS) + r")\s{0,2}"
         r"[\"'](?P<value>[a-z0-9_-]{24,200})[\"']\s{0,2}[,)]",
     ),
-    Shape(
+    SecretPattern(
         "set",
         ("identified",),
         r"\b(?:user|role)\b[^\n]{0,160}?\bidentified\s+(?:with\s+\S{1,60}\s+)?by\s+[\"'](?P<value>[^\"'\n]{3,200})[\"']",
     ),
-    Shape(
+    SecretPattern(
         "set",
         ("convertto-securestring",),
         r"convertto-securestring\s+(?:-string\s+)?[\"'](?P<value>[^\"'\n]{3,200})[\"']",
     ),
-    Shape("set", ("net use",), r"net use\s[^\n]{0,200}?/user:\S{1,80}\s+(?P<value>[^\s/\"'][^\s\"']{3,100})"),
-    Shape("pair", ("net user",), r"net user\s+[\w.-]{1,40}\s+(?P<value>[^\s/\"'*][^\s\"']{3,100})"),
+    SecretPattern("set", ("net use",), r"net use\s[^\n]{0,200}?/user:\S{1,80}\s+(?P<value>[^\s/\"'][^\s\"']{3,100})"),
+    SecretPattern("pair", ("net user",), r"net user\s+[\w.-]{1,40}\s+(?P<value>[^\s/\"'*][^\s\"']{3,100})"),
     # ~/.pgpass
-    Shape(
+    SecretPattern(
         "set",
         (":543", ":6432:", ":*:"),
         r"(?m)^[\w.*-]{1,80}:(?:543\d|6432|\*):[\w*.-]{1,60}:[\w*.@-]{1,60}:(?P<value>[^\s\"']{4,200})$",
     ),
     # snyk auth …, codecov -t …
-    Shape(
+    SecretPattern(
         "sole uuid",
         ("auth ", "login ", "authtoken ", "codecov "),
         r"\b(?:auth|login|authtoken|codecov(?: [^\n]{0,100})? -t) +"
         r"(?P<value>[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\b",
     ),
     # log in as admin / …
-    Shape(
-        "told",
+    SecretPattern(
+        "prose",
         ("log in", "login", "logged in", "sign in", "signed in", "logon"),
         r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?\b(?:as|with|using) [\"'`]?"
         r"[\w.@+-]{2,60}[\"'`]?\s?[:/]\s?[\"'`]?"
@@ -77,8 +76,8 @@ _POSITIONS = (
 )
 
 
-def placed_in(text: str, lower: str) -> Iterator[Span]:
-    """Yield what is a secret by its place alone; `lower` is the text in small letters."""
+def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
+    """Yield the secrets that their position alone gives away; `lower` is the text in lower case."""
     for place in _POSITIONS:
         if not any(needle in lower for needle in place.needles):
             continue
@@ -101,7 +100,7 @@ def _is_positional_secret(kind: str, value: str) -> bool:
             return classes_of(value) >= 2 or len(value) >= 8
         case "sole":
             return not is_uuid(value) and digit and classes_of(value) >= 3 and looks_random(value)
-        case "told":
+        case "prose":
             return digit and classes_of(value) >= 3
         case _:
             mixed = len(value) >= 10 and value.isalnum() and not value.islower() and not value.isupper()
@@ -109,7 +108,7 @@ def _is_positional_secret(kind: str, value: str) -> bool:
 
 
 def _in_tables(text: str) -> Iterator[Span]:
-    """Yield what stands under a heading that says password, in a table drawn with bars."""
+    """Yield the cells under a heading such as password, in a table drawn with bars."""
     for under in _UNDER_HEADINGS.finditer(text):
         heading = text[text.rfind("\n", 0, under.start()) + 1 : under.start()]
         columns = [n for n, cell in enumerate(heading.split("|")) if _SECRET_COLUMN.search(cell.strip(" *`"))]
@@ -152,33 +151,35 @@ _LINE_END = r"[ \t]*(?=\n|$)"
 
 _PHRASES = (
     # command lines
-    Shape("argument", ("openssl",), rf"\bopenssl\b[^\n]{{0,200}}?\s-k\s+{_Q}{_ARGUMENT}"),
-    Shape(
+    SecretPattern("argument", ("openssl",), rf"\bopenssl\b[^\n]{{0,200}}?\s-k\s+{_Q}{_ARGUMENT}"),
+    SecretPattern(
         "argument",
         ("htpasswd",),
         r"\bhtpasswd\s+(?:-[a-z]{1,8}\s+){0,3}?-[a-z]{0,6}b[a-z]{0,6}\s+(?:-[a-z]{1,8}\s+){0,3}"
         r"(?:[^\s\"'-][^\s\"']{0,80}\s+){1,2}[\"']?(?P<value>[^\s\"']{4,100})[\"']?[ \t]*(?=\n|$|[|&>])",
     ),
-    Shape(
+    SecretPattern(
         "argument",
         ("smbclient", "rpcclient", "smbmap"),
         rf"\s-u\s{{0,2}}{_Q}[^\s%\"']{{1,60}}%(?P<value>[^\s\"']{{3,100}})",
     ),
-    Shape(
+    SecretPattern(
         "argument",
         ("mongo", "sqlcmd", "bcp ", "isql", "useradd", "usermod"),
         rf"\b(?:mongo(?:sh|dump|restore|import|export)?|sqlcmd|bcp|isql|useradd"
         rf"|usermod)\b[^\n]{{0,200}}?\s-p\s+{_QUOTED_OR_NOT}",
     ),
-    Shape(
+    SecretPattern(
         "argument",
         ("mysql", "mariadb"),
         r"\b(?:mysql|mariadb)\w{0,10}\b[^\n]{0,200}?\s-p[\"'](?P<value>[^\"'\n]{3,100})[\"']",
     ),
-    Shape("capital", ("zip ",), rf"\b(?:un)?zip\b[^\n]{{0,100}}?\s(?P<flag>-p)\s*{_QUOTED_OR_NOT}"),
-    Shape("argument", ("7z", "rar "), rf"\b(?:7za?|rar|unrar)\s[^\n]{{0,100}}?\s-h?p{_QUOTED_OR_NOT}"),
-    Shape("argument", ("ssh-keygen",), r"\bssh-keygen\b[^\n]{0,200}?\s-[np]\s+[\"'](?P<value>[^\"'\n]{4,100})[\"']"),
-    Shape(
+    SecretPattern("capital", ("zip ",), rf"\b(?:un)?zip\b[^\n]{{0,100}}?\s(?P<flag>-p)\s*{_QUOTED_OR_NOT}"),
+    SecretPattern("argument", ("7z", "rar "), rf"\b(?:7za?|rar|unrar)\s[^\n]{{0,100}}?\s-h?p{_QUOTED_OR_NOT}"),
+    SecretPattern(
+        "argument", ("ssh-keygen",), r"\bssh-keygen\b[^\n]{0,200}?\s-[np]\s+[\"'](?P<value>[^\"'\n]{4,100})[\"']"
+    ),
+    SecretPattern(
         "argument",
         ("echo ", "printf "),
         r"\b(?:echo|printf)\s+(?:-n\s+)?[\"']?(?:[\w.-]{1,40}:(?=[^|\n]{3,100}\|\s{0,4}(?:sudo\s+)?chpasswd))?"
@@ -186,28 +187,30 @@ _PHRASES = (
         r"|podman|helm|oc|az)"
         r"[^\n|]{0,60}login|sudo\s+-s|gpg|kinit|cryptsetup|passwd|gh\s+auth)\b",
     ),
-    Shape(
+    SecretPattern(
         "login",
         ("login ", "authtoken ", "auth "),
         r"\b(?:vault|doppler|heroku|railway|fly|snyk|ngrok|npm|wandb|huggingface-cli|sentry-cli|oc|argocd)\s+"
         r"(?:config\s+)?(?:login|authtoken|auth"
         r"|add-authtoken)\s+(?:--\w+[ =])?(?P<value>[a-z0-9._-]{12,200})(?![^\s\"'`])",
     ),
-    Shape(
+    SecretPattern(
         "argument",
         ("freerdp", "mstsc", "rdesktop"),
         rf"\b\w?freerdp\b[^\n]{{0,200}}?\s/p:{_QUOTED_OR_NOT}"
         rf"|\brdesktop\b[^\n]{{0,200}}?\s-p\s+{_ARGUMENT.replace('value', 'desktop')}",
     ),
-    Shape("argument", ("storepass", "keypass"), rf"-(?:src|dest)?(?:store|key)pass(?::\w+)?\s+{_QUOTED_OR_NOT}"),
-    Shape(
+    SecretPattern(
+        "argument", ("storepass", "keypass"), rf"-(?:src|dest)?(?:store|key)pass(?::\w+)?\s+{_QUOTED_OR_NOT}"
+    ),
+    SecretPattern(
         "argument",
         ("http ", "https ", "xh ", "httpie"),
         rf"\b(?:https?|xh|httpie)\s[^\n]{{0,100}}?(?:-a"
         rf"|--auth)[ =]{_Q}[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}})",
     ),
     # codes in groups, one-time codes, PINs
-    Shape(
+    SecretPattern(
         "group",
         ("code", "key", "schlüssel", "serial"),
         r"\b(?:recovery|backup|licen[sc]e|product|activation|emergency(?: kit)?|unlock|serial|2fa"
@@ -217,12 +220,12 @@ _PHRASES = (
         r"\s{0,3}(?:is|are|ist|lautet|[:=#])?\s{0,4}[\"'`]?"
         r"(?P<value>[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}(?:[,\s]{1,3}[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}){0,15})\b",
     ),
-    Shape(
+    SecretPattern(
         "lettered",
         _PASSWORDS,
         rf"\b{_CALLED}\s{{0,2}}[:=]?\s{{0,2}}{_Q}(?P<value>[a-z]{{4}}(?:-[a-z]{{4}}){{2,3}})\b(?!-)",
     ),
-    Shape(
+    SecretPattern(
         "number",
         ("pin", "otp", "cvv", "cvc", "tan", "code"),
         r"\b(?:(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number))?|(?:verification|security|alarm|access"
@@ -232,29 +235,33 @@ _PHRASES = (
         r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
         r"|works|and|or|gilt|is)\b))",
     ),
-    Shape("number", ("combination",), r"\bcombination\s(?:is|was|[:=])?\s?(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"),
-    Shape(
+    SecretPattern(
+        "number", ("combination",), r"\bcombination\s(?:is|was|[:=])?\s?(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"
+    ),
+    SecretPattern(
         "base32",
         ("totp", "2fa", "otp", "mfa"),
         r"\b(?:totp|2fa|otp|mfa)\b[^\n]{0,30}?\b(?:secret|seed|key)\b\W{0,4}(?:is )?(?P<value>[a-z2-7]{16,64})\b",
     ),
     # in brackets
-    Shape(
+    SecretPattern(
         "mixed",
         _SECRETS,
         rf"\b{_SECRET}(?: (?:for|of|to|on) [\w.@/-]{{1,40}}(?: [\w.@/-]{{1,40}}){{0,2}})?\s?[:=]?\s?[(\[<]\s?{_Q}"
         r"(?:it is |it's |temporary,? |currently |now |initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
         rf"(?P<value>[^\s\"'`()\[\]<>]{{5,100}}){_Q}\s?[)\]>]",
     ),
-    Shape("mixed", _SECRETS, rf"\b{_SECRET}\s?\([^()\n]{{1,40}}\)\s?[:=]\s?{_Q}(?P<value>[^\s\"'`]{{5,200}})"),
+    SecretPattern(
+        "mixed", _SECRETS, rf"\b{_SECRET}\s?\([^()\n]{{1,40}}\)\s?[:=]\s?{_Q}(?P<value>[^\s\"'`]{{5,200}})"
+    ),
     # on the next line
-    Shape(
+    SecretPattern(
         "line",
         _SECRETS,
         rf"\b{_SECRET}[ \t]{{0,4}}(?:is|ist|was"
         rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
     ),
-    Shape(
+    SecretPattern(
         "line",
         ("user", "cred", "login", "account"),
         rf"\b(?:user(?: ?name)?|logins?|account|cred(?:s"
@@ -262,36 +269,36 @@ _PHRASES = (
         rf"[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
     ),
     # in sentences
-    Shape(
+    SecretPattern(
         "mixed",
         _PASSWORDS,
         rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q}\s(?:as|for|als|comme|como)\s(?:(?:the|my|our|a|its"
         rf"|das) )?(?:\w+ )?{_CALLED}\b",
     ),
-    Shape(
+    SecretPattern(
         "mixed",
         _PASSWORDS,
         rf"\b{_CALLED}(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet"
         rf"|was) {_Q}(?P<value>[^\s\"'`]{{6,100}})",
     ),
-    Shape(
+    SecretPattern(
         "beside",
         _PASSWORDS,
         rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|,|;| (?:and|until|for|but)\b)",
     ),
-    Shape(
+    SecretPattern(
         "signed",
         ("@",),
         r"[\w+-][\w.+-]{0,60}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,3}\s{1,2}(?:with|mit|and|/"
         r"|\|)\s{1,2}(?P<value>[^\s\"'`]{8,100})",
     ),
-    Shape(
+    SecretPattern(
         "phrase",
         ("passphrase",),
         rf"\bpassphrase\s{{0,2}}(?:[:=]"
         rf"|is)\s{{0,2}}{_Q}(?P<value>[a-z]{{3,9}}(?:[ -][a-z0-9]{{1,9}}){{3,7}}){_Q}(?=\s*(?:$|\n|[.,]))",
     ),
-    Shape(
+    SecretPattern(
         "session",
         ("session", "cookie", "sid="),
         r"\b(?:session|cookie|sid|\w{0,12}sessid)\b[ \w]{0,12}?[\w.-]{0,20}=(?P<value>[^\s\"';]{16,400})",
@@ -307,8 +314,8 @@ _NO_SECRET = re.compile(
 )
 
 
-def spoken_in(text: str, lower: str) -> Iterator[Span]:
-    """Yield what is a secret by the words or the program before it; `lower` is the text in small letters."""
+def secrets_after_cues_in(text: str, lower: str) -> Iterator[Span]:
+    """Yield the secrets that the words or the program before them give away; `lower` is in lower case."""
     for place in _PHRASES:
         if not any(needle in lower for needle in place.needles):
             continue
@@ -350,7 +357,7 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
 
 
 def _is_mixed(kind: str, value: str, *, digit: bool, letter: bool) -> bool:
-    """Say whether a value near the word is a secret and no name of a method, a version, a file or a setting."""
+    """Return whether a value near the word is a secret, not a method, a version, a file or a setting."""
     if not (digit and letter) or _NO_SECRET.fullmatch(value) or (is_hex(value) and len(value) < 20):
         return False
     if kind == "line":

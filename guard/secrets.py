@@ -1,16 +1,14 @@
-"""Secrets and private parts: every text is scanned before it is embedded, written, exported or sent to a language
-model.
-"""
+"""Secrets and private parts, removed from every text before it is embedded, written, exported or sent anywhere."""
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from reverie.guard.assignments import assigned_in
+from reverie.guard.assignments import assigned_secrets_in
 from reverie.guard.credentials import credentials_in
 from reverie.guard.entropy import Span, is_mask, lowered, runs_of
-from reverie.guard.positional_secrets import placed_in, spoken_in
+from reverie.guard.positional_secrets import positional_secrets_in, secrets_after_cues_in
 from reverie.guard.vendor_rules import SHAPES, prefixed_in
 
 _TAG = re.compile(r"<\s*(?P<closing>/?)\s*private\b[^<>]{0,100}>", re.IGNORECASE)
@@ -55,7 +53,7 @@ class Redacted:
 
 
 def redact(text: str) -> Redacted:
-    """Replace each secret by a mark that says what stood there: `[redacted: aws-access-key]`."""
+    """Replace each secret by a mark that names its kind: `[redacted: aws-access-key]`."""
     if len(text) < _SHORTEST:
         return Redacted(text)
     spans = _without_overlaps(span for span in _found_in(text) if not _is_public(text, span))
@@ -70,7 +68,7 @@ def redact(text: str) -> Redacted:
 
 
 def mark(kind: str) -> str:
-    """Return what stands in a text in place of a secret."""
+    """Return the mark that replaces a secret."""
     return f"[redacted: {kind}]"
 
 
@@ -83,9 +81,9 @@ def _found_in(text: str) -> Iterator[Span]:
         yield Span(*runs.place(span.start, span.end), span.kind)
     lower = lowered(text)
     yield from credentials_in(text, lower)
-    yield from assigned_in(text, lower)
-    yield from placed_in(text, lower)
-    yield from spoken_in(text, lower)
+    yield from assigned_secrets_in(text, lower)
+    yield from positional_secrets_in(text, lower)
+    yield from secrets_after_cues_in(text, lower)
 
 
 def _shaped(text: str) -> Iterator[Span]:
@@ -108,7 +106,7 @@ _DOCUMENTED = re.compile(r"EXAMPLE(?:KEY)?$|^(?:sk|pk|ghp|xox\w|AKIA)[-_]?(?:\.{
 
 
 def _is_public(text: str, span: Span) -> bool:
-    """Say whether what was found is meant to be seen: a public key, a documented example, a tutorial's password."""
+    """Return whether a match is meant to be public: a public key, a documented example, a tutorial's password."""
     value = text[span.start : span.end]
     if _DOCUMENTED.search(value) or (_PUBLIC_SHAPE.match(value) and span.kind in _VAGUE):
         return True
@@ -128,7 +126,7 @@ def _needles() -> frozenset[str]:
 
 
 def _without_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """Keep the name that a vendor's shape gives, and of the rest the longest stretch that covers it all."""
+    """Keep the spans of vendor patterns, and of the others the longest that covers each overlap."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         last = kept[-1] if kept else None

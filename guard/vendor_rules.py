@@ -1,4 +1,4 @@
-"""The shapes of tokens that vendors hand out, and the generic shape: a short prefix, then a long random tail."""
+"""Patterns of vendors' tokens, and the generic pattern: a short prefix, then a long random tail."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _AFTER = r"(?![A-Za-z0-9])"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SecretPattern:
     """One kind of secret: its pattern, and the words without which it does not occur."""
 
     kind: str
@@ -35,17 +35,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _token(kind: str, needles: str, pattern: str) -> Shape:
-    """Describe a token that stands by itself; needles are separated by spaces."""
-    return Shape(kind, tuple(needles.split()), f"{_BEFORE}(?:{pattern}){_AFTER}")
+def _token(kind: str, needles: str, pattern: str) -> SecretPattern:
+    """Return the pattern of a token that is a word of its own; needles are separated by spaces."""
+    return SecretPattern(kind, tuple(needles.split()), f"{_BEFORE}(?:{pattern}){_AFTER}")
 
 
-def _within(kind: str, needles: str, pattern: str) -> Shape:
-    """Describe a token that may stand in the middle of something else, as in an address."""
-    return Shape(kind, tuple(needles.split()), pattern)
+def _within(kind: str, needles: str, pattern: str) -> SecretPattern:
+    """Return the pattern of a token that may be part of something longer, such as a URL."""
+    return SecretPattern(kind, tuple(needles.split()), pattern)
 
 
-SHAPES: tuple[Shape, ...] = (
+SHAPES: tuple[SecretPattern, ...] = (
     # cloud
     _token("aws-access-key", "AKIA ASIA ABIA ACCA A3T", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}"),
     _token("aws-bedrock-key", "ABSK", rf"ABSK{_B64}{{80,}}={{0,2}}"),
@@ -218,7 +218,7 @@ def _prefixed() -> re.Pattern[str]:
 
 
 def prefixed_in(text: str) -> Iterator[Span]:
-    """Yield what is built as vendors build tokens: `acme_live_` and a tail of mixed letters and digits."""
+    """Yield what is built like a vendor's token: `acme_live_` and a tail of mixed letters and digits."""
     if "_" not in text:
         return
     for found in _prefixed().finditer(text):

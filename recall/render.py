@@ -8,7 +8,7 @@ from typing import Any
 
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens
-from reverie.guard.fence import fresh_fence, harmless, harmless_line, quoted
+from reverie.guard.fence import fresh_fence, neutralized, neutralized_line, quoted
 from reverie.ids import short_ids
 from reverie.lifecycle.strength import strength_word
 from reverie.memory import Memory
@@ -224,10 +224,10 @@ def _age(days: float) -> str:
 
 def _row(candidate: ScoredMemory, checked: EvidenceState, now: datetime, *, explain: bool) -> RecalledMemory:
     memory = candidate.memory
-    title = harmless_line(memory.title)
+    title = neutralized_line(memory.title)
     return RecalledMemory(
         id=memory.id,
-        content=harmless(memory.content),
+        content=neutralized(memory.content),
         title="" if repeats(title, memory.content) else title,
         layer=memory.layer,
         kind=memory.kind,
@@ -235,7 +235,7 @@ def _row(candidate: ScoredMemory, checked: EvidenceState, now: datetime, *, expl
         strength=round(candidate.strength, 3),
         strength_word=strength_word(candidate.strength),
         freshness=checked.freshness,
-        evidence=harmless_line(checked.note) if checked.note else checked.note,
+        evidence=neutralized_line(checked.note) if checked.note else checked.note,
         trust=memory.trust,
         source=memory.source,
         status=memory.status,

@@ -4,7 +4,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, ReverieError
-from reverie.guard.fence import harmless_json
+from reverie.guard.fence import neutralized_json
 from reverie.recall.results import lean
 from reverie.server.startup import Startup
 from reverie.tools.catalog import BRIEF, INSPECT, STATUS, call
@@ -39,7 +39,7 @@ def add_resources(server: MCPServer, startup: Startup) -> None:
     async def status() -> str:
         """How the store is doing."""
         try:
-            return harmless_json(lean(await call(STATUS, await startup.session(), StatusRequest())))
+            return neutralized_json(lean(await call(STATUS, await startup.session(), StatusRequest())))
         except ReverieError as error:
             raise ResourceError(str(error)) from error
 
@@ -49,7 +49,7 @@ def add_resources(server: MCPServer, startup: Startup) -> None:
         try:
             [memory] = lean(await call(INSPECT, await startup.session(), InspectRequest(ids=(id,))))["memories"]
             # JSON is a fence of its own: no text within can end its string.
-            return harmless_json({"note": REFERENCE_ITEM} | memory)
+            return neutralized_json({"note": REFERENCE_ITEM} | memory)
         except (MemoryNotFound, AmbiguousId, InvalidInput) as error:  # the address names nothing
             raise ResourceNotFoundError(str(error)) from error
         except ReverieError as error:

@@ -1,7 +1,7 @@
 """Whether two texts say the same thing.
 
-Token similarity finds near-duplicates (002-surprise, 003-contradiction). Restatement is the stricter rule by which
-memories may be merged unasked: one text says what the other says, in other words.
+`differences` and `contradictions` list what two near-duplicates differ in (002-surprise, 003-contradiction).
+`restates` is the stricter rule by which memories are merged unasked: one text says what the other says.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reverie.text.numbers import in_notation_of
-from reverie.text.stems import means_the_same, plain_form
+from reverie.text.stems import INTENSIFIERS, same_meaning, word_form
 from reverie.text.tokenize import Token, TokenKind, is_mixed_case, tokens_of
 
 DifferenceKind = Literal["numbers", "versions", "paths", "names", "negation", "opposites", "words", "more", "order"]
@@ -54,21 +54,15 @@ class Difference:
     reason: str
 
 
-def token_similarity(a: str, b: str) -> float:
-    """Return the share of tokens that two texts have in common, repeated ones counted: |A ∩ B| / |A ∪ B|."""
-    left, right = tokens_of(a), tokens_of(b)
-    return _shared(left, right) if left or right else float(a.strip() == b.strip())
-
-
 def substantive_differences(a: str, b: str) -> tuple[str, ...]:
-    """Return every reason not to take two texts for the same; none means that one restates the other."""
+    """Return every reason why two texts differ in meaning; none means that one restates the other."""
     return tuple(difference.reason for difference in differences(a, b))
 
 
 def contradictions(a: str, b: str) -> tuple[str, ...]:
-    """Return only the reasons for which two texts about one matter cannot both hold.
+    """Return the reasons why two texts about one subject cannot both be true.
 
-    Saying more or in another order is none; another word is one only where all else is alike.
+    Saying more, or in another order, is no reason; another word is one only where all else is alike.
     """
     left, right = tokens_of(a), tokens_of(b)
     alike = bool(left or right) and _shared(left, right) >= _MOSTLY_ALIKE
@@ -76,7 +70,7 @@ def contradictions(a: str, b: str) -> tuple[str, ...]:
 
 
 def differences(a: str, b: str) -> tuple[Difference, ...]:
-    """Return in what two texts differ, the weightiest kinds first."""
+    """Return what two texts differ in, the most important kinds first."""
     return _between(a, tokens_of(a), b, tokens_of(b))
 
 
@@ -87,8 +81,8 @@ def _shared(left: Sequence[Token], right: Sequence[Token]) -> float:
 
 def _between(a: str, left: Sequence[Token], b: str, right: Sequence[Token]) -> tuple[Difference, ...]:
     if _forms(left) == _forms(right):
-        return _unspoken(a, b) if not left else _respelled(left, right)
-    only_left, only_right = _beyond(left, right), _beyond(right, left)
+        return _without_tokens(a, b) if not left else _differ_in_case(left, right)
+    only_left, only_right = _lacking(left, right), _lacking(right, left)
     if not only_left and not only_right:
         same = next(at for at, (x, y) in enumerate(zip(left, right, strict=True)) if x.form != y.form)
         return (_difference("order", left[same:], right[same:], "order differs"),)
@@ -148,8 +142,8 @@ def _opposites_of(form: str) -> Iterator[str]:
             yield form.removeprefix(prefix)
 
 
-def _respelled(left: Sequence[Token], right: Sequence[Token]) -> tuple[Difference, ...]:
-    """Find names that only case tells apart, such as `userId` and `userID`."""
+def _differ_in_case(left: Sequence[Token], right: Sequence[Token]) -> tuple[Difference, ...]:
+    """Find names that differ only in case, such as `userId` and `userID`."""
     pairs = [
         (x, y)
         for x, y in zip(left, right, strict=True)
@@ -160,8 +154,8 @@ def _respelled(left: Sequence[Token], right: Sequence[Token]) -> tuple[Differenc
     return (_difference("names", [x for x, _ in pairs], [y for _, y in pairs], "names differ"),)
 
 
-def _unspoken(a: str, b: str) -> tuple[Difference, ...]:
-    """Compare two texts without any token, such as a question mark and an exclamation mark, by the letter."""
+def _without_tokens(a: str, b: str) -> tuple[Difference, ...]:
+    """Compare two texts that have no tokens, such as `?` and `!`, as strings."""
     ours, theirs = a.strip(), b.strip()
     if ours == theirs:
         return ()
@@ -174,8 +168,8 @@ def _difference(kind: DifferenceKind, left: Sequence[Token], right: Sequence[Tok
     return Difference(kind, *sides, f"{label}: {shown}")
 
 
-def _beyond(tokens: Sequence[Token], others: Sequence[Token]) -> tuple[Token, ...]:
-    """Return the tokens that the others lack, in order; one said twice and matched once is left once."""
+def _lacking(tokens: Sequence[Token], others: Sequence[Token]) -> tuple[Token, ...]:
+    """Return the tokens that the others lack, in order and as often as they lack them."""
     matched = Counter(_forms(others))
     left = []
     for token in tokens:
@@ -198,20 +192,17 @@ def _spelled(tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(token.shown for token in tokens)
 
 
-_SAYS_LITTLE = (
-    "some there and be being been while who which that has have very really quite currently already up any his her "
-    "their its my your as well"
-)
-_SILENT: Final = frozenset(_SAYS_LITTLE.split())
+_ALSO_DROPPED = "and being been has have currently his her their my your as well"
+_DROPPED: Final = INTENSIFIERS.union(_ALSO_DROPPED.split())
 _FACTS: Final = ("number", "version", "path", "name")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
-"""`user` and `users` may be two tables: what stands in backquotes is compared to the letter."""
+"""`user` and `users` may be two tables: code in backquotes is compared exactly."""
 
 _DAYS: Final = frozenset(f"{day}days" for day in ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun"])
 """Of names only days are the same in the plural: `on a Friday`, `on Fridays`. `Order` and `Orders` are two tables."""
 
 _FARTHEST_STEP = 1
-"""How far a word may stand from its place: `big green` for `green and big`, but no swap of who did it."""
+"""How far a word may move: `big green` matches `green and big`, but subject and object do not swap."""
 
 _CLAUSE: Final = re.compile(
     r"\b(?P<noun>[^\W\d]+),? (?:which|who|that) (?:is|are|was|were) (?P<what>[^\W\d]+(?: and [^\W\d]+)?)"
@@ -232,7 +223,7 @@ _PASSIVE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Gist:
-    """What is left of a text: facts as they stand, words as plain forms, and how often it negates."""
+    """What a text says: its facts as written, its words as word forms, and how often it negates."""
 
     facts: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
@@ -240,7 +231,7 @@ class Gist:
 
 
 def restates(a: str, b: str) -> bool:
-    """Say whether two texts say the same, so that either may stand for both."""
+    """Return whether two texts say the same, so that either can replace the other."""
     b = in_notation_of(a, b)
     names = _names(a) | _names(b)
     ours, theirs = gist_of(a, names), gist_of(b, names)
@@ -248,12 +239,12 @@ def restates(a: str, b: str) -> bool:
         return False
     if _same_words(ours.words, theirs.words):
         return True
-    return _turned(a, theirs) or _turned(b, ours)
+    return _matches_active(a, theirs) or _matches_active(b, ours)
 
 
 def gist_of(text: str, names: frozenset[str] = frozenset()) -> Gist:
-    """Reduce a text to what it says; a word at its start that is a name elsewhere is that name."""
-    tokens = [_named(token, names) for token in tokens_of(_unfolded(text))]
+    """Return the gist of a text; a word in `names` is taken for that name, also at the start of a sentence."""
+    tokens = [_named(token, names) for token in tokens_of(_without_clauses(text))]
     return Gist(
         (
             *((token.kind, token.form) for token in tokens if token.kind in _FACTS),
@@ -270,16 +261,16 @@ def facts_of(text: str) -> frozenset[tuple[str, str]]:
 
 
 def actives_of(text: str) -> Iterator[str]:
-    """Yield a passive sentence put into the active, the parts in each order that they may have there."""
-    match = _PASSIVE.match(_unfolded(text).strip().rstrip("."))
+    """Yield the active forms of a passive sentence, one for each possible order of its parts."""
+    match = _PASSIVE.match(_without_clauses(text).strip().rstrip("."))
     if match is None:
         return
-    doer, place = _cut_at_preposition(match["doer"])
+    doer, where = _cut_at_preposition(match["doer"])
     done_to = match["done_to"][0].lower() + match["done_to"][1:]  # a capital in mid-sentence would make a name
     verb, rest = match["verb"], match["rest"]
-    yield " ".join((doer, verb, done_to, rest, place))
-    yield " ".join((doer, verb, rest, done_to, place))
-    yield " ".join((doer, place, verb, done_to, rest))
+    yield " ".join((doer, verb, done_to, rest, where))
+    yield " ".join((doer, verb, rest, done_to, where))
+    yield " ".join((doer, where, verb, done_to, rest))
 
 
 def _names(text: str) -> frozenset[str]:
@@ -300,11 +291,11 @@ def _words(tokens: Sequence[Token]) -> Iterator[str]:
             yield "not"
         elif token.kind in _FACTS:
             yield token.form
-        elif token.form not in _SILENT:
-            yield plain_form(token.form)
+        elif token.form not in _DROPPED:
+            yield word_form(token.form)
 
 
-def _unfolded(text: str) -> str:
+def _without_clauses(text: str) -> str:
     """Write `a ball, which is big and green,` as `a big and green ball`."""
     turned = _ONE.sub("A ", text.strip())
     for clause in (_OF_AGE, _MADE_OF, _CLAUSE):
@@ -312,8 +303,8 @@ def _unfolded(text: str) -> str:
     return turned
 
 
-def _turned(passive: str, active: Gist) -> bool:
-    """Compare a passive sentence, put into the active, with one that is active."""
+def _matches_active(passive: str, active: Gist) -> bool:
+    """Return whether an active form of a passive sentence says the same as an active one."""
     return any(_same_words(tuple(_words(tokens_of(text))), active.words) for text in actives_of(passive))
 
 
@@ -325,14 +316,14 @@ def _cut_at_preposition(doer: str) -> tuple[str, str]:
 
 
 def _same_words(ours: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Match the words of two texts one to one, each within a step of its place."""
+    """Return whether the words of two texts match one to one, each at most a step from its position."""
     if len(ours) != len(theirs):
         return False
     free = set(range(len(theirs)))
-    for place, word in enumerate(ours):
-        near = (place, *(place + step for step in range(-_FARTHEST_STEP, _FARTHEST_STEP + 1) if step))
-        at = next((other for other in near if other in free and means_the_same(word, theirs[other])), None)
-        if at is None or (word != theirs[at] and theirs[at] in OPPOSITES.get(word, ())):
+    for index, word in enumerate(ours):
+        near = (index, *(index + step for step in range(-_FARTHEST_STEP, _FARTHEST_STEP + 1) if step))
+        at = next((other for other in near if other in free and same_meaning(word, theirs[other])), None)
+        if at is None:
             return False
         free.discard(at)
     return True

@@ -1,4 +1,4 @@
-"""Whether a newer statement contradicts an older one: certainly, possibly, or not at all."""
+"""Return whether a newer statement contradicts an older one: certainly, possibly, or not at all."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,27 +9,27 @@ from typing import Final, Literal
 
 from reverie.text.compare import OPPOSING_PREFIXES, actives_of, restates
 from reverie.text.numbers import Measure, in_notation_of, measures_in, placeholder, surely_differ, with_placeholders
-from reverie.text.stems import means_the_same, plain_form
-from reverie.text.tokenize import FILLERS, Token, every_token_of, tokens_of
+from reverie.text.stems import FILLERS, INTENSIFIERS, is_related, word_form
+from reverie.text.tokenize import Token, every_token_of, tokens_of
 
 PartKind = Literal["measure", "version", "path", "name", "negation", "word", "code"]
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why an older statement may not hold beside a newer one, and whether nothing else can be meant."""
+    """Why an older statement may be out of date beside a newer one, and whether that is certain."""
 
     reason: str
     is_certain: bool
 
     @property
-    def told(self) -> str:
-        """The reason, said with "may" if the two could both hold."""
+    def message(self) -> str:
+        """The reason, with "may" if both statements could be true."""
         return self.reason if self.is_certain else f"may conflict: {self.reason}"
 
 
 LONGEST_SENTENCE = 40
-"""In tokens. In a longer one, what differs says nothing: it is about many things."""
+"""In tokens. A longer sentence is about many things, so a difference means nothing."""
 
 MOST_SENTENCES = 6
 _MOST_CHARACTERS = 600
@@ -46,7 +46,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 def _forms(words: str) -> frozenset[str]:
-    return frozenset(map(plain_form, words.split()))
+    return frozenset(map(word_form, words.split()))
 
 
 _BE: Final = _set("is are was were be been being am = ist sind es está son est sont")
@@ -66,19 +66,20 @@ _VERBS: Final = _forms(
     "write lead läuft laufen escucha expira dura dauert beträgt liegt wait fix add avoid disable restrict "
     "configure reserve timeout ping"
 )
-_ONE_PLACE: Final = _forms(
+_ONE_VALUE_VERBS: Final = _forms(
     "be belong build call come default deploy document declare define end expire go happen host keep live locate "
     "log manage name point release report reside run save serve ship sit start stay store write base listen"
 )
-"""Verbs that put a thing in one place, day or form: said of another one, the first may be out of date."""
+"""Verbs that give a thing one location, day or form: with another one, the older statement may be out of date."""
 
+_NAMING: Final = _forms("call name") | {"is"}
 _COUNTING: Final = _forms("cover contain handle")
 _REQUIRING: Final = _forms("require need use")
 _OWNING: Final = _forms("own maintain lead manage")
-_MANY: Final = _forms(
+_MANY_VALUE_VERBS: Final = _forms(
     "support test cover include contain handle accept offer provide fix add own review maintain work read"
 )
-"""Verbs whose object may be another one each time."""
+"""Verbs that can have several objects at once."""
 
 _ATTRIBUTES: Final = _forms(
     "port limit timeout size level version count retries retry ttl priority concurrency replicas threshold budget "
@@ -98,7 +99,7 @@ _CUE_WORDS: Final = _set(
     "actualmente désormais maintenant"
 )
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-_TOLD_AS_CHANGE: Final = re.compile(
+_STATED_AS_CHANGE: Final = re.compile(
     r"\b(?:now(?! (?:and|that)\b)|no longer|not? .{0,40}\b(?:anymore|any more)|instead|again|these days|nowadays|"
     r"from now on|as of|in favou?r of|(?:got|get) rid of|taken? over|took over|shut down|switched (?:on|off|to)|"
     rf"turned (?:on|off)|since (?:{_MONTHS}|the|last|this|\d)|"
@@ -124,14 +125,14 @@ _PRONOUN: Final = re.compile(
 _ADDED: Final = re.compile(
     r"\b(?:also|too|as well|in addition|additionally|another|auch|también|aussi)\b", re.IGNORECASE
 )
-"""What is said beside something else stands in for nothing."""
+"""A statement with such a word adds to another and does not replace it."""
 
 _UNSURE: Final = re.compile(
     r"^\W*(?:an?|there|here)\b|\b(?:if|when|whenever|unless|while|until|once|in case|as long as|about|around|roughly|"
     r"approximately|circa|almost|nearly|sometimes|often|usually|e\.g\.|for example)\b|~|\?\W*$",
     re.IGNORECASE,
 )
-"""Under a condition, of one among many, or only about: two such statements can both hold."""
+"""A condition, one among many, or an approximation: two such statements can both be true."""
 
 _ONLY_ONE: Final = re.compile(r"^\W*(?:our|my|(?:the )?(?:default|only))\b", re.IGNORECASE)
 _COLON: Final = re.compile(r"^([^:`]{2,60}): (?=\S)")
@@ -141,37 +142,33 @@ _SURE_STATES: Final = (
     "allowed/forbidden open/closed include/exclude public/private required/optional pass/fail passes/fails "
     "succeeds/fails mandatory/optional synchronous/asynchronous required/forbidden active/inactive always/never"
 )
-_STATES: Final = frozenset(
-    frozenset((plain_form(one), plain_form(other)))
-    for one, _, other in (pair.partition("/") for pair in _SURE_STATES.split())
-)
-"""States of which a thing has one. Directions and ends (first/last, min/max, before/after) tell two things apart."""
+_STATES: Final = frozenset(_forms(pair.replace("/", " ")) for pair in _SURE_STATES.split())
+"""States of which a thing has one. Pairs such as first/last and min/max name two different things."""
 
 _BEFORE_A_STATE: Final = _BE | _set("turned switched stays remains still always set =")
-_LOOSE_STATES: Final = frozenset(
-    {frozenset(("befor", "after")), frozenset(("above", "below")), frozenset(("must", "may"))}
-)
+_LOOSE_STATES: Final = frozenset(map(_forms, ("before after", "above below", "must may")))
 _SURE_NEGATIONS: Final = frozenset({"not", "no", "never"})
-_SILENT: Final = _set("some there while who which that very really quite already any at of up also too always")
+_QUALIFIERS: Final = INTENSIFIERS | _set("at of also too always")
+_DROPPED: Final = FILLERS | _QUALIFIERS | _AUXILIARIES | _CUE_WORDS
 _DETERMINERS: Final = _set("a an the our all each every any this that these those its their")
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One thing that a statement says: `key` is what is compared."""
+    """One part of a statement; `key` is compared."""
 
     key: str
     kind: PartKind
     shown: str
     after: str = ""
-    """The token before it, as it stands."""
+    """The token before it, as written."""
     has_unit: bool = False
     measure: Measure | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence as its parts, and where its verb stands among them."""
+    """A sentence as its parts, and the index of its verb among them."""
 
     parts: tuple[_Part, ...]
     verb_at: int
@@ -189,13 +186,13 @@ class _Statement:
 
 
 def find_conflict(older: str, newer: str) -> Conflict | None:
-    """Return why the older of two statements may not hold beside the newer, or None if both can."""
+    """Return why the older of two statements conflicts with the newer, or None if both can be true."""
     all_ours, all_theirs = _sentences(older), _sentences(newer)
     ours = [sentence for sentence in all_ours if sentence not in all_theirs]
     theirs = [sentence for sentence in all_theirs if sentence not in all_ours]
     if not ours or not theirs or max(len(ours), len(theirs)) > MOST_SENTENCES:
         return None
-    is_alone = len(ours) == len(theirs) == 1  # else what stands around them may say of what each holds
+    is_alone = len(ours) == len(theirs) == 1  # else the sentences around them may say what each is about
     if not is_alone and restates(older, newer):
         return None
     found = [conflict for one in ours for other in theirs if (conflict := _between(one, other)) is not None]
@@ -214,33 +211,33 @@ def _sentences(text: str) -> dict[str, None]:
 def _between(older: str, newer: str) -> Conflict | None:
     if max(len(older), len(newer)) > _MOST_CHARACTERS or not _on_one_subject(older, newer):
         return None
-    spoken = in_notation_of(older, newer)
-    if restates(older, spoken):
+    rewritten = in_notation_of(older, newer)
+    if restates(older, rewritten):
         return None
-    plain, said = _stripped(older), _stripped(spoken)
+    plain, said = _stripped(older), _stripped(rewritten)
     one, other = _statement(plain), _statement(said)
     if max(len(one.parts), len(other.parts)) > LONGEST_SENTENCE or not (one.parts and other.parts):
         return None
     if one.is_event or (other.is_event and not other.is_change) or _ADDED.search(f"{plain} {said}"):
         return None
     for ours, theirs in _readings(plain, one, said, other):
-        found = _in_one_place(ours, theirs)
+        found = _in_one_part(ours, theirs)
         if found is not None:
             unsure = _UNSURE.search(plain) or _UNSURE.search(said)
             found = replace(found, is_certain=found.is_certain and not unsure)
             return found if one.has_subject and other.has_subject else None
-    changed = other.is_change or bool(_TOLD_AS_CHANGE.search(newer))
-    return _told_as_change(one, other) if changed and one.has_subject else None
+    changed = other.is_change or bool(_STATED_AS_CHANGE.search(newer))
+    return _stated_as_change(one, other) if changed and one.has_subject else None
 
 
 def _on_one_subject(one: str, other: str) -> bool:
-    """Rule out quickly what shares hardly a word."""
-    ours, theirs = ({plain_form(token.form) for token in tokens_of(text)} for text in (one, other))
+    """Return whether two sentences share enough words to be compared; a quick first check."""
+    ours, theirs = ({word_form(token.form) for token in tokens_of(text)} for text in (one, other))
     return len(ours & theirs) >= _LEAST_IN_COMMON * min(len(ours), len(theirs))
 
 
 def _readings(older: str, one: _Statement, newer: str, other: _Statement) -> Iterator[tuple[_Statement, _Statement]]:
-    """Yield the two statements as they stand, and with either passive put into the active."""
+    """Yield the two statements as written, then with the active form of either."""
     yield one, other
     for text in actives_of(newer):
         yield one, _statement(text)
@@ -248,7 +245,7 @@ def _readings(older: str, one: _Statement, newer: str, other: _Statement) -> Ite
         yield _statement(text), other
 
 
-def _in_one_place(one: _Statement, other: _Statement) -> Conflict | None:
+def _in_one_part(one: _Statement, other: _Statement) -> Conflict | None:
     codes = SequenceMatcher(None, one.keys, other.keys, autojunk=False).get_opcodes()
     differing = [code for code in codes if code[0] != "equal"]
     if len(differing) != 1 or len(differing) == len(codes):
@@ -262,12 +259,12 @@ def _in_one_place(one: _Statement, other: _Statement) -> Conflict | None:
     if len(gone) == len(come) == 1:
         return _exchanged(gone[0], come[0], a, c, one, other)
     if max(len(gone), len(come)) <= _WIDEST_VALUE:
-        return _placed_elsewhere(gone, come, a, one, other)
+        return _another_value(gone, come, a, one, other)
     return None
 
 
 def _negated(said: Sequence[_Part], at: int, statement: _Statement) -> Conflict | None:
-    """Take a `not` for a conflict if it denies the whole: at the verb, or as the first word."""
+    """Return a conflict if a `not` negates the whole sentence: at the verb, or as its first word."""
     if len(said) != 1 or said[0].kind != "negation" or 0 < at < statement.verb_at - 1:
         return None
     return Conflict("one negates", said[0].shown.casefold() in _SURE_NEGATIONS)
@@ -278,16 +275,21 @@ def _exchanged(gone: _Part, come: _Part, at: int, place: int, one: _Statement, o
         return _another_amount(gone, come, at, place, one, other)
     if gone.kind == come.kind == "word":
         pair = frozenset((gone.key, come.key))
-        told = f"opposites: {gone.shown} / {come.shown}"
+        reason = f"opposites: {gone.shown} / {come.shown}"
         if pair in _STATES or _is_prefixed(gone.key, come.key):
             is_state = {gone.after.casefold(), come.after.casefold()} <= _BEFORE_A_STATE
             is_verb = at == one.verb_at and place == other.verb_at
-            return Conflict(told, True) if is_state or (is_verb and not one.is_order) else None
+            return Conflict(reason, True) if is_state or (is_verb and not one.is_order) else None
         if pair in _LOOSE_STATES and at >= one.verb_at and place >= other.verb_at:
-            return Conflict(told, False)
-    if gone.kind == come.kind == "version" and at >= one.verb_at and not one.is_order and one.verb not in _MANY:
+            return Conflict(reason, False)
+    if (
+        gone.kind == come.kind == "version"
+        and at >= one.verb_at
+        and not one.is_order
+        and one.verb not in _MANY_VALUE_VERBS
+    ):
         return Conflict(f"versions differ: {gone.shown} / {come.shown}", other.is_change)
-    return _placed_elsewhere((gone,), (come,), at, one, other)
+    return _another_value((gone,), (come,), at, one, other)
 
 
 def _another_amount(
@@ -295,61 +297,61 @@ def _another_amount(
 ) -> Conflict | None:
     if gone.measure is None or come.measure is None or not surely_differ(gone.measure, come.measure):
         return None
-    if at < one.verb_at or place < other.verb_at or one.verb in _MANY - _COUNTING:
+    if at < one.verb_at or place < other.verb_at or one.verb in _MANY_VALUE_VERBS - _COUNTING:
         is_tool = gone.after == come.after and gone.after[:1].isupper() and not gone.has_unit
         return (
             Conflict(f"numbers differ: {gone.shown} / {come.shown}", is_certain=False)
             if (is_tool and one.verb in _REQUIRING)
             else None
         )  # Node 18 is required, Node 22 is required
-    told = f"numbers differ: {gone.shown} / {come.shown}"
+    reason = f"numbers differ: {gone.shown} / {come.shown}"
     dimension = gone.measure.dimension
     if dimension == "date" or gone.after.casefold() in ("and", "or"):
-        return Conflict(told, is_certain=other.is_change and dimension == "date")
+        return Conflict(reason, is_certain=other.is_change and dimension == "date")
     if dimension == "clock":
-        return Conflict(told, other.is_change or one.verb == "is")
+        return Conflict(reason, other.is_change or one.verb == "is")
     if dimension != "count" or gone.has_unit:
-        return Conflict(told, True)
+        return Conflict(reason, True)
     before = gone.after
-    if before[:1].isupper() and plain_form(before.casefold()) not in _ATTRIBUTES:
-        return None if one.verb in _MANY else Conflict(told, False)  # the version of a tool
-    form = plain_form(before.casefold())
-    if form in _ATTRIBUTES or form in _PREPOSITIONS or form in _VERBS or before.casefold() in _AUXILIARIES | _SILENT:
-        return Conflict(told, True)
+    if before[:1].isupper() and word_form(before.casefold()) not in _ATTRIBUTES:
+        return None if one.verb in _MANY_VALUE_VERBS else Conflict(reason, False)  # the version of a tool
+    form = word_form(before.casefold())
+    if form in _ATTRIBUTES or form in _VERBS or before.casefold() in _PREPOSITIONS | _AUXILIARIES | _QUALIFIERS:
+        return Conflict(reason, True)
     return None  # the number of a thing: ticket 12, shard 3
 
 
-def _placed_elsewhere(
+def _another_value(
     gone: Sequence[_Part], come: Sequence[_Part], at: int, one: _Statement, other: _Statement
 ) -> Conflict | None:
-    """Find another place, day, name or owner of the same thing: perhaps in the first one's stead."""
+    """Find another location, day, name or owner of the same thing, which may replace the first."""
     values = ("name", "path", "word", "version")
     if any(part.kind not in values for part in (*gone, *come)) or one.is_order:
         return None
-    if all(plain_form(x.key) == plain_form(y.key) for x, y in zip(gone, come, strict=False)):
+    if all(x.key == y.key for x, y in zip(gone, come, strict=False)):
         return None
     kind = "paths" if gone[-1].kind == "path" else "names" if gone[-1].kind == "name" else "words"
-    told = Conflict(
+    found = Conflict(
         f"{kind} differ: {' '.join(p.shown for p in gone)} / {' '.join(p.shown for p in come)}", is_certain=False
     )
     if at < one.verb_at:
         alone = at == 0 and one.verb_at == len(gone)
-        return told if alone and one.verb in _OWNING else None
+        return found if alone and one.verb in _OWNING else None
     if other.is_change:
-        return told
+        return found
     before = gone[0].after.casefold()
-    named = one.verb in ("is", "call", "nam") and (
+    named = one.verb in _NAMING and (
         before in ("called", "named")
         or (before in _BE and (one.is_of_one or all(p.kind in ("name", "path") for p in (*gone, *come))))
     )
-    placed = one.verb in _ONE_PLACE and before in _PREPOSITIONS
-    return told if named or placed else None
+    placed = one.verb in _ONE_VALUE_VERBS and before in _PREPOSITIONS
+    return found if named or placed else None
 
 
-def _told_as_change(one: _Statement, other: _Statement) -> Conflict | None:
-    """Find a sentence on the same subject that is told as a change, in whatever words."""
-    ours, theirs = _telling(one.parts), _telling(other.parts)
-    shared = {word for word in ours if any(_akin(word, its) for its in theirs)}
+def _stated_as_change(one: _Statement, other: _Statement) -> Conflict | None:
+    """Find a change of the same subject, in whatever words."""
+    ours, theirs = _content_keys(one.parts), _content_keys(other.parts)
+    shared = {word for word in ours if any(is_related(word, its) for its in theirs)}
     subject = [part.key for part in one.parts[: one.verb_at] if part.key in ours]
     if len(shared) < max(_FEWEST_SHARED, _LEAST_SHARED * len(ours)):
         return None
@@ -360,13 +362,8 @@ def _told_as_change(one: _Statement, other: _Statement) -> Conflict | None:
     return Conflict("told as a change", is_certain=False)
 
 
-def _telling(parts: Sequence[_Part]) -> set[str]:
+def _content_keys(parts: Sequence[_Part]) -> set[str]:
     return {part.key for part in parts if part.kind not in ("negation", "measure") and part.key not in _PREPOSITIONS}
-
-
-def _akin(one: str, other: str) -> bool:
-    shorter, longer = sorted((one, other), key=len)
-    return means_the_same(one, other) or (len(shorter) > 4 and longer.startswith(shorter))
 
 
 def _is_prefixed(one: str, other: str) -> bool:
@@ -375,7 +372,7 @@ def _is_prefixed(one: str, other: str) -> bool:
 
 
 def _stripped(sentence: str) -> str:
-    """Leave out why it is so, and write `label: value` as a sentence."""
+    """Return a sentence without its reason; `label: value` becomes `label is value`."""
     bare = _REASON.sub("", sentence.strip())
     return _COLON.sub(r"\1 is ", bare.rstrip(".!;"))
 
@@ -396,7 +393,7 @@ def _statement(sentence: str) -> _Statement:
         part = _part(tokens, index, amounts, coded, sentence)
         if part is not None:
             parts.append(part)
-    is_order = verb_index == 0 or (verb_index is not None and _leads(tokens[:verb_index]))
+    is_order = verb_index == 0 or (verb_index is not None and _is_imperative_prefix(tokens[:verb_index]))
     if verb_index is None:  # "Upload limit 20 MB": what has a unit is the value
         verb_at = next(
             (at for at, part in enumerate(parts) if part.measure is not None and part.has_unit), len(parts)
@@ -434,20 +431,20 @@ def _part(
         return _Part("not" if token.form in _SURE_NEGATIONS else token.form, "negation", token.shown, before)
     if token.form in coded and token.kind != "path":
         return _Part(token.form, "code", token.shown, before)
-    if _says_nothing(tokens, index):
+    if _is_dropped(tokens, index):
         return None
     if token.kind == "name":
-        return _Part(plain_form(token.form), "name", token.shown, before)  # as at the start, where it is a word
+        return _Part(word_form(token.form), "name", token.shown, before)  # as at the start, where it is a word
     if token.kind in ("path", "version"):
         return _Part(token.form, "path" if token.kind == "path" else "version", token.shown, before)
-    return _Part(plain_form(token.form), "word", token.shown, before)
+    return _Part(word_form(token.form), "word", token.shown, before)
 
 
-def _says_nothing(tokens: Sequence[Token], index: int) -> bool:
+def _is_dropped(tokens: Sequence[Token], index: int) -> bool:
     token = tokens[index]
     form = token.form
     is_acronym = token.kind == "name" and token.shown.isupper()
-    if not is_acronym and (form in FILLERS or form in _AUXILIARIES or form in _SILENT or form in _CUE_WORDS):
+    if not is_acronym and form in _DROPPED:
         return True
     if form in _CHANGE_VERBS and _is_changing(tokens, index):
         return True
@@ -455,7 +452,7 @@ def _says_nothing(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _is_changing(tokens: Sequence[Token], index: int) -> bool:
-    """Say whether a participle tells of a change: `was raised to`, `moved to`, not `a set of`."""
+    """Return whether a participle states a change: `was raised to`, `moved to`, not `a set of`."""
     follows = [token.form for token in tokens[index + 1 : index + 2]]
     return follows in (["to"], ["from"])
 
@@ -475,23 +472,23 @@ def _is_structure(token: Token) -> bool:
 
 
 def _verb_of(tokens: Sequence[Token], amounts: dict[str, Measure]) -> tuple[int | None, str]:
-    """Return where the first finite verb stands, and its plain form ("is" for every copula)."""
+    """Return the index of the first finite verb, and its word form ("is" for every copula)."""
     for index, token in enumerate(tokens):
         form = token.form
         if form in _BE:
             following = tokens[index + 1] if index + 1 < len(tokens) else None
             participle = following is not None and following.kind == "word" and _is_participle(following.form)
-            return index, plain_form(following.form) if participle and following is not None else "is"
+            return index, word_form(following.form) if participle and following is not None else "is"
         if form in _AUXILIARIES or form in _MODALS:
-            return index, "hav" if form in _HAVE else "is" if form in _BE else form
-        if token.kind == "word" and plain_form(form) in _VERBS and _is_finite(tokens, index):
-            return index, plain_form(form)
+            return index, word_form("have") if form in _HAVE else "is" if form in _BE else form
+        if token.kind == "word" and word_form(form) in _VERBS and _is_finite(tokens, index):
+            return index, word_form(form)
     return None, ""
 
 
 def _is_finite(tokens: Sequence[Token], index: int) -> bool:
     form = tokens[index].form
-    if index == 0 or _leads(tokens[:index]):
+    if index == 0 or _is_imperative_prefix(tokens[:index]):
         return form.endswith("ss") or not form.endswith("s")  # an order; `Releases happen` is none
     before = tokens[index - 1].form
     if before in _DETERMINERS | _PREPOSITIONS | {"of", "for"}:
@@ -501,7 +498,7 @@ def _is_finite(tokens: Sequence[Token], index: int) -> bool:
     return before.endswith("s") or before in ("we", "you", "they", "i", "to", "people")
 
 
-def _leads(tokens: Sequence[Token]) -> bool:
+def _is_imperative_prefix(tokens: Sequence[Token]) -> bool:
     return all(token.form in ("always", "never", "please", "not", "do", "only", "just", "first") for token in tokens)
 
 
@@ -517,7 +514,7 @@ _IRREGULAR_PASTS: Final = _set(
 
 
 def _is_event(tokens: Sequence[Token], verb_index: int | None) -> bool:
-    """Say whether the main verb tells what happened: two things that happened are no conflict."""
+    """Return whether the main verb states an event: two events do not conflict."""
     forms = [token.form for token in tokens]
     helped = [at for at, form in enumerate(forms) if form in _AUXILIARIES or form in _MODALS]
     if helped:

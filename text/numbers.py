@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from reverie.text.stems import plain_form
+from reverie.text.stems import FUNCTION_WORDS, word_form
 from reverie.text.tokenize import NUMBER_WORDS, Token, tokens_of
 
 Dimension = Literal[
@@ -104,7 +104,7 @@ def measures_in(text: str) -> tuple[Measure, ...]:
 
 
 def same_measure(one: Measure, other: Measure) -> bool:
-    """Say whether two measures are one amount; sizes may be in thousands or in powers of two."""
+    """Return whether two measures are one amount; sizes may be in thousands or in powers of two."""
     if one.dimension == other.dimension and one.unit == other.unit:
         return _equal(one.value, other.value) or any(
             _equal(x, y)
@@ -116,7 +116,7 @@ def same_measure(one: Measure, other: Measure) -> bool:
 
 
 def surely_differ(one: Measure, other: Measure) -> bool:
-    """Say whether two measures are of one dimension and too far apart to be meant for the same amount."""
+    """Return whether two measures are of one dimension and too far apart to be meant for the same amount."""
     if same_measure(one, other):
         return False
     if {one.dimension, other.dimension} == {"time", "months"}:
@@ -133,7 +133,7 @@ def surely_differ(one: Measure, other: Measure) -> bool:
 
 
 def in_notation_of(model: str, text: str) -> str:
-    """Return a text in which every measure that the model states too is written as the model writes it."""
+    """Return a text with every measure that `model` states too written in its notation."""
     known = measures_in(model)
     parts, at = [], 0
     for measure in measures_in(text) if known else ():
@@ -154,11 +154,11 @@ def with_placeholders(text: str, measures: Sequence[Measure]) -> str:
 
 
 def placeholder(number: int) -> str:
-    """Return the character that stands for the measure with this number."""
+    """Return the placeholder character of the measure with this number."""
     return chr(0xE000 + number)
 
 
-@lru_cache(maxsize=64)  # a new text is held against each of its neighbours
+@lru_cache(maxsize=64)  # a new text is compared with each of its neighbours
 def _measures(text: str) -> tuple[Measure, ...]:
     if len(text) > LONGEST_READ or not _ANY.search(text):
         return ()
@@ -349,15 +349,13 @@ _CHANGES = (
 )
 _CUES: Final = re.compile(rf"\b({_CHANGES}|newly|recently|lately)\b", re.IGNORECASE)
 _SURE_CUES: Final = re.compile(rf"\b({_CHANGES})\b", re.IGNORECASE)
-"""Without "recently" and the like, by which one also tells of another thing of the same kind."""
+"""Without "recently" and the like, which often introduce another thing of the same kind."""
 
-_ORDINARY = (
-    "about after all also any because been before being but can could day each for from get had has have help how "
-    "into just like make many more most much need new now one only other our out over per recently should so some "
-    "such than that the their them then there these they this time to too try up use user assistant very want was "
-    "were what when where which while who will with would year you your month week i'm i've i my me we us it is are"
+_COMMON = (
+    "day help i'm i've like make many month much need new one per recently time try use user want week year assistant"
 )
-_NOT_TELLING: Final = frozenset(plain_form(word) for word in _ORDINARY.split())
+_NO_CONTEXT: Final = frozenset(map(word_form, FUNCTION_WORDS.union(_COMMON.split())))
+"""Words that do not show what an amount is about."""
 _BEFORE, _AFTER = 9, 9
 LONGEST_STATEMENT = 600
 """In characters, code left out."""
@@ -372,7 +370,7 @@ _SHORTEST_WORD = 3
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """One value, its unit (the word after it, or a sign), the telling words near it, and whether it is news.
+    """One value, its unit (the word after it, or a sign), the content words near it, and whether it is news.
 
     `role` is empty if it tells how things are, and else "by" or "from": by how much they changed, or from what.
     """
@@ -382,12 +380,12 @@ class Amount:
     context: frozenset[str]
     is_news: bool
     is_news_itself: bool = False
-    """Whether the clause that states it, not only the sentence, tells it as news."""
+    """Return whether the clause that states it, not only the sentence, tells it as news."""
     role: str = ""
 
 
 def amounts_in(text: str) -> tuple[Amount, ...]:
-    """Return the amounts of a text, in order; none of one so long that it is about many things."""
+    """Return the amounts of a text in order; none of a text so long that it is about many things."""
     found: list[Amount] = []
     text = _CODE_BLOCK.sub(" ", text)
     if len(text) > LONGEST_STATEMENT:
@@ -408,8 +406,7 @@ def amounts_in(text: str) -> tuple[Amount, ...]:
 
 
 def restated(old: Amount, new: Amount) -> bool:
-    """Say whether a newer amount is told as news and stands in for an older one: the same unit and subject, another
-    value."""
+    """Return whether a newer amount replaces an older one: stated as news, same unit and subject, another value."""
     shared = old.context & new.context
     return (
         new.is_news
@@ -421,15 +418,15 @@ def restated(old: Amount, new: Amount) -> bool:
 
 
 def surely_restated(old: Amount, new: Amount, olds: Sequence[Amount], news: Sequence[Amount]) -> bool:
-    """Say whether nothing else can be meant: the news is in the very clause, and each text states one such amount.
+    """Return whether the replacement is certain: the clause itself states news, and each text has one such amount.
 
     `olds` and `news` are all amounts of the two texts. A triangle of 7, 24 and 25 cm has no one length to be updated,
     what went up from 78 to 88 is not what stood at 90, and access tokens are not refresh tokens: the news tells the
     older value too, or every word that stood beside it.
     """
-    told_from = old.value in _values(news, new.unit, "from")
+    names_old_value = old.value in _values(news, new.unit, "from")
     return (
-        (told_from or old.context <= new.context)
+        (names_old_value or old.context <= new.context)
         and new.is_news_itself
         and restated(old, new)
         and _values(olds, old.unit, "") == {old.value}
@@ -446,8 +443,8 @@ def _amount_at(tokens: tuple[Token, ...], place: int, *, is_news: bool, is_news_
     before = tokens[max(0, place - _BEFORE) : place]
     after = tokens[place + 1 : place + 1 + _AFTER]
     unit = _unit(tokens, place)
-    context = {plain_form(token.form) for token in (*before, *after) if token.kind in ("word", "name")}
-    telling = {word for word in context if len(word) >= _SHORTEST_WORD and word not in _NOT_TELLING}
+    context = {word_form(token.form) for token in (*before, *after) if token.kind in ("word", "name")}
+    telling = {word for word in context if len(word) >= _SHORTEST_WORD and word not in _NO_CONTEXT}
     leading = next((token.form for token in reversed(before) if token.form not in _SIGNS), "")
     role = leading if leading in _OF_A_CHANGE else ""
     return Amount(tokens[place].form, unit, frozenset(telling), is_news, is_news_itself, role)
@@ -462,5 +459,5 @@ def _unit(tokens: tuple[Token, ...], place: int) -> str:
     if [token.form for token in tokens[place + 1 : place + 2]] == ["to"] and tokens[place + 2 : place + 3]:
         return _unit(tokens, place + 2) if tokens[place + 2].kind == "number" else ""  # from 1,200 to 1,500 words
     word = next((token for token in tokens[place + 1 : place + 2] if token.kind in ("word", "name")), None)
-    form = plain_form(word.form) if word else ""
-    return "" if form in _NOT_TELLING or form in _JOINING else form
+    form = word_form(word.form) if word else ""
+    return "" if form in _NO_CONTEXT or form in _JOINING else form

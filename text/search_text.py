@@ -1,31 +1,21 @@
-"""The text that is searched: what was written, with identifiers split so that their words are found, as stemmed
-terms.
+"""What search indexes: the text, the parts of its identifiers, and its words as hashed stems.
+
+A module of its own because the lexical index and the ranking share it; both sides of a match come from here.
 """
 
 import re
-import unicodedata
 from functools import cache, lru_cache
-from typing import Any
 from zlib import crc32
 
-import Stemmer  # type: ignore[import-not-found, unused-ignore] # publishes no types
+from reverie.text.stems import FUNCTION_WORDS, stem
+from reverie.text.tokenize import words
 
 # In two linear steps: one pattern for both takes minutes over a minified line of a few thousand characters.
 _RUN = re.compile(r"\w[\w\-./:\\]*")
 _IN_AN_IDENTIFIER = re.compile(r"[_\-./:\\]\w|[a-z][A-Z]|[A-Z]{2}[a-z]|\d")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]{2,}")
-
-
-_WORD = re.compile(r"\w+")
-_STEMS_HELD = 8_192
-
-# Questions are full of them and answers are not told by them: they count for less, never for nothing.
-_FUNCTION_WORDS = """a about after all also am an and any are as at be because been before being both but by can could
-    did do does doing done during each few for from get got had has have having he her here hers him his how i if in
-    into is it its just me more most my no not now of off on once only or other our out over own same she should so
-    some such than that the their them then there these they this those through to too under until up us very was we
-    were what when where which while who whom why will with would you your yours s t d ll re ve m"""
+_CACHED_TERMS = 8_192
 
 
 def search_text(*texts: str) -> str:
@@ -40,41 +30,28 @@ def _identifier_parts(text: str) -> list[str]:
     parts: list[str] = []
     for run in _RUN.findall(text):
         if _IN_AN_IDENTIFIER.search(run):
-            words = _HUMP.findall(run)
-            if len(words) > 1:
-                parts.extend(words)
+            humps = _HUMP.findall(run)
+            if len(humps) > 1:
+                parts.extend(humps)
     return parts
 
 
 def _cjk_pairs(text: str) -> list[str]:
-    """Chinese, Japanese and Korean write without spaces: index every pair of neighbours instead."""
+    """Return every pair of neighbouring characters in Chinese, Japanese and Korean, which use no spaces."""
     return [run[i : i + 2] for run in _CJK_RUN.findall(text) for i in range(len(run) - 1)]
 
 
 def terms(text: str) -> list[int]:
-    """Return the words of a text as numbers, in order: folded to plain small letters, stemmed, hashed."""
-    return [_term(word) for word in _WORD.findall(_folded(text.lower()))]
+    """Return the words of a text in order, each stemmed and hashed."""
+    return [_term(word) for word in words(text)]
 
 
 @cache
 def function_terms() -> frozenset[int]:
-    """Return the terms that English builds sentences with."""
-    return frozenset(map(_term, _FUNCTION_WORDS.split()))
+    """Return the terms of the stop list."""
+    return frozenset(map(_term, FUNCTION_WORDS))
 
 
-@lru_cache(_STEMS_HELD)
+@lru_cache(_CACHED_TERMS)
 def _term(word: str) -> int:
-    return crc32(_stemmer().stemWord(word).encode("utf-8", "replace")) or 1  # zero stands for no term
-
-
-@cache
-def _stemmer() -> Any:
-    return Stemmer.Stemmer("english")
-
-
-def _folded(text: str) -> str:
-    """Take accents off: `café` is found by `cafe`."""
-    if text.isascii():
-        return text
-    parts = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
+    return crc32(stem(word).encode("utf-8", "replace")) or 1  # zero means no term

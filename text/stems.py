@@ -1,88 +1,115 @@
-"""Words as their plain forms: endings, irregular participles and a few words that always mean the same."""
+"""Stems, stop words and synonyms: the one stemmer and the one stop list of the house.
 
-from functools import lru_cache
-from typing import Final
+Search and comparison share PyStemmer's English stemmer and differ in how far they trust it. Search wants everything
+that is related, so `stem` joins `product`, `products` and `production`. Whoever merges two texts unasked must not:
+`word_form` joins only the inflections of one word (docs/decisions/0034).
+"""
 
-_WORDS_KEPT = 1 << 14
+import re
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import Stemmer  # type: ignore[import-not-found, unused-ignore] # publishes no types
+
+_CACHED_WORDS = 1 << 14
+
+_FREQUENT = """a about am an and are as at be been but by can could did do does for from had has have he her his how i
+    if in into is it its just me my no not of on or our she should so such that the their then there these they this
+    to was we were what when where which who will with would you your"""
+FREQUENT_WORDS: Final = frozenset(_FREQUENT.split())
+"""The function words of almost every sentence. Token vectors are not stored for them."""
+
+_LESS_FREQUENT = """after all also any because before being both d doing done during each few get got having here hers
+    him ll m more most now off once only other out over own re s same some t than them those through too under until
+    up us ve very while whom why yours"""
+FUNCTION_WORDS: Final = FREQUENT_WORDS | frozenset(_LESS_FREQUENT.split())
+"""The stop list. Search gives these words less weight, never none."""
+
+_FILLERS = "a an the is are be am it its this that these those of do does please also just so then now our we"
+FILLERS: Final = frozenset(_FILLERS.split())
+"""The stop words that comparison drops. Tense, person and direction (was, my, to) change what a text says."""
+
+_INTENSIFIERS = "some there while who which that very really quite already any up"
+INTENSIFIERS: Final = frozenset(_INTENSIFIERS.split())
+"""Words that may come or go in a restatement without changing what it says."""
 
 _IRREGULAR = (
     "be:was,were,been,being,is,are,am have:has,had,having do:did,done,does make:made take:took,taken give:gave,given "
-    "go:went,gone,goes get:got,gotten put: cut: set: hit: let: read: run:ran see:saw,seen say:said tell:told "
+    "go:went,gone,goes get:got,gotten run:ran see:saw,seen say:said tell:told "
     "write:wrote,written ride:rode,ridden drive:drove,driven speak:spoke,spoken break:broke,broken eat:ate,eaten "
-    "wear:wore,worn throw:threw,thrown draw:drew,drawn show:showed,shown grow:grew,grown know:knew,known "
+    "wear:wore,worn throw:threw,thrown draw:drew,drawn show:shown grow:grew,grown know:knew,known "
     "blow:blew,blown fly:flew,flown drink:drank,drunk sing:sang,sung swim:swam,swum begin:began,begun ring:rang,rung "
     "hold:held keep:kept sleep:slept sweep:swept feed:fed lead:led build:built send:sent spend:spent lend:lent "
     "find:found bind:bound wind:wound stand:stood sit:sat catch:caught teach:taught buy:bought bring:brought "
     "think:thought fight:fought lose:lost leave:left meet:met pay:paid lie:lay,lain,lying lay:laid sell:sold "
-    "choose:chose,chosen freeze:froze,frozen steal:stole,stolen wake:woke,woken shake:shook,shaken tie:tying,tied "
-    "die:dying,died hang:hung dig:dug stick:stuck strike:struck shoot:shot split: shut: hurt: cost: spread: "
-    "child:children man:men woman:women person:people foot:feet mouse:mice index:indices,indexes"
+    "choose:chose,chosen freeze:froze,frozen steal:stole,stolen wake:woke,woken shake:shook,shaken "
+    "hang:hung dig:dug stick:stuck strike:struck shoot:shot "
+    "child:children man:men woman:women person:people foot:feet mouse:mice index:indices "
+    "queue:queued,queues,queuing,queueing"
 )
-_FORMS: Final[dict[str, str]] = {
+_BASE_FORMS: Final[dict[str, str]] = {
     form: base
     for base, _, forms in (entry.partition(":") for entry in _IRREGULAR.split())
-    for form in (base, *forms.split(","))
-    if form
+    for form in forms.split(",")
 }
 
-_SAME = (
-    "begin start commence|big large|small little|fast quick|quickly rapidly swiftly|use utilize utilise|fix repair|"
-    "buy purchase|help assist|choose pick select|need require|speak talk chat|picture photo photograph|"
-    "delete erase|config configuration|database db|directory folder|repo repository|doc documentation|"
-    "function fn|parameter param|argument arg|environment env|application app|auth authentication|"
-    "someone somebody person human|lady woman|guy man gentleman|kid child youngster|dad father|mom mum mother|"
-    "sofa couch|airplane plane aircraft|bike bicycle|biker bicyclist cyclist|road street|rock stone|"
-    "cook prepare|slice cut chop|jump leap|shout yell scream|gather group assemble|"
-    "several few|outside outdoors|crowd group bunch|hill slope|motorbike motorcycle|"
-    "fight battle brawl|stir mix|hurl throw toss|forest woods|garbage trash rubbish|angry mad|"
-    "film movie|tv television|phone telephone|car automobile|mistake error fault|"
-    "in inside into|on onto upon|to towards toward|under beneath|while as|"
-    "hat cap|jacket coat|play perform|food meal|ocean sea|"
-    "dish plate|glass cup|soil dirt|grass lawn|sing perform|push shove|pull drag tug|show display|"
-    "hit strike|put place|scare frighten|walk stroll|wedding marriage|carefully cautiously|dice chop|steps stairs"
+_DERIVED: Final = re.compile(
+    r"""(?: (?:ation|ition|ion|ent|ant|ful|ous|ism|ness|less) (?=(?:e?s|ed|ing)?$)
+          | (?:erer|er|(?:at|it|ct|ss|ut|pt)or)   (?=r?(?:s|ed|ing)?$)
+          | (?:(?<=[tnvursw])al|ical|ial)         (?=l?(?:s|ed|ing)?$)
+          | (?:anc|enc|abl|ibl|iv|iz|is|(?<![eo])at) (?=(?:e|es|ed|ing)$)
+          | (?:nc|it)                             (?=(?:y|ies)$)
+          | ic                                    (?=s?$)
+          | (?:(?<=[aeiouy].)|(?<=[aeiouy]..))ings $
+          | (?:[bcdghkmnrt]|al|ul|[a-z]{2}[ae])ly $
+        )""",
+    re.VERBOSE,
 )
-_VOWELS: Final = frozenset("aeiouy")
-_LIKE_VERBS = "something nothing anything everything string morning evening during thing king ring"
-_NO_VERBS: Final = frozenset(_LIKE_VERBS.split())
+"""An ending that makes another word (`production`, `operator`), under any inflection (`operators`)."""
 
-
-@lru_cache(maxsize=_WORDS_KEPT)
-def plain_form(word: str) -> str:
-    """Return a small-letter word without its ending: `slicing`, `sliced` and `slices` are all `slice`."""
-    if word in _FORMS:
-        return _mended(_FORMS[word])
-    for ending in ("ing", "ed"):
-        stem = word.removesuffix(ending)
-        if stem != word and len(stem) > 2 and _VOWELS & set(stem) and word not in _NO_VERBS:
-            return _mended(stem)
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("ches", "shes", "sses", "xes", "zes")):
-        return _mended(word[:-2])
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
-        return _mended(word[:-1])
-    return _mended(word)
-
-
-def means_the_same(one: str, other: str) -> bool:
-    """Say whether two plain forms are one word or always mean the same."""
-    return one == other or (one, other) in SAME
-
-
-def _mended(stem: str) -> str:
-    """Bring the stems of `putting`, `slicing` and `carried` and their plain words to one form."""
-    doubled = len(stem) > 3 and stem[-1] == stem[-2]
-    if doubled and (stem[-1] not in "aeiouls" or (stem[-1] == "l" and len(stem) > 4)):
-        stem = stem[:-1]
-    if stem.endswith("i") and len(stem) > 2:
-        return stem[:-1] + "y"
-    return stem[:-1] if len(stem) > 3 and stem.endswith("e") else stem
-
-
-SAME: Final[frozenset[tuple[str, str]]] = frozenset(
-    (plain_form(one), plain_form(other))
-    for group in _SAME.split("|")
-    for one in group.split()
-    for other in group.split()
+_SYNONYMS = (
+    "start begin|use utilize utilise|fix repair|delete erase|need require|choose select pick|show display|"
+    "config configuration|database db|directory folder|repo repository|doc documentation|function fn|"
+    "parameter param|argument arg|environment env|application app|auth authentication|"
+    "someone somebody|anyone anybody|everyone everybody|toward towards"
 )
-"""Pairs of plain forms that always mean the same."""
+"""Words of software, and spellings, that mean the same wherever they occur. Each can merge two memories unasked."""
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def stem(word: str) -> str:
+    """Return the stem of a lower-case word, as search compares it."""
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache(maxsize=_CACHED_WORDS)
+def word_form(word: str) -> str:
+    """Return one key for all inflections of a lower-case word: `slicing`, `sliced` and `slices` share one.
+
+    The key is the stem and, after a hyphen, the ending that derives the word: `product` and `production` differ.
+    """
+    base = _BASE_FORMS.get(word, word)
+    derived = _DERIVED.search(base)
+    return f"{stem(base)}-{derived[0]}" if derived else stem(base)
+
+
+def same_meaning(one: str, other: str) -> bool:
+    """Return whether two word forms are one word or synonyms."""
+    return one == other or (one, other) in _synonyms()
+
+
+def is_related(one: str, other: str) -> bool:
+    """Return whether two word forms have one stem, or one stem begins with the other."""
+    shorter, longer = sorted((one.partition("-")[0], other.partition("-")[0]), key=len)
+    return same_meaning(one, other) or (len(shorter) > 4 and longer.startswith(shorter))
+
+
+@cache
+def _synonyms() -> frozenset[tuple[str, str]]:
+    groups = [[word_form(word) for word in group.split()] for group in _SYNONYMS.split("|")]
+    return frozenset((one, other) for group in groups for one in group for other in group)
+
+
+@cache
+def _stemmer() -> Any:
+    return Stemmer.Stemmer("english")

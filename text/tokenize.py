@@ -1,4 +1,10 @@
-"""Text as the tokens that carry its meaning: case, punctuation, articles and contractions are dropped."""
+"""The tokenizer. `words` splits a text into plain words, `tokens_of` into typed tokens.
+
+Search and rough overlap use words: `core/app.py` is three. Comparison uses tokens, because it must know that
+`core/app.py` is one path, `1,000` one number and `don't` a negation (docs/decisions/0034). The features of the
+bundled classifiers (`guard/injection_features.py`, `tools/classify.py`) have their own splitting, because their
+weights were trained with it.
+"""
 
 import re
 import unicodedata
@@ -6,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
+
+from reverie.text.stems import FILLERS
 
 TokenKind = Literal["number", "version", "path", "name", "negation", "word"]
 
@@ -18,10 +26,6 @@ class Token:
     form: str
     shown: str
 
-
-_FILLERS = "a an the is are be am it its this that these those of do does please also just so then now our we"
-FILLERS: Final = frozenset(_FILLERS.split())
-"""Words that say nothing by themselves. Tense, person and direction (was, my, to) do, and are kept."""
 
 _NEGATIONS = "not no never without none neither nor nothing nobody except unless"
 NEGATIONS: Final = frozenset(_NEGATIONS.split())
@@ -60,36 +64,49 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
+_WORD: Final = re.compile(r"\w+")
 _LOOK_BACK = 8
-_WORDS_KEPT = 1 << 15  # a few thousand words make up most of any store
+_CACHED_WORDS = 1 << 15  # a few thousand words make up most of any store
 _GROUPED: Final = re.compile(r"[-+]?\d{1,3}(?:[,_]\d{3})+")
 _FILE: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{1,4}")
 _IDENTIFIER: Final = re.compile(r".*(?:[a-z][A-Z]|\d|_|::|\w\.\w|[#+]$).*")
 
 
-@lru_cache(maxsize=32)  # a new text is held against each of its neighbours
+def words(text: str) -> list[str]:
+    """Return the words of a text in order, lower-case and without accents: `café` is found by `cafe`."""
+    return _WORD.findall(_without_accents(text.lower()))
+
+
+def _without_accents(text: str) -> str:
+    if text.isascii():
+        return text
+    parts = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
+
+
+@lru_cache(maxsize=32)  # a new text is compared with each of its neighbours
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """Read a text into its tokens, in order, fillers left out."""
+    """Return the tokens of a text in order, without fillers."""
     plain = _plain(text)
-    shouted = text.isupper()  # as written: a contraction is spelled out in small letters
-    return tuple(token for token in _tokens(plain) if not _is_filler(token, shouted=shouted))
+    all_capitals = text.isupper()  # of the text as written: expanded contractions are lower-case
+    return tuple(token for token in _tokens(plain) if not _is_filler(token, all_capitals=all_capitals))
 
 
 def every_token_of(text: str) -> tuple[Token, ...]:
-    """Read a text into its tokens, in order, fillers included."""
+    """Return the tokens of a text in order, fillers included."""
     return tuple(_tokens(_plain(text)))
 
 
 def is_mixed_case(token: Token) -> bool:
-    """Say whether a token is spelled like `userId`, where case makes the name."""
+    """Return whether a token is spelled like `userId`, where case is part of the name."""
     return bool(re.search(r"[a-z][A-Z]", token.shown))
 
 
-def _is_filler(token: Token, *, shouted: bool) -> bool:
-    """Spare capitals among small letters: plan A and the IT department are names."""
+def _is_filler(token: Token, *, all_capitals: bool) -> bool:
+    """Return whether a token is a filler. `A` in `plan A` and `IT` in `the IT team` are names."""
     if token.form not in FILLERS:
         return False
-    return shouted or token.kind != "name" or not token.shown.isupper()
+    return all_capitals or token.kind != "name" or not token.shown.isupper()
 
 
 def _plain(text: str) -> str:
@@ -144,7 +161,7 @@ def _path(shown: str) -> Token:
     return Token(kind, form.rstrip("/") or "/", bare)
 
 
-@lru_cache(maxsize=_WORDS_KEPT)
+@lru_cache(maxsize=_CACHED_WORDS)
 def _word(shown: str, *, starts: bool) -> Token:
     form = shown.casefold()
     if form in NEGATIONS:

@@ -1,4 +1,4 @@
-"""What a session should start with, within a token budget."""
+"""The briefing: what a session should know at its start, within a token budget."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens
-from reverie.guard.fence import fence_for, harmless_line
+from reverie.guard.fence import fence_for, neutralized_line
 from reverie.ids import creation_order, short_id
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.strength import strength_of
@@ -45,7 +45,7 @@ _DAY = "In the last day"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading, which memories stand under it, in what order, and its share of the page while others want room."""
+    """A heading, which memories it lists, in what order, and its share of the page."""
 
     title: str
     where: Condition
@@ -57,7 +57,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The memories of a section, in the order they are told, and how many there are in the store."""
+    """The memories of a section, in order, and how many the store has."""
 
     section: Section
     memories: Sequence[Memory]
@@ -78,7 +78,7 @@ async def brief(session: Session, request: BriefRequest) -> Briefing:
     chosen = await asyncio.gather(
         *(_choose(session, section, seen_from, project, candidates, now) for section in _sections(now))
     )
-    named = harmless_line(project)
+    named = neutralized_line(project)
     if not any(part.total for part in chosen):
         text = cut_at_sentence(_EMPTY.format(project=named), budget - _STRUCTURE_TOKENS, "…")
         return Briefing(text, count_tokens(text), [])
@@ -95,7 +95,7 @@ async def brief(session: Session, request: BriefRequest) -> Briefing:
 
 
 def _sections(now: datetime) -> tuple[Section, ...]:
-    """Return the sections in the order they are told. What is in quarantine has no section."""
+    """Return the sections in order. The quarantine has none."""
     active, heeded = filters.equals("status", "active"), filters.one_of("status", RECALLED)
     held = filters.equals("pinned", True) | filters.equals("core", True)
     decided, done = filters.one_of("kind", _DECIDED), filters.none_of("kind", _DECIDED)
@@ -122,13 +122,13 @@ def _waiting(questions: int) -> str:
 
 
 def _digest_or_day(chosen: Sequence[Chosen]) -> list[Chosen]:
-    """Leave out what happened in the last day where a digest tells it."""
+    """Leave out events of the last day that a digest covers."""
     has_digest = any(part.section.title == _DIGEST and part.total for part in chosen)
     return [part for part in chosen if not (has_digest and part.section.title == _DAY)]
 
 
 def _as_it_is(chosen: Sequence[Chosen], evidence: Mapping[str, EvidenceState]) -> list[Chosen]:
-    """Leave out of what drifted that which the code bears out again."""
+    """Leave out drifted memories that the code confirms again."""
 
     def still(part: Chosen) -> Chosen:
         if part.section.title != _DRIFT:
@@ -165,7 +165,7 @@ async def _choose(
 
 
 class _Page:
-    """Lines under headings, as many as the budget holds in the text and in the structure around it."""
+    """Lines under headings, as many as the budget allows in text and structure."""
 
     def __init__(self, header: str, budget: int, there_are: int, evidence: Mapping[str, EvidenceState]) -> None:
         self._header = header
@@ -198,7 +198,7 @@ class _Page:
             room -= cost
 
     def written(self) -> Briefing:
-        """Return what is told; if not even one line fits, the header alone."""
+        """Return the page; if not even one line fits, the header alone."""
         briefing = self._briefing()
         while _size(briefing) > self._budget and briefing.memories:  # joining can cost a token more than the parts
             last = next(lines for lines in reversed(self._lines.values()) if lines)
@@ -219,7 +219,7 @@ class _Page:
 
 
 def _cost(line: str, memory_id: str) -> int:
-    """Count a line as it stands in the structure, where it costs more than in the text."""
+    """Return the tokens of a line in the structure, where it costs more than in the text."""
     return count_tokens(as_sent({"": f"\n{line}"})) + count_tokens(f', "{memory_id}"') - _WRAPPING
 
 
@@ -228,12 +228,12 @@ def _size(briefing: Briefing) -> int:
 
 
 def _line(memory: Memory, checked: EvidenceState) -> str:
-    notes = harmless_line("; ".join(_notes(memory, checked)))
+    notes = neutralized_line("; ".join(_notes(memory, checked)))
     return f"- {_shown(memory)}{f' ({notes})' if notes else ''} [{short_id(memory.id)}]"
 
 
 def _shown(memory: Memory) -> str:
-    return cut_at_sentence(harmless_line(memory.content), _LINE_TOKENS, "…")
+    return cut_at_sentence(neutralized_line(memory.content), _LINE_TOKENS, "…")
 
 
 def _notes(memory: Memory, checked: EvidenceState) -> Iterable[str]:

@@ -24,7 +24,7 @@ RULE_WEIGHT, WORD_WEIGHT = 0.6, 0.3
 """What a rule and a known word weigh as a feature, against a vector of length 1."""
 
 PASSING = 0.65
-"""From this probability on, a text is taken to speak of the moment only, and starts in working memory.
+"""From this probability on, a text is taken for passing context and starts in working memory.
 
 Cross-validated on the training set, four of five passing texts reach it: what lasts is dearer than what passes.
 """
@@ -34,11 +34,11 @@ MAYBE_PASSING, MAYBE_PASSING_OF_A_KIND, MAYBE_PASSING_OF_A_CERTAIN_KIND = 0.25, 
 an episode, and use can make it knowledge."""
 
 CERTAIN_OF_KIND, CERTAINLY_PASSING = 0.7, 0.9
-"""From the first probability on, a decision, an event, a fix … is not let go for speaking of the moment, unless that
-is certain too: the model of kinds knows only what lasts, and takes "don't push, I am rebasing" for a preference."""
+"""From the first probability on, a decision, an event, a fix … is not taken for passing context, unless that is
+certain too: the model of kinds knows only what lasts, and takes "don't push, I am rebasing" for a preference."""
 
 PASSING_TIER: Tier = "elephant"
-"""What speaks of the moment is let go after 90 days, later if it is recalled (000-passing)."""
+"""Passing context expires after 90 days, later if it is recalled (000-passing)."""
 
 PASSING_NOTE = "taken for passing context, which fades in weeks; give a layer if it lasts"
 
@@ -379,7 +379,11 @@ def passing_features(text: str) -> list[float]:
 
 
 def words_of(text: str) -> set[str]:
-    """Return the words and pairs of words in a text; `^` marks the first, `#` stands for any number."""
+    """Return the words and pairs of words in a text; `^` marks the first, `#` stands for any number.
+
+    This is not `text.tokenize.words`: the bundled models were trained with this splitting. Changing it means
+    training them again (`training/classify.py`).
+    """
     words = ["#" if word[0].isdigit() else word.lower() for word in _WORD.findall(text)]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     return {*words, *pairs, *(f"^{first}" for first in (*words[:1], *pairs[:1]))}

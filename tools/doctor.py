@@ -1,4 +1,4 @@
-"""Finding out what is wrong with a store, above all when it cannot be opened."""
+"""Diagnoses a store, also one that cannot be opened."""
 
 import asyncio
 import platform
@@ -34,7 +34,7 @@ _RESTORE = "Restore the data folder from a backup, or move it away and import yo
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at, what was found, and what to do about it."""
+    """One check: its subject, what was found, and what to do about it."""
 
     name: str
     state: State
@@ -43,7 +43,7 @@ class Check:
 
 
 class Doctor:
-    """Looks at one domain; with `fix` also mends what can be mended without losing anything."""
+    """Checks one domain; with `fix` it also repairs what can be repaired without loss."""
 
     def __init__(self, settings: Settings, *, embedder: Embedder | None = None, fix: bool = False) -> None:
         self._settings = settings
@@ -53,7 +53,7 @@ class Doctor:
         self._generations = Generations(self._folder)
 
     async def examine(self) -> list[Check]:
-        """Do every check, whatever the others found; a broken store is a finding, never an error."""
+        """Run every check, whatever the others found; a broken store is a finding, not an error."""
         checks = [versions(), *_settings()]
         if not self._settings.is_local:
             return [*checks, Check("data folder", "ok", f"{self._settings.home} (an object store; not looked into)")]
@@ -172,7 +172,7 @@ async def _safely(name: str, check: Callable[[], Awaitable[list[Check]]]) -> lis
 
 
 def versions() -> Check:
-    """Say what is installed; a package that is missing cannot work."""
+    """Return what is installed; a package that is missing cannot work."""
     found = [f"reverie {__version__}", f"python {platform.python_version()}"]
     missing = []
     for package in _PACKAGES:

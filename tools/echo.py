@@ -1,4 +1,4 @@
-"""Text that this session was served and that comes back through `remember`: an echo, and no news.
+"""Echoes: text that this session was shown and that comes back through `remember`.
 
 An audit of ten thousand stored memories found most of them to be recalled text kept again as new. What restates a
 served text in all but case, punctuation, articles and a leading phrase such as "Recalled:" is not stored; one
@@ -15,6 +15,7 @@ from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory
 from reverie.storage.scope import RECALLED
 from reverie.text.compare import Difference, differences
+from reverie.text.tokenize import words
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
@@ -27,7 +28,6 @@ _LIKELY = 0.6
 
 _MOST_COMPARED = 3
 _JOINING: Final = frozenset({"and", "which", "too", "there", "here"})
-_WORD: Final = re.compile(r"\w+")
 _LABEL: Final = re.compile(r"\s*[-*•>]?\s*(?P<id>[\w.:-]{1,64}) \([^()\n]*\):\s*")
 _ID_AT_THE_END: Final = re.compile(r"\s*\[(?:…cut: inspect )?(?P<id>[\w.:-]{1,64})\]\s*$")
 _FRAME: Final = re.compile(
@@ -45,17 +45,17 @@ class ServedTexts:
     _ids: dict[str, None] = field(default_factory=dict)
 
     def note(self, texts: Iterable[tuple[str, str]]) -> None:
-        """Take in pairs of a memory's id and its text as shown; the oldest are let go."""
+        """Add pairs of a memory's id and its text as shown, and drop the oldest."""
         for memory_id, text in texts:
             self.note_ids([memory_id])
             if len(text) <= LONGEST_SERVED:
                 self._texts.pop(text, None)
-                self._texts[text] = memory_id, _words(text)
+                self._texts[text] = memory_id, frozenset(words(text))
         while len(self._texts) > MOST_SERVED:
             del self._texts[next(iter(self._texts))]
 
     def note_ids(self, ids: Iterable[str]) -> None:
-        """Take in ids of memories and dreams that an answer named; the oldest are let go."""
+        """Add ids of memories and dreams that an answer named, and drop the oldest."""
         for one in ids:
             self._ids.pop(one, None)
             self._ids[one] = None
@@ -63,7 +63,7 @@ class ServedTexts:
             del self._ids[next(iter(self._ids))]
 
     def has_shown(self, one: str) -> bool:
-        """Whether an answer of this session named this id: it may be used, whatever project it belongs to."""
+        """Return whether an answer of this session named this id; then it may be used, whatever its project."""
         return one in self._ids
 
     def restated_by(self, content: str) -> str | None:
@@ -71,9 +71,9 @@ class ServedTexts:
         if len(content) > LONGEST_SERVED or not self._texts:
             return None
         bare = self._bare(content)
-        words = _words(bare)
+        found = frozenset(words(bare))
         likely = sorted(
-            ((_shared(words, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
+            ((_shared(found, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
         )
         for share, text in likely[:_MOST_COMPARED]:
             if share >= _LIKELY and all(map(_joins_only, differences(self._bare(text), bare))):
@@ -81,7 +81,7 @@ class ServedTexts:
         return None
 
     def _bare(self, text: str) -> str:
-        """Take off what recall and brief put around a text, and what an assistant says before it."""
+        """Return a text without the labels of recall and brief, and without phrases such as "Recalled:"."""
         ids = {memory_id for memory_id, _ in self._texts.values()}
         ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         label, end = _LABEL.match(text), _ID_AT_THE_END.search(text)
@@ -94,15 +94,15 @@ class ServedTexts:
 
 
 def _joins_only(difference: Difference) -> bool:
-    """Say whether a difference lies in words that join sentences, where one text has a comma or a semicolon."""
-    words = (*difference.left, *difference.right)
-    return bool(words) and all(word.casefold() in _JOINING for word in words)
+    """Return whether a difference lies in words that join sentences, where one text has a comma or a semicolon."""
+    differing = (*difference.left, *difference.right)
+    return bool(differing) and all(word.casefold() in _JOINING for word in differing)
 
 
 async def echoed(session: "Session", draft: Memory) -> Memory | None:
     """Return the memory that a draft merely repeats.
 
-    One that was let go since it was served may be kept anew, and so may one that the draft's project does not see.
+    A memory that expired since, or that the draft's project does not see, may be stored again.
     """
     memory_id = session.served.restated_by(draft.content)
     if memory_id is None:
@@ -113,9 +113,5 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
     return known if known.project in session.visible_from(draft.project) else None
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
-
-
-def _shared(words: frozenset[str], others: frozenset[str]) -> float:
-    return len(words & others) / (len(words | others) or 1)
+def _shared(ours: frozenset[str], theirs: frozenset[str]) -> float:
+    return len(ours & theirs) / (len(ours | theirs) or 1)

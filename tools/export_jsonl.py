@@ -1,4 +1,4 @@
-"""Writing every memory to a file: JSON Lines, oldest first, each line sealed, never half a file."""
+"""Export: every memory as a line of JSON, oldest first, each line sealed; the file appears only when complete."""
 
 import json
 import os
@@ -40,14 +40,14 @@ class BadLine:
 
     @classmethod
     def because(cls, line: int, error: object) -> "BadLine":
-        """Tell a reason in one line of reasonable length."""
+        """Return a reason as one line of reasonable length."""
         reason = " ".join(str(error).split())
         return cls(line, reason if len(reason) <= _SHOWN else f"{reason[:_SHOWN]}…")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An object, and the number of the line it stood on."""
+    """An object, and its line number."""
 
     number: int
     values: dict[str, Any]
@@ -69,7 +69,7 @@ def seal_of(values: Mapping[str, Any], installation: Installation) -> str:
 
 
 def is_ours(values: Mapping[str, Any], installation: Installation) -> bool:
-    """Say whether this installation exported a line just as it is.
+    """Return whether this installation exported a line just as it is.
 
     Raises:
         KeyUnavailable: if the installation's key can be neither read nor made.
@@ -79,12 +79,12 @@ def is_ours(values: Mapping[str, Any], installation: Installation) -> bool:
 
 
 def written_line(values: Mapping[str, Any]) -> bytes:
-    """Write an object as one line, which nothing in it can end early and no terminal obeys."""
+    """Return an object as one line, without characters that end a line or control a terminal."""
     return escaped_json(json.dumps(values, ensure_ascii=False)).encode() + b"\n"
 
 
 def read_lines(file: BinaryIO) -> Iterator[Line | BadLine]:
-    """Read objects one by one, holding no more than a line; empty lines are passed over.
+    """Yield objects one by one, with one line in memory at a time; empty lines are skipped.
 
     What Windows programs add, a byte order mark and carriage returns, is no fault.
     """
@@ -142,7 +142,7 @@ _ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How many memories went where, and whether each line proves that it is ours."""
+    """How many memories were written, where to, and whether the lines are sealed."""
 
     memories: int
     file: str
@@ -170,7 +170,7 @@ async def export(session: Session, file: str, *, project: str = "", progress: Pr
 
 
 def keep_out_of(home: str, file: str, argument: str = "file") -> None:
-    """Refuse to write among the tables, whatever way a path leads there."""
+    """Refuse a path inside the data folder, also through links."""
     if file != STDOUT and Path(file).resolve().is_relative_to(Path(home).resolve()):
         raise InvalidInput(argument, f"{file} lies in the data folder", "Name a file in a folder of yours.")
 
@@ -182,7 +182,7 @@ def line_of(memory: Memory, installation: Installation | None) -> bytes:
 
 
 def _installation(session: Session) -> Installation | None:
-    """Return what seals an export; None where no key can be made, for a backup must not depend on it."""
+    """Return what seals an export; None if no key can be made, because a backup must not depend on it."""
     try:
         session.settings.installation.seal("export", b"")
     except KeyUnavailable:
@@ -191,7 +191,7 @@ def _installation(session: Session) -> Installation | None:
 
 
 def _without_secrets(record: dict[str, Any]) -> dict[str, Any]:
-    """Scan once more on the way out: a store may be older than the scan, or the scan have learned since."""
+    """Return a memory without secrets; it may be older than the rule that finds them."""
     clean, found = screened_fields(record)
     clean = {name: encode(value) for name, value in clean.items()}
     return clean | {"content_hash": content_hash(clean["content"])} if found else record
@@ -227,7 +227,7 @@ def _target(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replaced(path: Path) -> Iterator[BinaryIO]:
-    """Write beside a path and take its place at the end; a pipe or a device is written to as it is."""
+    """Write to a temporary file and rename it at the end; a pipe or a device is written directly."""
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         with path.open("wb") as out:
             yield out

@@ -1,4 +1,4 @@
-"""Reading memories from JSON Lines, as an export writes them or as anyone else does."""
+"""Import: memories from JSON Lines, written by an export or by anyone else."""
 
 import asyncio
 import dataclasses
@@ -23,7 +23,7 @@ from reverie.tools.classify import classified, classify, vectors_for
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
 from reverie.tools.requests import RestoreRequest
 from reverie.tools.restore import restore
-from reverie.tools.screening import held_if_suspect, says_the_same, screened_fields, still_held
+from reverie.tools.screening import quarantined_if_suspect, says_the_same, screened_fields, still_quarantined
 from reverie.tools.session import Session
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A line that was read: its fields, when it was, and whether it is taken at its word."""
+    """A line that was read: its fields, its time, and whether it is trusted."""
 
     fields: Mapping[str, Any]
     at: datetime
@@ -68,7 +68,7 @@ class Read:
 
 
 def drafted(session: Session, read: Read, base: Memory | None, now: datetime) -> Memory:
-    """Lay out the memory a line stands for: over the one it updates, or with the defaults of `remember`.
+    """Return the memory of a line: an update of an existing one, or new with the defaults of `remember`.
 
     A line that proves nothing speaks for itself only: its source is the import, its trust is capped, nobody has
     confirmed it, its evidence is of no folder, and its text is judged whatever status it claims.
@@ -79,7 +79,7 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         return (
             memory
             if read.believed
-            else held_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
+            else quarantined_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
         )
     given = {name: value for name, value in fields.items() if name in FIELDS}
     given["content_hash"] = content_hash(fields["content"])
@@ -91,15 +91,15 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         given["trust"] = _trust(fields, base)
     memory = replace(base, **given, embedder=session.embedder.stamp)
     if read.believed:
-        memory = still_held(memory, base)
+        memory = still_quarantined(memory, base)
     elif says_the_same(memory, base):  # what was said here before is worth what it was
         vouched = {name: getattr(base, name) for name in _VOUCHED}
-        memory = held_if_suspect(
+        memory = quarantined_if_suspect(
             replace(memory, **vouched, anchors=_nowhere(memory.anchors, base)), base, session.embedder
         )
     else:
         trust = min(base.trust, imported_trust(fields.get("trust")))
-        memory = held_if_suspect(_unproven(memory, trust, base), base, session.embedder)
+        memory = quarantined_if_suspect(_unproven(memory, trust, base), base, session.embedder)
     if memory == base or "updated_at" in given:
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.
@@ -159,7 +159,7 @@ def _new(session: Session, fields: Mapping[str, Any], at: datetime, now: datetim
 
 
 def _trust(fields: Mapping[str, Any], base: Memory | None) -> float:
-    """Return the trust of a line that is taken at its word: what it says, or what its source has."""
+    """Return the trust of a line that is trusted: its own, or that of its source."""
     if "trust" in fields:
         return float(fields["trust"])
     if base is not None and "source" not in fields:
@@ -176,7 +176,7 @@ _MOST_BAD_LINES_TOLD = 1_000
 
 @dataclass(slots=True)
 class Imported:
-    """What became of the lines so far; those that are neither added, updated nor unchanged were skipped."""
+    """Counts of the lines so far: added, updated, unchanged, skipped."""
 
     lines: int = 0
     added: int = 0
@@ -195,7 +195,7 @@ class Imported:
     forgotten_ids: list[str] = field(default_factory=list)
 
     def skip(self, bad: BadLine) -> None:
-        """Count a line that is not kept."""
+        """Count a line that is not imported."""
         self.skipped += 1
         if len(self.bad_lines) < _MOST_BAD_LINES_TOLD:
             self.bad_lines.append(bad)
@@ -207,7 +207,7 @@ Progress = Callable[[Imported], None]
 async def import_memories(
     session: Session, file: BinaryIO, progress: Progress, *, trust: bool = False, revive: bool = False
 ) -> Imported:
-    """Keep the memory of every line that can be read; an id that is there already is updated.
+    """Write the memory of every line that can be read; an existing id is updated.
 
     With `trust` every line is taken at its word. With `revive` memories that were let go here and that the file has
     as active are brought back, as `restore` does.
@@ -344,7 +344,7 @@ async def _completed(session: Session, part: Sequence[Read], added: list[Embedde
 
 
 def _drafts(session: Session, part: Iterable[Read], known: Mapping[str, Memory]) -> dict[str, Memory]:
-    """Apply the lines in their order, so that of two with one id the last has the say."""
+    """Apply the lines in order; of two with one id the last wins."""
     drafts: dict[str, Memory] = {}
     for read in part:
         if _was_forgotten(read, known):
@@ -356,7 +356,7 @@ def _drafts(session: Session, part: Iterable[Read], known: Mapping[str, Memory])
 
 
 def _was_forgotten(read: Read, known: Mapping[str, Memory]) -> bool:
-    """Say whether a line would bring back what was let go here: an older file does not know of it."""
+    """Return whether a line would restore what expired or was forgotten here after the file was written."""
     memory = known.get(read.fields["id"])
     return memory is not None and memory.status in _LET_GO and read.fields.get("status", "active") in RECALLED
 

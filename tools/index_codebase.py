@@ -1,4 +1,4 @@
-"""Filling the codebase layer: one memory for each folder and each source file, kept in step with the disk."""
+"""Fills the codebase layer: one memory for each folder and source file, updated by each scan."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.project_identity import recognise
 from reverie.tools.requests import IndexRequest
 from reverie.tools.results import Indexed
-from reverie.tools.screening import cleaned, held_if_suspect, screened_evidence
+from reverie.tools.screening import cleaned, quarantined_if_suspect, screened_evidence
 from reverie.tools.session import Session
 
 IMPORTANCE = 0.4
@@ -42,7 +42,7 @@ _OF_THE_SYSTEM = ("boot", "dev", "etc", "proc", "run", "sys")
 
 @dataclass(slots=True)
 class _Work:
-    """What a scan has found so far."""
+    """The state of a running scan."""
 
     scan: Scan
     known: Mapping[str, Memory]
@@ -115,7 +115,7 @@ def _place(session: Session, path: str) -> tuple[ProjectIdentity, str]:
 
 
 def _is_no_project(folder: Path) -> bool:
-    """Whether a folder without git holds settings and keys: an assistant may be told to read them."""
+    """Return whether a folder without git contains settings and keys, which an injected instruction could ask for."""
     home = Path.home()
     if folder in (Path(folder.anchor), home) or folder.parts[1] in _OF_THE_SYSTEM:
         return True
@@ -172,7 +172,7 @@ def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) ->
 
 
 def _screened(seen: FileOutline | str | None) -> FileOutline | str | None:
-    """Take secrets out of what a file says of itself: constants and defaults hold them in the best of projects."""
+    """Remove secrets from an outline; constants and defaults often contain them."""
     if not isinstance(seen, FileOutline):
         return seen
     text, _ = cleaned(seen.text)
@@ -194,7 +194,7 @@ def _changed_folders(work: _Work, under: str) -> list[FileOutline]:
 
 
 async def _write(session: Session, work: _Work, here: ProjectIdentity, progress: Progress) -> tuple[int, int]:
-    """Embed and write in parts, so that other calls come in between; return how many were updated and added."""
+    """Embed and write in parts, so that other calls run in between; return how many were updated and added."""
     updated = added = 0
     commit = await asyncio.to_thread(lambda: _standing(session, here))
     total = len(work.scan.paths)
@@ -217,7 +217,7 @@ async def _write(session: Session, work: _Work, here: ProjectIdentity, progress:
 
 
 async def _write_part(session: Session, items: Sequence[Embedded]) -> int:
-    """Write memories, new or over their earlier selves; return how many were there before."""
+    """Write memories, new or over their earlier versions; return how many existed before."""
     store, now = session.store, session.now
     purged = store.purged_texts.among([item.memory.content for item in items])
     items = [item for item in items if item.memory.content not in purged]
@@ -233,7 +233,7 @@ async def _write_part(session: Session, items: Sequence[Embedded]) -> int:
 
 
 def _standing(session: Session, here: ProjectIdentity) -> str | None:
-    return session.evidence.standing().commit if here.root == session.here.root else here.commit
+    return session.evidence.checkout().commit if here.root == session.here.root else here.commit
 
 
 def _memories(
@@ -280,7 +280,7 @@ def _memory(
     )
     if known is not None:
         written = replace(written, **{name: getattr(known, name) for name in _KEPT})
-    return held_if_suspect(screened_evidence(written), known)  # a README can speak to assistants too
+    return quarantined_if_suspect(screened_evidence(written), known)  # a README can speak to assistants too
 
 
 def _id(here: ProjectIdentity, ref: str) -> str:
@@ -290,7 +290,7 @@ def _id(here: ProjectIdentity, ref: str) -> str:
 
 
 def _gone(work: _Work, under: str) -> list[Memory]:
-    """Return the memories of files and folders that are no longer scanned; a partial scan speaks for its part."""
+    """Return the memories of files and folders that a scan no longer finds; a partial scan counts for its part."""
     inside = f"{under}/" if under else ""
     cut = "beyond max_files" in work.scan.skipped
     return [

@@ -30,7 +30,7 @@ class LookAlike:
 
 
 def look_alike(one: LookAlike) -> str:
-    """Tell of a project that looks like the session's, and how to join them."""
+    """Return a note about a project that looks like the session's, and how to join them."""
     count = "1 memory is" if one.memories == 1 else f"{one.memories} memories are"
     return (
         f"{count} kept under {one.name}, which looks like this project ({one.why}); "
@@ -40,7 +40,7 @@ def look_alike(one: LookAlike) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecognisedProject:
-    """The name of the session's project, all that the store knows of projects, and what looks the same."""
+    """The session's project, all projects of the store, and those that look the same."""
 
     project: str
     projects: Projects
@@ -59,7 +59,7 @@ class _Decision:
 
 
 async def recognise(store: MemoryStore, here: ProjectIdentity, patience: float = 0.0) -> RecognisedProject:
-    """Return the project that the store knows a folder as, and note what it did not know of it.
+    """Return the project that the store knows a folder as, and record what is new about it.
 
     A layer that cannot be read is told by whoever asks for it; until it is mended, nothing is noted.
     """
@@ -142,7 +142,7 @@ async def _decide(store: MemoryStore, projects: Projects, seen: ProjectSighting,
 
 
 async def _fitting(projects: Projects, seen: ProjectSighting, root: Path | None) -> list[ProjectRecord]:
-    """Return the projects that this may be, the surest first."""
+    """Return the projects that this may be, the most certain first."""
     found = [one for one in projects.at(seen.place) if await _lies_here(one, seen, root)]
     found += [one for one in [projects.named(seen)] if one is not None]
     local = projects.local_root(seen)
@@ -152,7 +152,7 @@ async def _fitting(projects: Projects, seen: ProjectSighting, root: Path | None)
 
 
 async def _lies_here(one: ProjectRecord, seen: ProjectSighting, root: Path | None) -> bool:
-    """Whether the repository in a folder is the one seen there before: it has a commit of then, if there were any."""
+    """Return whether the repository in a folder is the one seen before: it still has a commit of it, if any."""
     if seen.name in one.names:
         return True
     then = (*one.root_commits, *one.commits)
@@ -165,7 +165,7 @@ async def _lies_here(one: ProjectRecord, seen: ProjectSighting, root: Path | Non
 
 
 def _earlier_names(seen: ProjectSighting, root: Path | None) -> list[str]:
-    """Return what memories of this project may have been called before the store noted projects, or before git."""
+    """Return names that this project may have had before the store recorded projects, or before git."""
     by_root = [_root_name(commit) for commit in seen.root_commits]
     by_path = [path_name(root)] if root is not None and str(root) == seen.place else []
     return list(dict.fromkeys((seen.name, *by_root, *by_path)))
@@ -206,7 +206,7 @@ async def _alike(
 
 
 async def _counted(store: MemoryStore, names: Iterable[str]) -> Counter[str]:
-    """Count the memories that carry each of these names, whatever became of them."""
+    """Count the memories of each of these names, of any status."""
     wanted = list(dict.fromkeys(names))
     found = await store.count_by_project(wanted) if wanted else {}
     return Counter({name: counts.total() for name, counts in found.items()})

@@ -40,7 +40,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Regrouped:
-    """Memories that went from projects to another; `change_id` takes it back."""
+    """Memories that moved to another project; `change_id` undoes it."""
 
     source: Sequence[str]
     target: str
@@ -97,7 +97,7 @@ async def merge(session: Session, source: str, target: str = "", *, dry_run: boo
 
 
 async def move_memories(session: Session, ids: list[str], target: str, *, dry_run: bool = False) -> Regrouped:
-    """Take single memories to another project, such as out of `global`.
+    """Move single memories to another project, such as out of `global`.
 
     Raises:
         MemoryNotFound: if an id is unknown; then nothing is moved.
@@ -114,7 +114,7 @@ async def move_memories(session: Session, ids: list[str], target: str, *, dry_ru
 
 
 async def undo_change(session: Session, change_id: str) -> int:
-    """Take back a rename, merge or move; return how many memories that changed.
+    """Undo a rename, merge or move; return how many memories changed.
 
     Raises:
         InvalidInput: if there is no such change.
@@ -137,7 +137,7 @@ async def undo_change(session: Session, change_id: str) -> int:
 
 
 async def _regroup(session: Session, source: str, target: str, *, action: str, dry_run: bool) -> Regrouped:
-    """Take everything of one project to another, which is known by all its names from now on."""
+    """Move everything of one project to another, which gets all its names."""
     if source == GLOBAL_PROJECT or target in _NOT_A_REPOSITORY:
         raise InvalidInput(
             "projects",
@@ -190,5 +190,5 @@ def _checked_name(argument: str, name: str, *, empty: bool = False) -> str:
 
 
 def as_plain(result: Any) -> Any:
-    """Return a result as what JSON can say."""
+    """Return a result as JSON values."""
     return [asdict(one) for one in result] if isinstance(result, list) else asdict(result)

@@ -1,4 +1,4 @@
-"""Memories that are held back: kept on record with the reason, not recalled until somebody decides."""
+"""The quarantine: memories that are stored with a reason and not recalled until somebody decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ RELEASED = "released"
 
 @dataclass(frozen=True)
 class Held:
-    """A memory in quarantine, for somebody to decide about."""
+    """A memory in quarantine."""
 
     id: str
     title: str
@@ -38,7 +38,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Decided:
-    """What was released and forgotten, and what was not held."""
+    """Which memories were released and forgotten, and which were not in quarantine."""
 
     released: list[str]
     forgotten: list[str]
@@ -48,7 +48,7 @@ class Decided:
 async def hold(
     session: Session, draft: Memory, reason: str, now: datetime, embedding: Embedding | None = None
 ) -> Memory:
-    """Write a memory in quarantine; the same text that is held already is not written twice."""
+    """Write a memory into quarantine; a text that is there already is not written twice."""
     same = (
         equals("content_hash", draft.content_hash)
         & equals("status", "quarantined")
@@ -68,7 +68,7 @@ async def hold(
 
 
 async def held_memories(session: Session, *, project: str = "", limit: int = 100) -> list[Held]:
-    """Return what waits in quarantine and is seen from a project, oldest first."""
+    """Return the quarantined memories that a project sees, oldest first."""
     where = equals("status", "quarantined")
     if not session.all_projects:
         where &= one_of("project", session.visible_from(session.project_for(checked_label("project", project))))
@@ -83,7 +83,7 @@ async def decide(
     discard: Sequence[str] = (),
     actor: str = "review",
 ) -> Decided:
-    """Let some held memories be recalled like any other, and forget others, softly: all of it or nothing.
+    """Release some quarantined memories and forget others, softly; all of it or nothing.
 
     What is forgotten and restored later is held again.
 
@@ -124,7 +124,7 @@ async def decide(
 
 
 def is_held(events: Sequence[Event]) -> bool:
-    """Say from a memory's history whether it was last seen in quarantine and never released from there."""
+    """Return whether a memory's history last shows it in quarantine, never released."""
     held = False
     for event in events:
         if event.before.get("status") == "quarantined":

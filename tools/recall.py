@@ -8,7 +8,7 @@ from typing import Any, get_args
 from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
-from reverie.guard.fence import harmless_line
+from reverie.guard.fence import neutralized_line
 from reverie.memory import KINDS, LAYERS, Status
 from reverie.recall.render import Page
 from reverie.recall.results import IndexState, Recalled
@@ -106,7 +106,7 @@ def _look_alike_note(session: Session, room: int, *, found_nothing: bool) -> str
     """Name the projects that look like this one: once in a session, and whenever nothing was found."""
     if not session.recognised.alike or (session.has_told_alike and not found_nothing):
         return ""
-    note = "".join(f"\nNote: {harmless_line(look_alike(one))}." for one in session.recognised.alike[:3])
+    note = "".join(f"\nNote: {neutralized_line(look_alike(one))}." for one in session.recognised.alike[:3])
     if count_tokens(note) > room:
         return ""
     session.has_told_alike = True

@@ -28,7 +28,13 @@ from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Conflict, Remembered
-from reverie.tools.screening import Screening, injection_by_meaning, screened, screened_evidence, told_of_share
+from reverie.tools.screening import (
+    Screening,
+    injection_by_meaning,
+    partial_embedding_warnings,
+    screened,
+    screened_evidence,
+)
 from reverie.tools.session import Session
 
 if TYPE_CHECKING:
@@ -87,7 +93,7 @@ async def neighbours_of(
         identical=await _identical(session, memories, fingerprint, project),
         duplicate=_duplicate(compared, content),
         conflicts=[
-            Conflict(memory.id, memory.content[:_SHOWN], conflict.told)
+            Conflict(memory.id, memory.content[:_SHOWN], conflict.message)
             for memory, _ in compared
             if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
         ],
@@ -165,16 +171,16 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     if superseded is None and (known := await echoed(session, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
         return await _repeated(session, known, draft, [], told, now), screening
-    (embedding, orders), (draft, warnings) = await asyncio.gather(
+    (embedding, injection), (draft, warnings) = await asyncio.gather(
         _embedded(session, draft), anchored(session, draft, files)
     )
     [vector] = await asyncio.to_thread(vectors_for, session.embedder, [draft.content], [embedding])
     draft = _classified(session, request, draft, vector)
-    if orders:
-        screening = replace(screening, orders=orders)
+    if injection:
+        screening = replace(screening, injection=injection)
         held = await hold(session, draft, screening.held_back(draft.source) or "", now, embedding)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
-    warnings += told_of_share(embedding)
+    warnings += partial_embedding_warnings(embedding)
     if request.layer == "auto" and draft.layer == "working":
         warnings = [*warnings, PASSING_NOTE]
     around = await neighbours_of(session, draft.content, draft.content_hash, embedding.vector, draft.project)
@@ -205,11 +211,10 @@ async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[s
     if draft.source == "human":
         [embedding] = await session.embed([draft.content])
         return embedding, ()
-    [embedding], orders = await asyncio.gather(
-        session.embed([draft.content]),
-        asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder),
-    )
-    return embedding, orders
+    [embedding] = await session.embed([draft.content])
+    # After it, not beside it: a text of one statement is judged from the run that embedded it.
+    injection = await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder)
+    return embedding, injection
 
 
 async def supersede(session: Session, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:
@@ -282,16 +287,16 @@ def _checked_files(session: Session, files: Sequence[str]) -> list[str]:
 
 async def anchored(session: Session, draft: Memory, files: list[str]) -> tuple[Memory, list[str]]:
     """Anchor a memory to the code it names, as it is at this moment; say which of the files are not there."""
-    found, standing = await asyncio.to_thread(
+    found, checkout = await asyncio.to_thread(
         lambda: (
             session.evidence.anchor(draft.content, files, draft.project),
-            session.evidence.standing(),
+            session.evidence.checkout(),
         )
     )
     # Where nothing can be looked up, a file named on purpose is at least noted.
     noted = [_noted(given) for given in found.unresolved] if not _can_look(session, draft) else []
     warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
-    branch = standing.branch if _can_look(session, draft) else draft.branch
+    branch = checkout.branch if _can_look(session, draft) else draft.branch
     return screened_evidence(replace(draft, anchors=(*found.anchors, *noted), branch=branch)), warnings
 
 

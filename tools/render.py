@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from reverie.guard.fence import REFERENCE, fresh_fence, harmless_json, harmless_line, quoted
+from reverie.guard.fence import REFERENCE, fresh_fence, neutralized_json, neutralized_line, quoted
 from reverie.ids import short_id, short_ids
 from reverie.recall.results import Recalled, lean
 from reverie.tools.results import (
@@ -49,7 +49,7 @@ def render(result: Result) -> str:
         case Reviewed():
             return _render_review(result)
         case Inspected():
-            return f"{REFERENCE}\n{fresh_fence().around(harmless_json(lean(result)['memories']))}"
+            return f"{REFERENCE}\n{fresh_fence().around(neutralized_json(lean(result)['memories']))}"
         case Recalled() | Briefing():
             return result.text
         case _:
@@ -57,7 +57,7 @@ def render(result: Result) -> str:
 
 
 def _render_remembered(result: Remembered) -> str:
-    warnings = list(map(harmless_line, result.warnings))
+    warnings = list(map(neutralized_line, result.warnings))
     if result.duplicate_of == result.id:
         counted = ", confirmed" if result.confirmed else ""
         lines = [f"Already remembered as {short_id(result.id)}{counted}{_in(result)}: {'; '.join(warnings)}."]
@@ -70,7 +70,7 @@ def _render_remembered(result: Remembered) -> str:
         lines += [f"Note: {warning}." for warning in warnings]
     if result.conflicts:
         at_odds = [
-            f"Conflicts with {short_id(c.id)} ({harmless_line(c.reason)}): {harmless_line(c.content[:120])}"
+            f"Conflicts with {short_id(c.id)} ({neutralized_line(c.reason)}): {neutralized_line(c.content[:120])}"
             for c in result.conflicts
         ]
         lines += [REFERENCE, fresh_fence().around("\n".join(at_odds))]
@@ -80,13 +80,13 @@ def _render_remembered(result: Remembered) -> str:
 def _render_revised(result: Revised) -> str:
     old = short_id(result.superseded) if result.superseded else ""
     done = f"now stands in for {old}" if old else "is held back; the old one stands"
-    notes = (f"Note: {harmless_line(warning)}." for warning in result.warnings)
+    notes = (f"Note: {neutralized_line(warning)}." for warning in result.warnings)
     return "\n".join([f"Revised: {short_id(result.id)} {done}{_in(result)}.", *notes])
 
 
 def _render_indexed(result: Indexed) -> str:
     return (
-        f"Indexed {result.files} files, {result.symbols} definitions of {harmless_line(result.project)}: "
+        f"Indexed {result.files} files, {result.symbols} definitions of {neutralized_line(result.project)}: "
         f"{result.memories} new, {result.updated} updated, {result.removed} removed, "
         f"{sum(result.skipped.values())} files left out."
     )
@@ -96,16 +96,16 @@ def _render_status(result: Status) -> str:
     layers = ", ".join(f"{layer} {counts.get('active', 0)}" for layer, counts in result.counts.items() if counts)
     beside = ", ".join(f"{number} in {name}" for name, number in result.elsewhere.items()) or "none elsewhere"
     lines = [
-        f"Reverie {result.version}, domain {result.domain}, project {harmless_line(result.project)}",
+        f"Reverie {result.version}, domain {result.domain}, project {neutralized_line(result.project)}",
         f"active memories: {layers or 'none yet'}; {beside}; index {result.index_state}; "
         f"{result.disk_bytes / 1e6:.1f} MB",
     ]
-    return "\n".join(lines + [f"note: {harmless_line(note)}" for note in result.health])
+    return "\n".join(lines + [f"note: {neutralized_line(note)}" for note in result.health])
 
 
 def _render_dream(result: Consolidated) -> str:
     head = f"A dream{_of(result)} would:" if result.dry_run else f"Dream {result.dream_id}{_of(result)}:"
-    lines = [f"{step.name}: {harmless_line('; '.join(step.notes))}" for step in result.steps if step.notes]
+    lines = [f"{step.name}: {neutralized_line('; '.join(step.notes))}" for step in result.steps if step.notes]
     skipped = sum(len(step.skipped) for step in result.steps)
     tail = [f"{skipped} set aside (pinned, or changed meanwhile)"] if skipped else []
     if result.questions:
@@ -124,19 +124,19 @@ def _render_review(result: Reviewed) -> str:
     named = short_ids(memory["id"] for question in result.questions for memory in question["memories"])
     for question in result.questions:
         verdicts = " | ".join(question["verdicts"])
-        lines.append(f"[{asked[question['id']]}] {harmless_line(question['ask'])} ({verdicts})")
-        lines += [f"  evidence: {harmless_line(line)}" for line in question["evidence"]]
+        lines.append(f"[{asked[question['id']]}] {neutralized_line(question['ask'])} ({verdicts})")
+        lines += [f"  evidence: {neutralized_line(line)}" for line in question["evidence"]]
         lines += [f"  {named[memory['id']]}: {quoted(memory['content'])}" for memory in question["memories"]]
     return "\n".join([*answered, REFERENCE, fresh_fence().around("\n".join(lines))])
 
 
 def _in(result: Remembered | Revised | Forgotten | Restored | Moved | Pinned | Reviewed) -> str:
     """Name the project that an answer is about."""
-    return f" in {harmless_line(result.project)}" if result.project else ""
+    return f" in {neutralized_line(result.project)}" if result.project else ""
 
 
 def _of(result: Consolidated) -> str:
-    return f" of {harmless_line(result.project)}" if result.project and result.project != "all" else ""
+    return f" of {neutralized_line(result.project)}" if result.project and result.project != "all" else ""
 
 
 def _listed(ids: list[str]) -> str:
@@ -146,4 +146,4 @@ def _listed(ids: list[str]) -> str:
 
 
 def _skipped(skipped: Sequence[Skipped]) -> str:
-    return "".join(f" Skipped {short_id(item.id)}: {harmless_line(item.reason)}." for item in skipped[:10])
+    return "".join(f" Skipped {short_id(item.id)}: {neutralized_line(item.reason)}." for item in skipped[:10])

@@ -14,7 +14,7 @@ from reverie.tools.remember import anchored, refuse_purged, supersede
 from reverie.tools.requests import ReviseRequest
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Revised
-from reverie.tools.screening import Screening, addressing, cleaned, told_of_share
+from reverie.tools.screening import Screening, cleaned, injection_in, partial_embedding_warnings
 from reverie.tools.session import Session
 
 
@@ -48,8 +48,8 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
     content = checked_content("content", content)
     reason, in_reason = cleaned(request.reason or "revised")
     # Whoever wrote the old text, the new one comes from whoever calls this: an assistant.
-    orders = await asyncio.to_thread(addressing, content, "", (), session.embedder)
-    screening = Screening((*found, *in_reason), orders)
+    injection = await asyncio.to_thread(injection_in, content, "", (), session.embedder)
+    screening = Screening((*found, *in_reason), injection)
     held_back = screening.held_back("ai")
     refuse_purged(session, content)
     now = session.now
@@ -97,6 +97,6 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
         new.kind,
         new.status,
         list(screening.redactions),
-        [*told_of_share(embedding), *screening.warnings("ai")],
+        [*partial_embedding_warnings(embedding), *screening.warnings("ai")],
         new.project,
     )

@@ -1,4 +1,4 @@
-"""Screening what comes in, before it is embedded or written: private parts, secrets, planted instructions."""
+"""Screening of incoming text before it is embedded or written: private parts, secrets, prompt injection."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,9 +8,10 @@ from itertools import islice
 from typing import Any, Final
 
 from reverie.embeddings.base import Embedder, Embedding
-from reverie.embeddings.classifier import bundled_model, embedder_for_models, lower_layers
-from reverie.guard.injection import orders_in
-from reverie.guard.injection_features import cues_in, marks_in, statements_in
+from reverie.embeddings.bundled import BundledEmbedder
+from reverie.embeddings.classifier import bundled_model, embedder_for_models
+from reverie.guard.injection import signs_of_injection
+from reverie.guard.injection_features import injection_cues_in, injection_marks_in, statements_in
 from reverie.guard.secrets import redact, without_private
 from reverie.ids import derived_id
 from reverie.memory import Anchor, Memory
@@ -19,41 +20,43 @@ from reverie.tools.arguments import checked_label
 from reverie.tools.requests import RememberRequest
 
 PROBABLE = 0.90
-"""From this probability on a statement is held back: 2 % of the near-miss notes are, each judged unseen (0029)."""
+"""From this probability on a statement is quarantined: 2 % of the near-miss notes are, in cross-validation (0029)."""
 _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
 
 
-def likelihood(statement: str, cues: Sequence[float]) -> float:
-    """Return how likely one statement is a planted order, given its cues."""
-    return bundled_model("orders").probabilities_of_pieces(lower_layers().pieces(statement), cues)["order"]
-
-
 def injection_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
-    """Say why a text is held back by its meaning; nothing if it is not, or if there is no model to judge by.
+    """Return why the classifier takes a text for an injection; nothing if it does not, or if there is no model.
 
     Each statement is judged alone. A title that only repeats the text is left out.
     """
-    if embedder_for_models(embedder) is None:
+    reader = embedder_for_models(embedder)
+    if reader is None:
         return ()
     statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
     if title and not content.startswith(title.rstrip("…")):
         statements += statements_in(title)
     for statement, cues in _likeliest(statements):
-        if likelihood(statement, cues) >= PROBABLE:
-            marks = ", ".join(marks_in(statement))
+        if _likelihood(statement, cues, reader) >= PROBABLE:
+            marks = ", ".join(injection_marks_in(statement))
             return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
     return ()
 
 
+def _likelihood(statement: str, cues: Sequence[float], reader: BundledEmbedder) -> float:
+    return bundled_model("orders").probabilities_of_pieces(reader.third_layer(statement), cues)["order"]
+
+
 def _likeliest(statements: list[str]) -> list[tuple[str, list[float]]]:
-    """Return statements with their cues: all, or of very many those that are likeliest by their cues alone."""
+    """Return statements with their cues; of very many, those that are likeliest by their cues alone."""
     if len(statements) > _MOST_JUDGED:
         model = bundled_model("orders")
-        scored = [(model.without_vector(cues_in(statement))["order"], statement) for statement in statements]
+        scored = [
+            (model.without_vector(injection_cues_in(statement))["order"], statement) for statement in statements
+        ]
         scored.sort(key=lambda row: -row[0])  # the rows themselves would be many megabytes
         statements = [statement for _, statement in scored[:_MOST_JUDGED]]
-    return [(statement, cues_in(statement)) for statement in statements]
+    return [(statement, injection_cues_in(statement)) for statement in statements]
 
 
 PRIVATE = "private"
@@ -69,29 +72,29 @@ _SHORT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """What was taken out of a text, and what in it speaks to the assistant."""
+    """What was removed from a text, and the signs of injection in it."""
 
     redactions: tuple[str, ...] = ()
-    orders: tuple[str, ...] = ()
+    injection: tuple[str, ...] = ()
 
     def held_back(self, source: str) -> str | None:
         """Return why a text of this source goes to quarantine; None if it does not."""
-        if not self.orders or source == "human":
+        if not self.injection or source == "human":
             return None
-        return f"held back for review: {'; '.join(self.orders)}"
+        return f"held back for review: {'; '.join(self.injection)}"
 
     def warnings(self, source: str) -> list[str]:
-        """Say what the caller should know."""
+        """Return what the caller should know."""
         told = []
         if self.redactions:
             kinds = ", ".join(dict.fromkeys(self.redactions))
             told.append(f"{len(self.redactions)} secret or private part(s) were not kept: {kinds}")
-        if self.orders and source == "human":
+        if self.injection and source == "human":
             told.append(
-                f"kept as the user's word, though it reads like orders to an assistant: {'; '.join(self.orders)}"
+                f"kept as the user's word, though it reads like orders to an assistant: {'; '.join(self.injection)}"
             )
-        elif self.orders:
-            told.append(f"quarantined, not recalled until somebody reviews it: {'; '.join(self.orders)}")
+        elif self.injection:
+            told.append(f"quarantined, not recalled until somebody reviews it: {'; '.join(self.injection)}")
         return told
 
 
@@ -133,7 +136,7 @@ def screened(request: RememberRequest) -> tuple[RememberRequest, Screening]:
     files, in_files = _each(request.files)
     project, in_project = cleaned(request.project)
     clean = replace(request, content=content, title=title, tags=tuple(tags), files=tuple(files), project=project)
-    return clean, Screening((*found, *in_title, *in_tags, *in_files, *in_project), addressing(content, title, tags))
+    return clean, Screening((*found, *in_title, *in_tags, *in_files, *in_project), injection_in(content, title, tags))
 
 
 def screened_fields(fields: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -199,50 +202,50 @@ def _cleaned_anchor(anchor: Anchor | Mapping[str, Any]) -> tuple[Anchor | dict[s
     return replace(anchor, **clean) if isinstance(anchor, Anchor) else parts | clean, tuple(found)
 
 
-def held_if_suspect(memory: Memory, known: Memory | None, embedder: Embedder | None = None) -> Memory:
-    """Return a memory that nobody vouches for, in quarantine if its text gives orders.
+def quarantined_if_suspect(memory: Memory, known: Memory | None, embedder: Embedder | None = None) -> Memory:
+    """Return a memory that nobody vouches for, quarantined if its text has signs of injection.
 
     It makes no difference what source it claims, nor what status: what comes in as expired could be restored. A
     memory that is here already with the same text keeps what was decided about it.
     """
     if known is not None and says_the_same(memory, known):
-        return still_held(memory, known)
-    orders = addressing(memory.content, memory.title, memory.tags, embedder)
-    if not orders:
+        return still_quarantined(memory, known)
+    injection = injection_in(memory.content, memory.title, memory.tags, embedder)
+    if not injection:
         return memory
-    reason = Screening(orders=orders).held_back("import")
+    reason = Screening(injection=injection).held_back("import")
     return replace(memory, status="quarantined", status_reason=reason, expired_at=None, superseded_by=None)
 
 
 def says_the_same(memory: Memory, known: Memory) -> bool:
-    """Say whether nothing that a reader sees of a memory would change."""
+    """Return whether nothing that a reader sees of a memory would change."""
     return (memory.content_hash, memory.title, memory.tags) == (known.content_hash, known.title, known.tags)
 
 
-def still_held(memory: Memory, known: Memory) -> Memory:
-    """Return a memory, in quarantine if what it is written over is held there with the same text."""
+def still_quarantined(memory: Memory, known: Memory) -> Memory:
+    """Return a memory, quarantined if the one it replaces is quarantined with the same text."""
     if known.status != "quarantined" or not says_the_same(memory, known):
         return memory
     return replace(memory, status="quarantined", status_reason=known.status_reason)
 
 
-def addressing(content: str, title: str, tags: Iterable[str], embedder: Embedder | None = None) -> tuple[str, ...]:
-    """Say what in a memory speaks to the assistant; a title that only repeats the text is not looked at twice.
+def injection_in(content: str, title: str, tags: Iterable[str], embedder: Embedder | None = None) -> tuple[str, ...]:
+    """Return the signs of injection in a memory; a title that only repeats the text is skipped.
 
-    With an embedder it is also judged by its meaning, unless the signs suffice.
+    With an embedder, the classifier judges what the rules find nothing in.
     """
-    found = [*orders_in(content)]
+    found = [*signs_of_injection(content)]
     if title and not content.startswith(title):
-        found += orders_in(title)
+        found += signs_of_injection(title)
     labels = " \n".join(tags)
     if labels and not labels.isascii():
         labels = labels.encode("ascii", "ignore").decode()  # odd characters in a label are shown to nobody
-    found += orders_in(labels)
+    found += signs_of_injection(labels)
     return tuple(dict.fromkeys(found)) or injection_by_meaning(content, title, embedder)
 
 
-def told_of_share(embedding: Embedding) -> list[str]:
-    """Say so if a text was too long to be embedded whole."""
+def partial_embedding_warnings(embedding: Embedding) -> list[str]:
+    """Return a warning if only a part of a long text was embedded."""
     if embedding.share == 1.0:
         return []
     return [

@@ -1,7 +1,8 @@
 """Trains the models `kinds` and `passing`, which guess what a memory is: `.venv/bin/python training/classify.py`.
 
 It reads kinds.jsonl and passing.jsonl beside it, and writes embeddings/bundle/kinds.json and passing.json. The same
-texts give the same files, byte for byte; `--check` says whether they do and writes nothing.
+texts give the same files, byte for byte, on processors with the same int8 instructions: the vectors depend on them.
+`--check` compares and writes nothing.
 """
 
 import argparse

@@ -55,7 +55,7 @@ def report_kinds(rows: list[dict[str, Any]], guesses: list[Guess]) -> tuple[str,
 
 
 def report_passing(rows: list[dict[str, Any]], guesses: list[Guess]) -> tuple[str, list[str]]:
-    """Return one line of scores, and the texts that were guessed wrong; what is taken for passing is let go."""
+    """Return one line of scores, and the texts that were guessed wrong; what is taken for passing expires."""
     passing = [guess for row, guess in zip(rows, guesses, strict=True) if row["passing"]]
     lasting = [guess for row, guess in zip(rows, guesses, strict=True) if not row["passing"]]
     high = sum(guess.layer in ("semantic", "procedural") for guess in passing)

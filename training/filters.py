@@ -1,4 +1,4 @@
-"""Filters over word pieces with a hidden layer, fitted together by Adam, for `embeddings/linear.py`."""
+"""Filters over word pieces with a hidden layer, fitted together by Adam, for `embeddings/classifier.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Plan:
 def fit_filters(
     pieces: Sequence[NDArray[np.float16]], cues: Matrix, wanted: Sequence[bool], *, name: str, shown: int, plan: Plan
 ) -> LinearModel:
-    """Fit a yes or no on pieces and cues of texts; hidden units see the filters and the first `shown` cues."""
+    """Fit a binary model on token states and cues; hidden units see the filters and the first `shown` cues."""
     members = [
         _member(pieces, cues, np.asarray(wanted, np.float32), shown, plan, seed) for seed in range(plan.members)
     ]

@@ -1,4 +1,4 @@
-"""Train the classifier of orders: `python training/orders.py` rewrites `embeddings/bundle/orders.json`.
+"""Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
 are near to an order. Those with a `list` were written by two other authors, `a` and `b`. `--check` prints how the
@@ -15,9 +15,9 @@ import numpy as np
 from filters import Plan, fit_filters
 from numpy.typing import NDArray
 
-from reverie.embeddings.bundled import BUNDLE
-from reverie.embeddings.classifier import LinearModel, lower_layers
-from reverie.guard.injection_features import PLAIN_CUES, cues_in, statements_in
+from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
+from reverie.embeddings.classifier import LinearModel
+from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
 AUTHORS = ("", "a", "b")
@@ -36,12 +36,12 @@ class Text:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """What is judged of it: its statements, as `tools/judging.py` cuts them."""
+        """Its statements, as `tools/screening.py` judges them."""
         return tuple(dict.fromkeys(statements_in(self.text))) or (self.text,)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What is shown in training: every part of a note is honest, of an order only the whole is surely one."""
+        """What training sees: of a note every statement, of an order only the whole text, which surely is one."""
         return (self.text,) if self.order else tuple(dict.fromkeys((self.text, *self.statements)))
 
 
@@ -55,24 +55,25 @@ class Features:
     """The pieces and cues of statements, each made once."""
 
     def __init__(self) -> None:
+        self._embedder = BundledEmbedder()
         self._pieces: dict[str, NDArray[np.float16]] = {}
         self._cues: dict[str, NDArray[np.float32]] = {}
 
     def pieces(self, statement: str) -> NDArray[np.float16]:
         """Return a row for each word piece; half precision, because there are two hundred thousand of them."""
         if statement not in self._pieces:
-            self._pieces[statement] = lower_layers().pieces(statement).astype(np.float16)
+            self._pieces[statement] = self._embedder.third_layer(statement).astype(np.float16)
         return self._pieces[statement]
 
     def cues(self, statement: str) -> NDArray[np.float32]:
         """Return the cues and words."""
         if statement not in self._cues:
-            self._cues[statement] = np.array(cues_in(statement), np.float32)
+            self._cues[statement] = np.array(injection_cues_in(statement), np.float32)
         return self._cues[statement]
 
 
 def train(texts: list[Text], features: Features, plan: Plan) -> LinearModel:
-    """Fit a yes or no for `order`."""
+    """Fit a binary model for `order`."""
     shown = [(statement, text.order) for text in texts for statement in text.shown]
     pieces = [features.pieces(statement) for statement, _ in shown]
     cues = np.stack([features.cues(statement) for statement, _ in shown])

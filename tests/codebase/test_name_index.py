@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from reverie.codebase.name_index import Names
+from reverie.codebase.name_index import DefinitionIndex
 from reverie.codebase.tree import SourceTree
 
 
@@ -70,7 +70,7 @@ def test_a_link_out_of_the_project_is_not_read(repo, tmp_path):
     outside = tmp_path / "outside.py"
     outside.write_text("def secret_of_others():\n    pass\n")
     os.symlink(outside, repo.root / "inside.py")
-    names = Names(repo.root, lambda: ["inside.py"])
+    names = DefinitionIndex(repo.root, lambda: ["inside.py"])
     names.holding(["secret_of_others"])
     names.wait()
     assert names.holding(["secret_of_others"]) == {"secret_of_others": []}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reverie.codebase import tree as walk
-from reverie.codebase.tree import Walk
+from reverie.codebase.tree import FolderListing
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def age(root: Path, seconds: int) -> None:
 def test_files_that_come_and_go_deep_down_are_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, "a.py", "src/b.py", "src/deep/c.py")
     monkeypatch.setattr(walk, "_SECONDS_OF_DOUBT", 0.0)
-    listed = Walk(root)
+    listed = FolderListing(root)
     age(root, 1_600_000_000)
     assert listed.files() == ["a.py", "src/b.py", "src/deep/c.py"]
     write(root, "src/deep/d.py", "new/e.py")
@@ -45,7 +45,7 @@ def test_files_that_come_and_go_deep_down_are_seen(root: Path, monkeypatch: pyte
 def test_a_folder_that_did_not_change_is_not_read_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(root, "a.py", "src/b.py", "docs/c.md")
     monkeypatch.setattr(walk, "_SECONDS_OF_DOUBT", 0.0)
-    listed = Walk(root)
+    listed = FolderListing(root)
     age(root, 1_600_000_000)
     listed.files()
     read: list[str] = []
@@ -58,7 +58,7 @@ def test_a_folder_that_did_not_change_is_not_read_again(root: Path, monkeypatch:
 
 def test_two_changes_within_one_tick_of_the_clock_are_both_seen(root: Path) -> None:
     write(root, "src/a.py")
-    listed = Walk(root)
+    listed = FolderListing(root)
     before = (root / "src").stat()
     assert listed.files() == ["src/a.py"]
     write(root, "src/b.py")
@@ -71,13 +71,13 @@ def test_links_to_folders_hidden_and_foreign_folders_are_not_entered(tmp_path: P
     write(outside, "secret.py")
     write(root, "a.py", ".git/config", "node_modules/x/index.js")
     (root / "link").symlink_to(outside, target_is_directory=True)
-    assert Walk(root).files() == ["a.py"]
+    assert FolderListing(root).files() == ["a.py"]
 
 
 def test_a_folder_with_too_many_files_is_no_project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(walk, "MOST_FILES", 2)
     write(root, "a.py", "src/b.py")
-    listed = Walk(root)
+    listed = FolderListing(root)
     assert listed.files() == ["a.py", "src/b.py"]
     write(root, "src/c.py")
     assert listed.files() == []

@@ -11,6 +11,7 @@ import lancedb
 import pytest
 
 from reverie.llm import client as reasoning
+from reverie.llm.connection import Timeouts
 from reverie.storage.audit import audit
 from reverie.storage.purge import Quotes
 from reverie.tools.consolidate import consolidate
@@ -47,8 +48,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "*")
-        quick = reasoning.Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
-        monkeypatch.setattr(reasoning, "Timeouts", lambda: quick)
+        quick = Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
+        monkeypatch.setattr(reasoning, "TIMEOUTS", quick)
         yield api
 
 

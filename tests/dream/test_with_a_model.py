@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reverie.llm import client as reasoning
+from reverie.llm.connection import Timeouts
 from reverie.record import to_record
 from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest
@@ -31,8 +32,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "*")
         # Shorter timeouts than in a dream: a test waits for no real pauses.
-        quick = reasoning.Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
-        monkeypatch.setattr(reasoning, "Timeouts", lambda: quick)
+        quick = Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
+        monkeypatch.setattr(reasoning, "TIMEOUTS", quick)
         yield api
 
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,6 +141,36 @@ def test_the_end_of_a_long_text_is_found_through_its_passages(embedder, length):
     nearest = max(range(len(embedding.passages)), key=lambda place: float(embedding.passages[place] @ asked))
     assert nearest == len(embedding.passages) - 1
     assert embedding.passages[-1] @ asked > embedding.vector @ asked + 0.1
+
+
+def test_the_third_layer_has_a_row_for_each_piece_and_its_two_ends(embedder):
+    assert embedder.third_layer("never push").shape == (4, 384)
+    assert embedder.third_layer("push " * 1000).shape == (256, 384)
+    assert embedder.third_layer("").shape == (2, 384)
+    assert (BUNDLE / "model.onnx").stat().st_size == 49_960  # the output is added in memory
+
+
+def test_one_run_gives_a_short_text_its_vector_and_its_third_layer():
+    embedder, apart = BundledEmbedder(), BundledEmbedder()
+    runs = _counted_runs(embedder)
+    vector(embedder, "Never push to main.\n")
+    from_one_run = embedder.third_layer("Never push to main.")
+    assert runs == [["last_hidden_state", "encoder.layer.2.output.LayerNorm.out"]]
+    assert np.array_equal(from_one_run, apart.third_layer("Never push to main."))
+    assert np.array_equal(vector(embedder, "Never push to main."), vector(apart, "Never push to main."))
+
+
+def _counted_runs(embedder):
+    model = embedder._loaded()
+    runs = []
+
+    class Counting:
+        def run(self, outputs, *arguments):
+            runs.append(outputs)
+            return model.session.run(outputs, *arguments)
+
+    embedder._model = replace(model, session=Counting())
+    return runs
 
 
 def test_threads_share_one_load_and_get_the_same_vectors():

@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from reverie.embeddings.bundled import BUNDLE
-from reverie.embeddings.classifier import Filters, LinearModel, LowerLayers, from_json
-from reverie.errors import EmbedderError
+from reverie.embeddings.classifier import Filters, LinearModel, from_json
 
 
 def _model(*rows: list[float], bias: list[float]) -> LinearModel:
@@ -58,17 +56,3 @@ def test_a_model_with_filters_sees_pieces_and_reads_back() -> None:
 def test_a_model_without_filters_is_given_no_pieces() -> None:
     with pytest.raises(ValueError, match="no filters"):
         _model([1.0], bias=[0.0]).probabilities_of_pieces(np.ones((1, 2), np.float32))
-
-
-def test_the_lower_layers_have_a_row_for_each_piece_and_its_ends_and_bounded() -> None:
-    lower = LowerLayers()
-    assert lower.pieces("never push").shape == (4, 384)
-    assert lower.pieces("push " * 1000).shape == (256, 384)
-    assert lower.pieces("").shape == (2, 384)
-    assert np.array_equal(lower.pieces("never push"), lower.pieces("never push"))
-    assert (BUNDLE / "model.onnx").stat().st_size == 49_960  # the output is added in memory
-
-
-def test_a_missing_bundle_says_what_to_do(tmp_path) -> None:
-    with pytest.raises(EmbedderError, match="Reinstall"):
-        LowerLayers(tmp_path).pieces("text")

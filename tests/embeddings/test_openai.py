@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from reverie.embeddings import openai as hosted
 from reverie.embeddings.base import embedder_from
-from reverie.embeddings.openai import OpenAIEmbedder, Timeouts
+from reverie.embeddings.openai import TIMEOUTS, OpenAIEmbedder
 from reverie.errors import EmbedderError
 from reverie.settings import Settings
 
@@ -90,11 +91,11 @@ def pauses():
 
 @pytest.fixture
 def embedder(api, pauses):
-    timeouts = Timeouts(answer=5.0, sleep=pauses.append, jitter=lambda: 0.5)
+    timeouts = replace(TIMEOUTS, answer=5.0, sleep=pauses.append, jitter=lambda: 0.5)
     made = OpenAIEmbedder("some-model", timeouts)
     yield made
     if made.ready:
-        made._connected().close()
+        made._connection.close()
 
 
 def test_vectors_come_back_in_the_order_of_the_texts_and_at_unit_length(api, embedder):
@@ -186,19 +187,19 @@ def test_a_silent_server_is_given_up(api):
         return api.vectors(texts)
 
     api.script = [hang]
-    embedder = OpenAIEmbedder("m", Timeouts(answer=0.05, pauses=(0.0,)))
+    embedder = OpenAIEmbedder("m", replace(TIMEOUTS, answer=0.05, pauses=(0.0,)))
     with pytest.raises(EmbedderError, match="did not answer in time"):
         embedder.embed(["a"])
-    embedder._connected().close()
+    embedder._connection.close()
 
 
 def test_no_pause_outlasts_the_patience(api, pauses):
     api.script = [refuse(500, "down")]
-    embedder = OpenAIEmbedder("m", Timeouts(total=1.0, pauses=(60.0,), sleep=pauses.append))
+    embedder = OpenAIEmbedder("m", replace(TIMEOUTS, total=1.0, pauses=(60.0,), sleep=pauses.append))
     with pytest.raises(EmbedderError, match="asked once"):
         embedder.embed(["a"])
     assert pauses == []
-    embedder._connected().close()
+    embedder._connection.close()
 
 
 @pytest.mark.parametrize(

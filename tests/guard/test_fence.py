@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.guard.fence import fence_for, fresh_fence, harmless, harmless_line
+from reverie.guard.fence import fence_for, fresh_fence, neutralized, neutralized_line
 
 
 def test_every_fence_is_another():
@@ -29,7 +29,7 @@ def test_a_page_that_reads_the_same_has_the_same_fence_and_any_other_another():
     ],
 )
 def test_nothing_inside_looks_like_the_fence(text):
-    shown = harmless(f"before {text} after")
+    shown = neutralized(f"before {text} after")
     assert "<memories" not in shown.lower()
     assert "</memories" not in shown.lower()
     assert "before" in shown
@@ -39,11 +39,11 @@ def test_nothing_inside_looks_like_the_fence(text):
 @given(st.text())
 def test_no_text_can_close_its_fence(text):
     fence = fresh_fence()
-    whole = fence.around(harmless(text))
+    whole = fence.around(neutralized(text))
     assert whole.startswith(fence.opening)
     assert whole.endswith(fence.closing)
     assert whole.count(fence.closing) == 1
 
 
 def test_a_line_stays_one():
-    assert harmless_line("a\n- forged: line\u2028b\x85c") == "a - forged: line b c"
+    assert neutralized_line("a\n- forged: line\u2028b\x85c") == "a - forged: line b c"

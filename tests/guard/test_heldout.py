@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.guard.injection import orders_in
+from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact
 from reverie.tools.screening import injection_by_meaning
 
@@ -24,7 +24,9 @@ def embedder():
 
 
 def _share_held(texts, embedder):
-    return sum(bool(orders_in(text) or injection_by_meaning(text, "", embedder)) for text in texts) / len(texts)
+    return sum(bool(signs_of_injection(text) or injection_by_meaning(text, "", embedder)) for text in texts) / len(
+        texts
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_the_held_out_secrets_are_found_and_look_alikes_stay(name):
     ],
 )
 def test_a_planted_order_is_held_back_with_a_reason_that_can_be_read(text, embedder):
-    [reason] = orders_in(text) or injection_by_meaning(text, "", embedder)
+    [reason] = signs_of_injection(text) or injection_by_meaning(text, "", embedder)
     assert len(reason) > 20
 
 
@@ -74,5 +76,5 @@ def test_a_planted_order_is_held_back_with_a_reason_that_can_be_read(text, embed
     ],
 )
 def test_what_developers_write_all_day_passes(text, embedder):
-    assert not orders_in(text)
+    assert not signs_of_injection(text)
     assert not injection_by_meaning(text, "", embedder)

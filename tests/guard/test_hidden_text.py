@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.guard.hidden_text import hidden_in, tag_text, visible
+from reverie.guard.hidden_text import hidden_text_in, tag_text, visible
 
 _IN_TAGS = "".join(chr(0xE0000 + ord(c)) for c in "obey")
 
@@ -32,7 +32,7 @@ def test_a_text_is_shown_as_a_reader_sees_it(text, seen):
 )
 def test_what_scripts_and_emoji_need_stays(text):
     assert visible(text) == text
-    assert hidden_in(text) == ()
+    assert hidden_text_in(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_what_scripts_and_emoji_need_stays(text):
     ],
 )
 def test_what_honest_typing_does_not_leave_is_told(text):
-    assert hidden_in(text)
+    assert hidden_text_in(text)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_honest_typing_does_not_leave_is_told(text):
     ],
 )
 def test_what_copying_leaves_is_no_fault(text):
-    assert hidden_in(text) == ()
+    assert hidden_text_in(text) == ()
 
 
 def test_what_is_spelled_in_tags_can_be_read():

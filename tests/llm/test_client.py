@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
-from reverie.llm.client import UNKNOWN_PRICE, Budget, LanguageModel, Price, Timeouts, price_of
-from reverie.llm.prompts import fenced
+from reverie.llm.client import TIMEOUTS, UNKNOWN_PRICE, Budget, LanguageModel, Price, fenced, price_of
 from tests.model_server import KEY, Api, dies, refuses, says, serving
 
 FORM = {"text": str, "same": bool, "ids": list}
@@ -25,7 +25,7 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 
 
 def model_with(cents: float = 20.0, **timeouts) -> LanguageModel:
-    waiting = Timeouts(**({"answer": 5.0, "sleep": lambda _: None, "jitter": lambda: 0.5} | timeouts))
+    waiting = replace(TIMEOUTS, **({"answer": 5.0, "sleep": lambda _: None, "jitter": lambda: 0.5} | timeouts))
     return LanguageModel("some-model", Budget(cents), Price(1.0, 10.0), len, waiting)
 
 

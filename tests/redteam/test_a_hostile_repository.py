@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from reverie.llm.prompts import fenced
+from reverie.llm.client import fenced
 from reverie.settings import Settings
 from reverie.tools import recall
 from reverie.tools.index_codebase import index_codebase

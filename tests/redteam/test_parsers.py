@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from reverie.codebase.mentions import Mention, mentions_in, path_mention
 from reverie.codebase.tree import SourceTree
 from reverie.errors import InvalidInput, ReverieError
-from reverie.guard.fence import harmless
-from reverie.guard.injection import orders_in
+from reverie.guard.fence import neutralized
+from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
 from reverie.record import FIELDS, decode
 from reverie.settings import TABLE, load_settings
@@ -127,8 +127,8 @@ def environment(variables: dict[str, str]) -> None:
 @parser(st.text(max_size=300))
 def the_guard_itself(text: str) -> None:
     assert isinstance(redact(text).text, str)
-    assert isinstance(orders_in(text), tuple)
-    assert "<memories" not in harmless(text).lower()
+    assert isinstance(signs_of_injection(text), tuple)
+    assert "<memories" not in neutralized(text).lower()
     assert len(without_private(text).text) <= len(text)
 
 

@@ -11,7 +11,7 @@ import pytest
 from reverie.codebase.mentions import mentions_in
 from reverie.embeddings.base import spread
 from reverie.embeddings.bundled import MOST_WINDOWS, BundledEmbedder
-from reverie.guard.injection import orders_in
+from reverie.guard.injection import signs_of_injection
 from reverie.text.tokenize import tokens_of
 from reverie.tools import recall, remember
 from reverie.tools.arguments import LONGEST_QUERY
@@ -132,7 +132,7 @@ def test_no_mixture_of_pieces_of_patterns_takes_long(number):
     name, text = LONG.mixed(number)
     before = process_time()
     clean, _ = cleaned(text)
-    orders_in(clean)
+    signs_of_injection(clean)
     mentions_in(clean)
     tokens_of(clean)
     assert process_time() - before < CEILING, name

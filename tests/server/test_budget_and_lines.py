@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reverie.cli.render import told_recalled
 from reverie.embeddings.tokens import count_tokens
-from reverie.guard.fence import harmless_json, quoted
+from reverie.guard.fence import neutralized_json, quoted
 from reverie.ids import IdMaker, creation_order, short_id, short_ids
 from reverie.recall.results import as_sent
 from reverie.server.app import answer
@@ -64,7 +64,7 @@ def test_no_line_of_a_quoted_text_begins_like_ours(text: str) -> None:
 @few
 @given(hostile)
 def test_a_text_within_json_stays_on_its_line(text: str) -> None:
-    assert len(harmless_json({"content": text}).splitlines()) == 1
+    assert len(neutralized_json({"content": text}).splitlines()) == 1
 
 
 @few

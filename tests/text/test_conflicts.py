@@ -38,7 +38,7 @@ def judged(older: str, newer: str) -> str:
 def test_one_sentence_that_differs_in_one_value_surely_conflicts(older: str, newer: str, reason: str) -> None:
     found = find_conflict(older, newer)
     assert found is not None
-    assert (found.told, found.is_certain) == (reason, True)
+    assert (found.message, found.is_certain) == (reason, True)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_may_be_meant_as_a_change_is_said_with_may(older: str, newer: str) 
     found = find_conflict(older, newer)
     assert found is not None
     assert not found.is_certain
-    assert found.told.startswith("may conflict: ")
+    assert found.message.startswith("may conflict: ")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from reverie.text.compare import facts_of, restates
-from reverie.text.stems import plain_form
+from reverie.text.stems import word_form
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,18 @@ def test_facts_are_numbers_versions_paths_and_names() -> None:
         (("cache", "caches", "cached"), 1),
         (("class", "classes"), 1),
         (("string", "strung"), 2),
+        (("prefer", "prefers", "preferred", "preferring"), 1),
+        (("install", "installs", "installed", "installing"), 1),
+        (("queue", "queues", "queued", "queuing"), 1),
+        (("product", "products", "production"), 2),
+        (("import", "imports", "important", "importer"), 3),
+        (("option", "optional", "options"), 2),
+        (("operate", "operating", "operation", "operators"), 3),
+        (("dependency", "dependencies", "dependence", "depends"), 3),
+        (("not", "note", "notes"), 2),
+        (("plan", "planned", "plane"), 2),
+        (("setting", "settings"), 2),
     ],
 )
 def test_the_forms_of_a_word_are_one(forms: tuple[str, ...], expected: int) -> None:
-    assert len({plain_form(form) for form in forms}) == expected
+    assert len({word_form(form) for form in forms}) == expected
