@@ -15,7 +15,7 @@ from reverie.settings import Settings
 from reverie.storage.audit import audit
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import remember
-from reverie.tools.requests import RememberRequest, RestoreRequest
+from reverie.tools.requests import ConsolidateRequest, RememberRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.session import Session
 from tests.conftest import START, ManualClock
@@ -123,12 +123,16 @@ async def finished(home: Path, clock: ManualClock, step: Callable[[Session], Awa
         await session.close()
 
 
+async def dreamt_once(session: Session) -> None:
+    await consolidate(session, ConsolidateRequest())
+
+
 async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
     filled: Path, clock: ManualClock, tmp_path: Path
 ) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
-    expected = await finished(whole, clock, consolidate)
+    expected = await finished(whole, clock, dreamt_once)
     kills = 0
     for write in range(1, MOST_WRITES):
         home = tmp_path / f"killed-{write}"
@@ -136,7 +140,7 @@ async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
         if not killed_at(home, clock, write, "dream"):
             break
         kills += 1
-        assert await finished(home, clock, consolidate) == expected, f"killed at write {write}"
+        assert await finished(home, clock, dreamt_once) == expected, f"killed at write {write}"
         shutil.rmtree(home)
     assert kills >= 6
     assert clock.moment > START
@@ -148,7 +152,7 @@ async def test_an_undo_killed_at_any_write_is_finished_by_the_next_dream_or_the_
     before = await finished(filled, clock, everything)
     dreamt = tmp_path / "dreamt"
     shutil.copytree(filled, dreamt)
-    await finished(dreamt, clock, consolidate)
+    await finished(dreamt, clock, dreamt_once)
 
     async def undo_again(session: Session) -> None:
         session.all_projects = True  # the dream is of several
