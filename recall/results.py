@@ -22,9 +22,9 @@ _VERBATIM: Final = ("before", "after")  # what an event changed: a field that wa
 
 def lean(result: Any) -> dict[str, Any]:
     """Return a result as a client is sent it: floats to three digits, without empty fields and repeated titles."""
-    whole = asdict(result)
-    slim = _slim(whole)
-    return {name: slim.get(name, whole[name]) for name in whole if name in slim or name in _SUBJECTS}
+    full = asdict(result)
+    slim = _slim(full)
+    return {name: slim.get(name, full[name]) for name in full if name in slim or name in _SUBJECTS}
 
 
 def as_sent(structure: Mapping[str, Any]) -> str:
@@ -38,7 +38,7 @@ def repeats(title: str, content: str) -> bool:
 
 
 def freshness_word(freshness: str, since: str = "") -> str:
-    """Return freshness as texts tell it: what is there and the same is unchanged, which does not make it true."""
+    """Return freshness as texts say it: `verified` means unchanged, not true."""
     if freshness != "verified":
         return freshness
     return f"unchanged since {since[:10]}" if since else "unchanged since seen"
