@@ -1,1 +1,1 @@
-"""From candidates to an answer: features, score, rerank, render."""
+"""From a query to an answer: candidates (storage/) → features → score → rerank → render; search.py runs them."""

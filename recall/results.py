@@ -23,9 +23,9 @@ NOT_STRUCTURED: Final = "not structured"
 
 def lean(result: Any) -> dict[str, Any]:
     """Return a result as a client is sent it: floats to three digits, without empty fields and repeated titles."""
-    whole = structured(result)
-    slim = _slim(whole)
-    return {name: slim.get(name, whole[name]) for name in whole if name in slim or name in _SUBJECTS}
+    full = structured(result)
+    slim = _slim(full)
+    return {name: slim.get(name, full[name]) for name in full if name in slim or name in _SUBJECTS}
 
 
 def structured(result: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def repeats(title: str, content: str) -> bool:
 
 
 def freshness_word(freshness: str, since: str = "") -> str:
-    """Return the word for a freshness; evidence that is still there is `unchanged`, which proves nothing more."""
+    """Return freshness as texts say it: `verified` means unchanged, not true."""
     if freshness != "verified":
         return freshness
     return f"unchanged since {since[:10]}" if since else "unchanged since seen"

@@ -35,9 +35,9 @@ CHECKED_PER_ROW = 3  # the evidence of so many is checked for each row: others m
 # -- word score: BM25 over the whole scope, plus a share of the neighbours' ----------------------------
 
 BM25_K1 = 1.2  # how soon a word that is repeated stops counting
-BM25_B = 0.9  # how far a long text is held to its length
+BM25_B = 0.9  # how much a long text loses by its length
 NEIGHBOUR_SHARE = 0.3  # of the word score of the memories before and after it in its session
-FUNCTION_WORD_SHARE = 0.3  # of its weight that a word such as "the" keeps beside words with a meaning
+FUNCTION_WORD_SHARE = 0.3  # of its weight that a word such as "the" keeps where the query has other words
 
 # -- vector score: the best cosine of a memory and its passages ----------------------------------------
 

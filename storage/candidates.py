@@ -98,7 +98,7 @@ class VectorSearch:
         return self._indexes, self._passages
 
     def cached_vectors(self, ids: Iterable[str]) -> dict[str, Vector]:
-        """Return the vectors of those memories that are held in memory."""
+        """Return the vectors of those memories that are in memory."""
         return {
             memory_id: vector
             for memory_id in ids
@@ -107,7 +107,7 @@ class VectorSearch:
         }
 
     def cached_rows(self, ids: Iterable[str]) -> tuple[set[str], list[pa.Table]]:
-        """Return which of these memories are held in memory with what recall reads of them, and those rows."""
+        """Return which of these memories have what recall reads of them in memory, and those rows."""
         wanted = list(ids)
         found = [index.cached_rows(wanted) for index in self._indexes.values()]
         return {i for cached, _ in found for i in cached}, [rows for _, rows in found if rows is not None]

@@ -180,7 +180,9 @@ class Journal:
 
     async def go_on_after(self, link: Link) -> None:
         """Continue the chain from a link, whatever the log file says; call it inside `flushed()`."""
-        await self._log_file.start_from(json.dumps({"number": link.number, "hash": link.hash}).encode(), anew=True)
+        await self._log_file.start_from(
+            json.dumps({"number": link.number, "hash": link.hash}).encode(), overwrite=True
+        )
 
     async def remove(self, event_ids: Sequence[str]) -> None:
         """Delete events from the table; the event that accounts for the gaps is written before."""

@@ -273,7 +273,7 @@ class Table:
             await self.update_by({"id": "id"}, one_of("id", first.column("id").to_pylist()))
 
     async def rewrite_nulls(self, columns: Sequence[str]) -> None:
-        """Write every row anew, with nothing behind the nulls of text columns.
+        """Rewrite every row, with nothing behind the nulls of text columns.
 
         Where LanceDB has packed a column by a dictionary, a null reads as a null but carries the bytes of the first
         word of it, and a merge of fragments writes those out: a text that no row has any more.
@@ -298,7 +298,7 @@ class Table:
         return {column for index in indexes for column in index.columns}
 
     async def index_text(self) -> None:
-        """Build the full-text index anew."""
+        """Rebuild the full-text index."""
         await self._do(lambda: self.lance.create_index("search_text", config=TEXT_INDEX, replace=True))
 
     async def index_values(self, column: str, *, few_distinct: bool = False) -> None:
@@ -307,7 +307,7 @@ class Table:
         await self._do(lambda: self.lance.create_index(column, config=config, replace=True))
 
     async def index_vectors(self) -> None:
-        """Build the approximate vector index anew, for as many rows as there are."""
+        """Rebuild the approximate vector index, for as many rows as there are."""
         partitions = max(1, round(await self.count() ** 0.5 / 2))
         config = IvfRq(distance_type="cosine", num_partitions=partitions)
         await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))

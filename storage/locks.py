@@ -38,7 +38,7 @@ class ProcessLock:
 
     @asynccontextmanager
     async def held_if_free(self) -> AsyncIterator[bool]:
-        """Hold the lock if nobody has it; the block is told whether it does."""
+        """Hold the lock if nobody has it; yield whether it does."""
         if self._tasks.locked():
             yield False
             return

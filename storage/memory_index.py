@@ -203,7 +203,7 @@ class MemoryIndex:
     async def refresh(self) -> None:
         """Take in what any process changed since the last time.
 
-        A change writes a row anew under another row id. So the row ids alone show what is new and what is gone.
+        A change rewrites a row under another row id. So the row ids alone show what is new and what is gone.
         """
         async with self._refreshing:
             version = await self._table.version()

@@ -118,7 +118,7 @@ class Projects:
         return [one for one in self.known.values() if place in one.places]
 
     def named(self, seen: ProjectSighting) -> ProjectRecord | None:
-        """Return the project of this name; a remote seen only beside another needs a root commit in common."""
+        """Return the project of this name; a remote that was never its name needs a root commit in common."""
         own = self.canonical(seen.name)
         if own in self.known:
             return self.known[own]

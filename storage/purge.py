@@ -77,8 +77,8 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
     store.purged_texts.add(memory.content for memory in gone)  # first: a purge cut short is finished by another
     if reach.back:
         values = {"status": "active", "superseded_by": None, "expired_at": None, "status_reason": None}
-        told = "what had taken its place was purged"
-        await store.change(reach.back, values, action="restored", actor=actor, at=at, reason=told)
+        reason = "what had taken its place was purged"
+        await store.change(reach.back, values, action="restored", actor=actor, at=at, reason=reason)
     database = store.database
     # Nobody else writes to the tables meanwhile: then files that no version names are left over from a write that
     # was cut short, and can go as well.
@@ -227,14 +227,14 @@ async def _redact_rows(
         reasons = (await tables[layer].rows(["id", "status_reason"])).to_pylist()
         quoting = {row["id"]: row["status_reason"] for row in reasons if row["status_reason"]}
         for memory_id, reason in quoting.items():
-            told = quotes.without(reason)
-            if told == reason:
+            redacted = quotes.without(reason)
+            if redacted == reason:
                 continue
             [memory] = from_table(await tables[layer].rows(FIELDS, equals("id", memory_id)))
             # The event has no `before`: that is what must not be kept.
-            event = store.event(REDACTED, memory, actor=actor, at=at, after={"status_reason": told})
+            event = store.event(REDACTED, memory, actor=actor, at=at, after={"status_reason": redacted})
             await store.journal.write([event])
-            await tables[layer].update(equals("id", memory_id), {"status_reason": told, "updated_at": at})
+            await tables[layer].update(equals("id", memory_id), {"status_reason": redacted, "updated_at": at})
 
 
 async def _redact_events(
@@ -245,7 +245,7 @@ async def _redact_events(
         texts = None if row["memory_id"] in gone else _reworded(row, quotes)
         if texts is None:
             continue
-        told = {"event": row["id"], "digest": text_digest({**row, **texts})}
+        reworded = {"event": row["id"], "digest": text_digest({**row, **texts})}
         event = Event(
             id=store.new_id(),
             at=at,
@@ -253,7 +253,7 @@ async def _redact_events(
             memory_id="",
             actor=actor,
             session=store.session,
-            reason=json.dumps(told),
+            reason=json.dumps(reworded),
         )
         await store.journal.write([event])
         await store.journal.reword(row["id"], texts)
@@ -289,8 +289,8 @@ def _without_in_json(text: str, quotes: Quotes) -> str:
         value = json.loads(text)
     except ValueError:
         return quotes.without(text)
-    told = quotes.without_in(value)
-    return text if told == value else json.dumps(told, ensure_ascii=False)
+    redacted = quotes.without_in(value)
+    return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
 
 
 async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> None:

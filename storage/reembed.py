@@ -262,7 +262,7 @@ async def _copy(old: Tables, fresh: Tables, staging: Table, stamp: Stamp) -> Non
         await _write(from_table(await old[layer].rows(FIELDS)), fresh, layer, staging, stamp)
         await fresh[layer].tidy(KEEP_VERSIONS_FOR)  # or the first search would go through every text
     for side in SIDE_TABLES:
-        if side in ("passages", "meta"):  # the first is made anew with the vectors
+        if side in ("passages", "meta"):  # passages are written with the new vectors
             continue
         rows = await _complete_rows(old[side])
         if len(rows):

@@ -92,11 +92,11 @@ class LogFile:
         """Return the last line written, or what was kept of it."""
         return await self._do(lambda: self._end()[1])
 
-    async def start_from(self, last: bytes, *, anew: bool = False) -> None:
-        """Say what the first line follows, unless that is known; anew only where nothing is pending."""
+    async def start_from(self, last: bytes, *, overwrite: bool = False) -> None:
+        """Say what the first line follows, unless that is known; overwrite it only where nothing is pending."""
 
         def start() -> None:
-            if anew or not self._end()[1]:
+            if overwrite or not self._end()[1]:
                 self._write_kept(last)
 
         await self._do(start)

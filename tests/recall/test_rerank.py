@@ -81,7 +81,7 @@ def test_few_rows_of_others_leave_a_low_trust_source_fewer() -> None:
     assert [row.memory.source for row in found.rows].count("ingest") == 1
 
 
-def test_two_low_trust_sources_are_told_apart_by_their_place() -> None:
+def test_two_low_trust_sources_are_distinguished_by_their_origin() -> None:
     rows = [*_crowd(4, source_ref="a.md"), *_crowd(4, source_ref="b.md")]
     assert {row.memory.source_ref for row in reranked(rows, "lamp", 6).rows} == {"a.md", "b.md"}
 

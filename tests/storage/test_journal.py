@@ -29,18 +29,18 @@ async def _three_memories(session: Session, make: Make) -> list[Embedded]:
     return items
 
 
-async def test_events_are_read_whether_they_wait_or_are_settled(open_session: OpenSession, make: Make) -> None:
+async def test_events_are_read_whether_they_are_pending_or_flushed(open_session: OpenSession, make: Make) -> None:
     mine, other = await open_session(), await open_session()
     [first, *_] = await _three_memories(mine, make)
-    waiting = await other.store.journal.about(first.memory.id)
-    assert [event.action for event in waiting] == ["remembered", "pinned"]
+    pending = await other.store.journal.about(first.memory.id)
+    assert [event.action for event in pending] == ["remembered", "pinned"]
     assert await other.store.journal.flush() == 4
-    assert await mine.store.journal.about(first.memory.id) == waiting
-    assert await mine.store.journal.with_id(waiting[1].id) == waiting[1]
+    assert await mine.store.journal.about(first.memory.id) == pending
+    assert await mine.store.journal.beginning("id", pending[1].id) == [pending[1]]
     assert await mine.store.journal.flush() == 0
 
 
-async def test_a_settling_cut_short_doubles_no_event(session: Session, make: Make, home: Path) -> None:
+async def test_a_flush_cut_short_doubles_no_event(session: Session, make: Make, home: Path) -> None:
     await _three_memories(session, make)
     folder = home / "domains" / "default" / "journal"
     copy = (folder / "waiting.jsonl").read_bytes()
@@ -71,14 +71,14 @@ def test_a_link_covers_the_number_the_fields_and_the_link_before() -> None:
     assert link.hash not in {other.hash for other in others}
 
 
-async def test_an_untouched_journal_is_intact_before_and_after_settling(session: Session, make: Make) -> None:
+async def test_an_untouched_journal_is_intact_before_and_after_a_flush(session: Session, make: Make) -> None:
     await _three_memories(session, make)
-    waiting = await audit(session.store)
-    assert (waiting.events, waiting.faults, waiting.head.number, waiting.memories) == (4, [], 4, 3)
-    assert waiting.unchecked == []
+    pending = await audit(session.store)
+    assert (pending.events, pending.faults, pending.head.number, pending.memories) == (4, [], 4, 3)
+    assert pending.unchecked == []
     await session.store.journal.flush()
-    assert await audit(session.store) == waiting
-    await _three_memories(session, make)  # the chain goes on over the settling
+    assert await audit(session.store) == pending
+    await _three_memories(session, make)  # the chain continues over the flush
     assert (await audit(session.store)).intact
 
 

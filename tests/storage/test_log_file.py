@@ -43,10 +43,10 @@ async def test_after_a_file_is_set_aside_the_next_line_follows_what_was_kept(log
     assert (earlier, [lines_of(path) for path in now]) == ([], [[b"7 seven\n"]])
     assert await log_file.last() == b"7"
     await _write(log_file, b"8 eight\n")
-    assert await log_file.lines() == [b"7 seven\n", b"8 eight\n"]  # until the first is settled, readers see both
+    assert await log_file.lines() == [b"7 seven\n", b"8 eight\n"]  # until the first is flushed, readers see both
 
 
-async def test_what_was_never_settled_is_named_again(log_file: LogFile) -> None:
+async def test_what_was_never_flushed_is_named_again(log_file: LogFile) -> None:
     await _write(log_file, b"1\n")
     _, first = await log_file.rotate()
     assert await log_file.rotate() == (first, [])

@@ -68,9 +68,7 @@ async def test_it_reaches_the_table_by_itself_when_nobody_reads(session: Session
     assert await table.count() == 1
 
 
-async def test_a_settling_cut_short_after_the_commit_doubles_nothing(
-    session: Session, make: Make, home: Path
-) -> None:
+async def test_a_flush_cut_short_after_the_commit_doubles_nothing(session: Session, make: Make, home: Path) -> None:
     await session.store.add([make("once"), make("only " * 200)], actor="test", at=session.now)
     written = (_folder(home) / "waiting.jsonl").read_bytes()
     passages = await session.store.database.table("passages").count()
@@ -81,7 +79,7 @@ async def test_a_settling_cut_short_after_the_commit_doubles_nothing(
     assert list(_folder(home).iterdir()) == []
 
 
-async def test_a_settling_cut_short_before_the_commit_loses_nothing(
+async def test_a_flush_cut_short_before_the_commit_loses_nothing(
     open_session: OpenSession, make: Make, home: Path
 ) -> None:
     writer = await open_session()
