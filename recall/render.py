@@ -14,9 +14,6 @@ from reverie.recall.results import Fits, IndexState, RecalledMemory, as_sent, fr
 from reverie.recall.score import ScoredMemory
 from reverie.time import iso
 
-FEWEST_TOKENS = 50
-MOST_TOKENS = 20_000
-
 _CHARACTERS_PER_TOKEN = 12
 """More than any prose or code has on average; a text longer than this many per token will not fit."""
 

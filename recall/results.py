@@ -5,7 +5,7 @@ Plain values without slots: the MCP library would take a slot for a default valu
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
 IndexState = Literal["ready", "warming", "lexical_only"]
@@ -20,11 +20,22 @@ _SUBJECTS: Final = frozenset(
 _VERBATIM: Final = ("before", "after")  # what an event changed: a field that was emptied says so
 
 
+NOT_STRUCTURED: Final = "not structured"
+"""Metadata of a field that is only for the text of an answer, not for its structure."""
+
+
 def lean(result: Any) -> dict[str, Any]:
     """Return a result as a client is sent it: floats to three digits, without empty fields and repeated titles."""
     whole = asdict(result)
+    for name in text_only_fields(type(result)):
+        del whole[name]
     slim = _slim(whole)
     return {name: slim.get(name, whole[name]) for name in whole if name in slim or name in _SUBJECTS}
+
+
+def text_only_fields(result: type) -> tuple[str, ...]:
+    """Return the names of the fields of a result that its structure leaves out."""
+    return tuple(one.name for one in fields(result) if NOT_STRUCTURED in one.metadata)
 
 
 def as_sent(structure: Mapping[str, Any]) -> str:
@@ -94,3 +105,4 @@ class Recalled:
     tokens: int
     index_state: IndexState
     scope: dict[str, Any]
+    text: str = field(default="", metadata={NOT_STRUCTURED: True})  # the rows as a model reads them

@@ -6,20 +6,20 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reverie.dream.cycle import Tell, ignore_progress
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, StoreUnavailable
 from reverie.lifecycle.expiry import LIVING
 from reverie.server.startup import load_tools
 from reverie.settings import Settings
 from reverie.storage.filters import one_of
 from reverie.time import iso, parse_iso
-from reverie.tools.consolidate import BUDGET_CENTS, check_arguments, consolidate, note_own
+from reverie.tools.catalog import Progress, ignore_progress
+from reverie.tools.consolidate import consolidate, note_own
+from reverie.tools.requests import ConsolidateRequest
 from reverie.tools.results import Consolidated, Skipped, StepDone
 from reverie.tools.session import Session
 
@@ -40,36 +40,29 @@ _leaving: set["asyncio.Task[int]"] = set()
 
 async def consolidate_in_process(
     session: Session,
+    request: ConsolidateRequest,
+    progress: Progress = ignore_progress,
     *,
-    dry_run: bool = False,
-    steps: Sequence[str] = (),
-    project: str = "",
-    budget_cents: float = BUDGET_CENTS,
     unless_since: datetime | None = None,
-    tell: Tell = ignore_progress,
     fewest: int = FEWEST_APART,
 ) -> Consolidated:
     """Run one dream, in another process if the store is large; otherwise as `consolidate` does.
 
     Raises:
-        InvalidInput: if an argument is wrong.
         StoreBusy: if another session is dreaming.
         StoreError: if the store cannot be read or written, or the process died.
     """
-    check_arguments(steps, project, budget_cents)
-    wanted: dict[str, Any] = {"dry_run": dry_run, "steps": list(steps), "project": project}
-    wanted["budget_cents"] = budget_cents
     process = None
     if await session.store.count(one_of("status", LIVING)) >= fewest:
         process = await _started(session)
     if process is None:
-        return await consolidate(session, **wanted, unless_since=unless_since, tell=tell)
+        return await consolidate(session, request, progress, unless_since=unless_since)
     try:
         await session.accesses.keep()  # the other process counts what this session has just been served
-        told = await _told(process, _request(session, wanted, unless_since), tell)
+        told = await _told(process, _message(session, request, unless_since), progress)
     finally:
         _let_go(process)
-    if not dry_run:
+    if not request.dry_run:
         session.maintenance.note_write()
         note_own(session, told.dream_id, unless_since)
     return told
@@ -93,26 +86,26 @@ async def _started(session: Session) -> asyncio.subprocess.Process | None:
         return None
 
 
-def _request(session: Session, wanted: dict[str, Any], unless_since: datetime | None) -> dict[str, Any]:
+def _message(session: Session, request: ConsolidateRequest, unless_since: datetime | None) -> dict[str, Any]:
     settings = replace(session.settings, clock=iso(session.now))
     return {
         "settings": asdict(settings),
         "folder": str(session.folder),
-        "wanted": wanted,
+        "request": asdict(request),
         "unless_since": iso(unless_since) if unless_since else None,
     }
 
 
-async def _told(process: asyncio.subprocess.Process, request: dict[str, Any], tell: Tell) -> Consolidated:
+async def _told(process: asyncio.subprocess.Process, message: dict[str, Any], progress: Progress) -> Consolidated:
     assert process.stdin is not None  # noqa: S101 - it was asked for
     assert process.stdout is not None  # noqa: S101 - as was this
-    process.stdin.write(json.dumps(request).encode() + b"\n")
+    process.stdin.write(json.dumps(message).encode() + b"\n")
     async for line in process.stdout:
         match _read(line):
-            case {"stage": [int(done), int(total), str(message)]}:
-                await tell(done, total, message)
-            case {"error": str(kind), "message": str(message)}:
-                raise _TOLD_AS_THEY_ARE.get(kind, StoreError)(message)
+            case {"stage": [int(done), int(total), str(stage)]}:
+                await progress(done, total, stage)
+            case {"error": str(kind), "message": str(problem)}:
+                raise _TOLD_AS_THEY_ARE.get(kind, StoreError)(problem)
             case {"told": dict(told)}:
                 return consolidated_from(told)
     raise StoreError(
@@ -186,15 +179,15 @@ async def _dreamt(request: dict[str, Any]) -> "Consolidated":
         since = request["unless_since"]
         return await consolidate(
             session,
-            **request["wanted"],
+            ConsolidateRequest(**request["request"]),
+            _report,
             unless_since=parse_iso(since, "unless_since") if since else None,
-            tell=_tell,
         )
     finally:
         await session.close()
 
 
-async def _tell(done: int, total: int, message: str) -> None:
+async def _report(done: int, total: int, message: str) -> None:
     _say({"stage": [done, total, message]})
 
 

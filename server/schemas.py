@@ -1,6 +1,16 @@
-"""Tool schemas as short as they can be: every client pays for them in each session."""
+"""Tool schemas, as short as they can be because every client pays for them, and the reading of arguments by them."""
 
-from typing import Any
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, WithJsonSchema, create_model
+
+from reverie.recall.results import text_only_fields
+from reverie.tools.catalog import Tool
+from reverie.tools.requests import Argument, Request, arguments_of
+from reverie.tools.results import Result
 
 _NOISE = frozenset({"title", "additionalProperties"})
 _NOISE_IN_ANSWERS = _NOISE | {"required", "description", "enum", "default"}
@@ -10,8 +20,100 @@ _BOUNDS = ("minimum", "maximum")
 _NOTHING: tuple[Any, ...] = ("", [], None, False, 0)
 
 
+class UnreadableArguments(ValueError):
+    """Arguments that a tool does not have, or of the wrong form; the message names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """What a client is sent about a tool's arguments and answer, and the reader of the former."""
+
+    tool: Tool[Request, Result]
+    arguments: type[BaseModel]
+    input: dict[str, Any]
+    output: dict[str, Any]
+
+    def read(self, given: Mapping[str, Any]) -> Request:
+        """Return the request that a client's arguments stand for.
+
+        Raises:
+            UnreadableArguments: if the tool has no such argument, or one has the wrong form.
+            InvalidInput: if a text or a list is too long, or an argument is otherwise not what the tool takes.
+        """
+        name = self.tool.name
+        known = self.arguments.model_fields
+        unknown = sorted(given.keys() - known.keys())
+        if unknown:
+            takes = ", ".join(known) or "none"
+            raise UnreadableArguments(f"{name} has no argument {unknown[0]!r}. It takes: {takes}.")
+        # Many clients send null for what they leave out.
+        values = {argument: value for argument, value in given.items() if value is not None}
+        try:
+            read = self.arguments.model_validate(_unpacked(values, self.tool.request))
+        except ValidationError as error:
+            raise UnreadableArguments(_problems(name, error)) from error
+        return self.tool.request(**{argument: getattr(read, argument) for argument in known})
+
+
+def schema_of(tool: Tool[Request, Result]) -> ToolSchema:
+    """Derive the schemas of a tool from its request and its result."""
+    fields: Any = {argument.name: _field(argument) for argument in arguments_of(tool.request)}
+    arguments = create_model(f"{tool.name}Arguments", **fields)
+    output = TypeAdapter(tool.result).json_schema()
+    for name in text_only_fields(tool.result):
+        del output["properties"][name]
+    return ToolSchema(tool, arguments, lean_input(arguments.model_json_schema()), lean_output(output))
+
+
+def _field(argument: Argument) -> tuple[Any, Any]:
+    """Return a field of a request as pydantic takes it: its type and its default."""
+    item: Any = argument.item
+    if is_dataclass(item):  # the tool itself says what is wrong in it
+        schema = {name: part for name, part in TypeAdapter(item).json_schema().items() if name != "description"}
+        item = Annotated[dict[str, str], WithJsonSchema(schema)]
+    limits = argument.range
+    annotation = Annotated[
+        list[item] if argument.is_list else item,
+        Field(
+            description=argument.help if argument.in_schema else None,
+            ge=limits.lowest if limits else None,
+            le=limits.highest if limits else None,
+        ),
+    ]
+    if argument.required:
+        return annotation, ...
+    return annotation, [] if argument.is_list else argument.default
+
+
+def _unpacked(values: Mapping[str, Any], request: type[Request]) -> dict[str, Any]:
+    """Return arguments with lists and objects read that a client sent as JSON within a text, as some do."""
+    texts = {argument.name for argument in arguments_of(request) if argument.annotation is str}
+    unpacked = dict(values)
+    for name, value in values.items():
+        if not isinstance(value, str) or name in texts:
+            continue
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(found, str | int | float):
+            unpacked[name] = found
+    return unpacked
+
+
+def _problems(tool: str, error: ValidationError) -> str:
+    found = error.errors(include_url=False, include_input=False, include_context=False)[:5]
+    problems = [f"{_path(problem['loc'])}: {problem['msg']}" for problem in found]
+    return f"{tool} could not read its arguments. {'; '.join(problems)}."
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """Name the argument, and the item in it, but not which reading of its type was tried."""
+    return ".".join(str(part) for part in location if not str(part).startswith("literal[")) or "arguments"
+
+
 def lean_input(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an input schema without generated titles, defaults that mean nothing, and bounds of whole numbers.
+    """Return an input schema without generated titles, defaults that mean nothing, and bounds other than a share's.
 
     The bounds are checked all the same, and an error names them; for shares they say what the number means. An object
     takes what it names and nothing else.
@@ -48,7 +150,7 @@ def _lean_part(part: Any, noise: frozenset[str]) -> Any:
         slim = _lean(part, noise)
         if "default" in slim and slim["default"] in _NOTHING:
             del slim["default"]
-        if slim.get("type") == "integer":
+        if slim.get("type") == "integer" or slim.get("maximum", 1) > 1:
             slim = {name: value for name, value in slim.items() if name not in _BOUNDS}
         return _one_list(_without_null(slim))
     return [_lean_part(item, noise) for item in part] if isinstance(part, list) else part

@@ -7,12 +7,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from reverie.errors import ReverieError, StoreBusy
 from reverie.process_memory import release_memory_periodically
 from reverie.settings import Settings
+from reverie.tools.catalog import TOOLS
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
@@ -39,11 +39,15 @@ SECONDS_AFTER_A_FAILURE = 3600.0
 log = logging.getLogger(__name__)
 
 
-def load_tools() -> ModuleType:
-    """Import everything that takes long: LanceDB, Arrow, numpy and the tools on top of them."""
-    from reverie.server import calls
+_LOADED_WHEN_CALLED = frozenset({"consolidate", "restore", "review"})
+"""They import the dream cycle. No session begins with them, and its first answers are waited for."""
 
-    return calls
+
+def load_tools() -> None:
+    """Import everything that takes long: LanceDB, Arrow, numpy and the tools on top of them."""
+    for tool in TOOLS:
+        if tool.name not in _LOADED_WHEN_CALLED:
+            import_module(tool.module)
 
 
 class Startup:

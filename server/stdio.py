@@ -23,15 +23,15 @@ from pydantic import ValidationError
 
 from reverie.process_memory import limit_malloc_arenas
 from reverie.server.app import build_server
+from reverie.server.compat import run_on_streams
 from reverie.server.startup import Startup
 from reverie.settings import Settings
 
 
 async def run_on_stdio(server: MCPServer[Any]) -> None:
     """Serve until stdin ends. While it does, file descriptor 1 leads to stderr: nothing stray reaches the wire."""
-    lowlevel = server._lowlevel_server
     async with stdio_server() as (lines, answers):
-        await lowlevel.run(_Answering(lines, answers), answers, lowlevel.create_initialization_options())
+        await run_on_streams(server, _Answering(lines, answers), answers)
 
 
 class _Answering:

@@ -1,6 +1,7 @@
-"""Checking what callers give."""
+"""Checks of what callers give. The simple ones are declared on the fields of a request; see `tools/requests.py`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from reverie.errors import InvalidInput
 from reverie.record import checked_text
@@ -14,34 +15,110 @@ MOST_IDS = 100
 LONGEST_QUERY = 10_000
 
 
-def checked_content(content: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The lowest and the highest number that a field takes."""
+
+    lowest: float
+    highest: float
+
+    def check(self, argument: str, value: float) -> None:
+        """Pass a number within the range.
+
+        Raises:
+            InvalidInput: if it is outside, or not a number.
+        """
+        checked_number(argument, value, self.lowest, self.highest)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The words that a field takes; the empty one stands for what was not given."""
+
+    allowed: tuple[str, ...]
+
+    def check(self, argument: str, value: str | Sequence[str]) -> None:
+        """Pass a word, or a list of words, that are all among the allowed ones.
+
+        Raises:
+            InvalidInput: naming those that are.
+        """
+        checked_choices(argument, [value] if isinstance(value, str) else value, self.allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class ContentText:
+    """A text that can be remembered."""
+
+    def check(self, argument: str, value: str) -> None:
+        """Pass a text that is neither empty nor too long nor broken."""
+        checked_content(value, argument)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """A text that can be searched for."""
+
+    def check(self, argument: str, value: str) -> None:
+        """Pass a text that is neither empty nor too long nor broken."""
+        checked_query(value, argument)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelText:
+    """A short text such as a title or a project."""
+
+    def check(self, argument: str, value: str) -> None:
+        """Pass a text that is neither too long nor broken."""
+        checked_label(argument, value)
+
+
+@dataclass(frozen=True, slots=True)
+class TagList:
+    """A list of tags."""
+
+    def check(self, argument: str, value: Sequence[str]) -> None:
+        """Pass a list that is not too long, of tags that are neither empty nor too long."""
+        checked_tags(value, argument)
+
+
+@dataclass(frozen=True, slots=True)
+class FileList:
+    """A list of paths that a memory names as its evidence."""
+
+    def check(self, argument: str, value: Sequence[str]) -> None:
+        """Pass a list that is not too long, of paths that are not too long."""
+        checked_files(value, argument)
+
+
+def checked_content(content: str, argument: str = "content") -> str:
     """Return a text that can be remembered.
 
     Raises:
         InvalidInput: if it is empty, too long, or not valid Unicode.
     """
     if not content.strip():
-        raise InvalidInput("content", "there is no text to remember", "Say what should be remembered.")
+        raise InvalidInput(argument, "there is no text to remember", "Say what should be remembered.")
     if len(content) > LONGEST_CONTENT:
         raise InvalidInput(
-            "content",
+            argument,
             f"{len(content):,} characters is more than a memory holds ({LONGEST_CONTENT:,})",
             "Remember the conclusions, or split the text.",
         )
-    return checked_text("content", content)
+    return checked_text(argument, content)
 
 
-def checked_query(query: str) -> str:
-    """Return a question that can be searched for.
+def checked_query(query: str, argument: str = "query") -> str:
+    """Return a query that can be searched for.
 
     Raises:
         InvalidInput: if it is empty, too long, or not valid Unicode.
     """
     if not query.strip():
-        raise InvalidInput("query", "there is nothing to look for", "Ask in a few words what you want to know.")
+        raise InvalidInput(argument, "there is nothing to look for", "Ask in a few words what you want to know.")
     if len(query) > LONGEST_QUERY:
-        raise InvalidInput("query", f"{len(query):,} characters is too long", f"Ask in at most {LONGEST_QUERY:,}.")
-    return checked_text("query", query)
+        raise InvalidInput(argument, f"{len(query):,} characters is too long", f"Ask in at most {LONGEST_QUERY:,}.")
+    return checked_text(argument, query)
 
 
 def checked_label(argument: str, text: str) -> str:
@@ -57,30 +134,29 @@ def checked_label(argument: str, text: str) -> str:
     return checked_text(argument, text)
 
 
-def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def checked_tags(tags: Sequence[str], argument: str = "tags") -> tuple[str, ...]:
     """Return tags without repetitions.
 
     Raises:
         InvalidInput: if there are too many, or one is empty or too long.
     """
     if len(tags) > MOST_TAGS:
-        raise InvalidInput("tags", f"{len(tags)} tags are too many", f"Give at most {MOST_TAGS}.")
+        raise InvalidInput(argument, f"{len(tags)} tags are too many", f"Give at most {MOST_TAGS}.")
     if any(not tag.strip() for tag in tags):
-        raise InvalidInput("tags", "a tag is empty", "Leave it out.")
-    return tuple(dict.fromkeys(checked_label("tags", tag) for tag in tags))
+        raise InvalidInput(argument, "a tag is empty", "Leave it out.")
+    return tuple(dict.fromkeys(checked_label(argument, tag) for tag in tags))
 
 
-def checked_files(files: Sequence[str]) -> list[str]:
-    """Return paths that a memory may name as its evidence; whether they lie in the project is seen later.
+def checked_files(files: Sequence[str], argument: str = "files") -> None:
+    """Pass paths that a memory may name as its evidence; whether they lie in the project is checked later.
 
     Raises:
         InvalidInput: if there are too many, or one is too long.
     """
     if len(files) > MOST_FILES:
-        raise InvalidInput("files", f"{len(files)} files are too many", f"Give at most {MOST_FILES}.")
+        raise InvalidInput(argument, f"{len(files)} files are too many", f"Give at most {MOST_FILES}.")
     if any(len(file) > LONGEST_PATH for file in files):
-        raise InvalidInput("files", "a path is too long", f"Give at most {LONGEST_PATH:,} characters.")
-    return list(files)
+        raise InvalidInput(argument, "a path is too long", f"Give at most {LONGEST_PATH:,} characters.")
 
 
 def checked_ids(ids: Sequence[str], argument: str = "ids") -> list[str]:
@@ -109,13 +185,13 @@ def checked_number(argument: str, value: float, lowest: float, highest: float) -
     return value
 
 
-def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return values that are all among the allowed ones.
+def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]) -> None:
+    """Pass words that are all among the allowed ones.
 
     Raises:
         InvalidInput: naming those that are.
     """
     for value in values:
         if value not in allowed:
-            raise InvalidInput(argument, f"{value!r} is unknown", f"It takes: {', '.join(allowed)}.")
-    return tuple(dict.fromkeys(values))
+            takes = ", ".join(filter(None, allowed))
+            raise InvalidInput(argument, f"{value!r} is unknown", f"It takes: {takes}.")

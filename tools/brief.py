@@ -13,13 +13,13 @@ from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.strength import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
 from reverie.recall.freshness import freshness_of
-from reverie.recall.render import FEWEST_TOKENS, MOST_TOKENS, cut_at_sentence
+from reverie.recall.render import cut_at_sentence
 from reverie.recall.results import as_sent, lean
 from reverie.storage import filters
 from reverie.storage.filters import Condition
 from reverie.storage.queries import Order, guides, top_memories
 from reverie.storage.scope import RECALLED
-from reverie.tools.arguments import checked_label, checked_number
+from reverie.tools.requests import BriefRequest
 from reverie.tools.results import Briefing
 from reverie.tools.session import Session
 
@@ -64,14 +64,14 @@ class Chosen:
     total: int
 
 
-async def brief(session: Session, *, project: str = "", max_tokens: int = 800) -> Briefing:
+async def brief(session: Session, request: BriefRequest) -> Briefing:
     """Tell what matters most about a project, section by section; the same store at the same moment, the same text.
 
     Raises:
-        InvalidInput: if an argument is wrong.
+        StoreError: if the store cannot be read.
     """
-    budget = int(checked_number("max_tokens", max_tokens, FEWEST_TOKENS, MOST_TOKENS))
-    project = session.project_for(checked_label("project", project))
+    budget = request.max_tokens
+    project = session.project_for(request.project)
     now = session.now
     candidates = max(_FEWEST_CANDIDATES, budget // _FEWEST_TOKENS_A_LINE)
     seen_from = filters.one_of("project", session.visible_from(project))

@@ -2,53 +2,45 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from reverie.dream.cycle import DreamContext, DreamReport, Tell, dream, ignore_progress
+from reverie.dream.cycle import DreamContext, DreamReport, dream
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.model_judge import ModelJudge
-from reverie.dream.plan import StepName
 from reverie.dream.snapshot import EvidenceChecker, ProjectEvidence
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens
 from reverie.llm.client import Budget, LanguageModel, price_of
 from reverie.time import parse_iso
-from reverie.tools.arguments import checked_choices, checked_label, checked_number
+from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.dreams import last_dream
+from reverie.tools.requests import ConsolidateRequest
 from reverie.tools.results import Consolidated, Skipped, StepDone
 from reverie.tools.session import Session
 
-BUDGET_CENTS = 20.0
-MOST_CENTS = 10_000.0
 _MOST_SHOWN = 200
-_ALL = "all"
 
 _under_way: set["asyncio.Task[DreamReport]"] = set()
 
 
 async def consolidate(
     session: Session,
+    request: ConsolidateRequest,
+    progress: Progress = ignore_progress,
     *,
-    dry_run: bool = False,
-    steps: Sequence[str] = (),
-    project: str = "",
-    budget_cents: float = BUDGET_CENTS,
     unless_since: datetime | None = None,
-    tell: Tell = ignore_progress,
 ) -> Consolidated:
     """Run one dream over the store, or plan it and change nothing; none if there was one since the given moment.
 
     Raises:
-        InvalidInput: if an argument is wrong.
         StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written.
     """
-    chosen = _chosen(steps)
-    projects = session.names_of(checked_label("project", project)) if project else ()
-    model = _model(session, checked_number("budget_cents", budget_cents, 0.0, MOST_CENTS))
+    projects = session.names_of(request.project) if request.project else ()
+    model = _model(session, request.budget_cents)
     judge: Judge = Rules() if model is None else ModelJudge(model)
     began = time.perf_counter()
     await session.accesses.count()  # what was served a moment ago is not to be judged as untouched
@@ -64,17 +56,17 @@ async def consolidate(
             dream(
                 dreamer,
                 session.now,
-                steps=chosen,
+                steps=tuple(name for name in STEPS if name in request.steps) or tuple(STEPS),
                 projects=projects,
-                dry_run=dry_run,
+                dry_run=request.dry_run,
                 unless_since=unless_since,
-                tell=tell,
+                tell=progress,
             )
         )
     finally:
         if model is not None:
             model.close()
-    if not dry_run:
+    if not request.dry_run:
         session.maintenance.note_write()
         note_own(session, told.dream_id, unless_since)
     changes = await _changes_here(session, told)
@@ -93,17 +85,6 @@ def note_own(session: Session, dream_id: str, unless_since: datetime | None) -> 
         session.served.note_ids([dream_id])
 
 
-def check_arguments(steps: Sequence[str], project: str, budget_cents: float) -> None:
-    """Refuse what a dream does not take, before anything is begun.
-
-    Raises:
-        InvalidInput: naming the argument.
-    """
-    _chosen(steps)
-    checked_label("project", project)
-    checked_number("budget_cents", budget_cents, 0.0, MOST_CENTS)
-
-
 async def until_written() -> None:
     """Wait for dreams that were cancelled while they wrote: they finish what they have begun."""
     if _under_way:
@@ -120,13 +101,6 @@ async def _apart(work: Any) -> DreamReport:
     except asyncio.CancelledError:
         task.cancel()
         raise
-
-
-def _chosen(steps: Sequence[str]) -> tuple[StepName, ...]:
-    wanted = checked_choices("steps", steps, (*STEPS, _ALL))
-    if not wanted or _ALL in wanted:
-        return tuple(STEPS)
-    return tuple(name for name in STEPS if name in wanted)
 
 
 def _model(session: Session, budget_cents: float) -> LanguageModel | None:
@@ -211,4 +185,4 @@ async def dream_if_due(session: Session, dream: Dream = consolidate) -> Consolid
         since = parse_iso((await session.store.database.read_meta())["created_at"], "created_at")
     if session.now - since < A_DAY:
         return None
-    return await dream(session, unless_since=since)
+    return await dream(session, ConsolidateRequest(), unless_since=since)

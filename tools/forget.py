@@ -1,7 +1,7 @@
 """Expiring memories, or removing them for good when a purge is asked for."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 
 from reverie.errors import InvalidInput
@@ -12,10 +12,10 @@ from reverie.storage.purge import Reach, purge, reach_of
 from reverie.storage.scope import RECALLED
 from reverie.storage.store import MemoryStore
 from reverie.time import parse_span
-from reverie.tools.arguments import checked_choices, checked_number
+from reverie.tools.requests import ForgetRequest
 from reverie.tools.resolve import resolved_each
 from reverie.tools.results import Forgotten, Skipped
-from reverie.tools.screening import cleaned_label
+from reverie.tools.screening import cleaned
 from reverie.tools.session import Session
 
 _TOO = "purge it too if need be"
@@ -59,22 +59,7 @@ def _ids(memories: Iterable[Memory]) -> set[str]:
 _LIVING = (*RECALLED, "quarantined")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """Which memories to let go: by id, or all that fit every filter given."""
-
-    ids: list[str] = field(default_factory=list)
-    min_strength: float | None = None
-    older_than: str = ""
-    project: str = ""
-    layer: str = ""
-    tag: str = ""
-    reason: str = ""
-    purge: bool = False
-    dry_run: bool = False
-
-
-async def forget(session: Session, request: Request) -> Forgotten:
+async def forget(session: Session, request: ForgetRequest) -> Forgotten:
     """Expire memories, with a reason and a way back; or purge them. Pinned ones are never touched.
 
     Raises:
@@ -82,7 +67,7 @@ async def forget(session: Session, request: Request) -> Forgotten:
         MemoryNotFound: if an id is unknown; then nothing is forgotten.
     """
     now = session.now
-    reason = cleaned_label("reason", request.reason) or "forgotten on request"
+    reason = cleaned(request.reason)[0] or "forgotten on request"
     if request.ids:
         return await _apply(session, request, await _by_ids(session, request), reason, now)
     await session.accesses.count_if_possible()  # strength comes from recalls
@@ -93,7 +78,7 @@ async def forget(session: Session, request: Request) -> Forgotten:
 
 
 async def _apply(
-    session: Session, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
+    session: Session, request: ForgetRequest, chosen: Sequence[Memory], reason: str, now: datetime
 ) -> Forgotten:
     async with session.store.changing():
         current = await session.store.get([memory.id for memory in chosen])
@@ -101,7 +86,7 @@ async def _apply(
 
 
 async def _write(
-    session: Session, request: Request, chosen: Sequence[Memory], reason: str, now: datetime
+    session: Session, request: ForgetRequest, chosen: Sequence[Memory], reason: str, now: datetime
 ) -> Forgotten:
     skipped = [Skipped(memory.id, "pinned") for memory in chosen if memory.pinned]
     going = [memory for memory in chosen if not memory.pinned]
@@ -134,29 +119,27 @@ def _beside(reach: Reach) -> list[Skipped]:
     ]
 
 
-async def _by_ids(session: Session, request: Request) -> list[Memory]:
-    if request.min_strength is not None or request.older_than or request.layer or request.tag or request.project:
+async def _by_ids(session: Session, request: ForgetRequest) -> list[Memory]:
+    if request.min_strength or request.older_than or request.layer or request.tag or request.project:
         raise InvalidInput("ids", "cannot be combined with filters", "Give either ids or filters.")
     return await resolved_each(session, request.ids)
 
 
-async def _by_filters(session: Session, request: Request, now: datetime) -> list[Memory]:
+async def _by_filters(session: Session, request: ForgetRequest, now: datetime) -> list[Memory]:
     """Return the living memories of one project that fit every filter given; that one is pinned is told later."""
-    if request.min_strength is None and not (request.older_than or request.project or request.layer or request.tag):
+    if not (request.min_strength or request.older_than or request.project or request.layer or request.tag):
         raise InvalidInput(
             "ids",
             "nothing says what to forget",
             "Give ids, or a filter: min_strength, older_than, project, layer, tag.",
         )
-    if request.layer:
-        checked_choices("layer", [request.layer], LAYERS)
     where = one_of("status", RECALLED) & session.of_project(session.project_for(request.project))
     if request.tag:
         where &= has_any("tags", [request.tag])
     layers = [layer for layer in LAYERS if request.layer in ("", layer)]
     found = await session.store.find(where, layers)
-    if request.min_strength is not None:
-        least = checked_number("min_strength", request.min_strength, 0.0, 100.0)
+    if request.min_strength:
+        least = request.min_strength
         found = [memory for memory in found if below_strength(replace(memory, pinned=False), now, least)]
     if request.older_than:
         span = parse_span(request.older_than, "older_than")

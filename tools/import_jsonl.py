@@ -23,6 +23,7 @@ from reverie.text.shorten import title_of
 from reverie.tools.arguments import MOST_IDS, checked_content, checked_label
 from reverie.tools.classify import classified, classify, vectors_for
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
+from reverie.tools.requests import RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.screening import held_if_suspect, says_the_same, screened_fields, still_held
 from reverie.tools.session import Session
@@ -235,7 +236,9 @@ async def _revive(session: Session, tally: Imported) -> None:
     ids = list(dict.fromkeys(tally.forgotten_ids))
     session.served.note_ids(ids)  # the file named them
     for start in range(0, len(ids), MOST_IDS):
-        tally.revived += len((await restore(session, ids=ids[start : start + MOST_IDS])).restored)
+        tally.revived += len(
+            (await restore(session, RestoreRequest(ids=tuple(ids[start : start + MOST_IDS])))).restored
+        )
 
 
 async def _compact(session: Session) -> None:

@@ -1,7 +1,7 @@
 """Filling the codebase layer: one memory for each folder and each source file, kept in step with the disk."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,13 +18,13 @@ from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
-from reverie.tools.arguments import checked_number
+from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.project_identity import recognise
+from reverie.tools.requests import IndexRequest
 from reverie.tools.results import Indexed
-from reverie.tools.screening import cleaned, cleaned_label, held_if_suspect, screened_evidence
+from reverie.tools.screening import cleaned, held_if_suspect, screened_evidence
 from reverie.tools.session import Session
 
-MOST_FILES = 20_000
 IMPORTANCE = 0.4
 """Below what people say: a scan can be repeated, a decision cannot."""
 
@@ -40,8 +40,6 @@ _KEPT = (
 
 _OF_THE_SYSTEM = ("boot", "dev", "etc", "proc", "run", "sys")
 
-Progress = Callable[[int, int], None]
-
 
 @dataclass(slots=True)
 class _Work:
@@ -55,9 +53,7 @@ class _Work:
     symbols: int = 0
 
 
-async def index_codebase(
-    session: Session, *, path: str = "", project: str = "", max_files: int = MOST_FILES, progress: Progress
-) -> Indexed:
+async def index_codebase(session: Session, request: IndexRequest, progress: Progress = ignore_progress) -> Indexed:
     """Scan a project and write what changed since the last scan.
 
     Raises:
@@ -65,17 +61,16 @@ async def index_codebase(
         EmbedderError: if the texts cannot be embedded.
         StoreError: if they cannot be written; what was written stays, and the next scan goes on from there.
     """
-    most = int(checked_number("max_files", max_files, 1, 1_000_000))
-    here, under = await asyncio.to_thread(_place, session, path)
+    here, under = await asyncio.to_thread(_place, session, request.path)
     if here is not session.here:
         here = replace(here, project=(await recognise(session.store, here)).project)
-    given = cleaned_label("project", project)
+    given = cleaned(request.project)[0]
     owner = session.project_for(given) if given else here.project
     root = here.root
     assert root is not None  # noqa: S101 - _place has seen to it
     known, doubled = await _known(session, owner, root)
     try:
-        scan = await asyncio.to_thread(begin_scan, SourceTree(root), under, most)
+        scan = await asyncio.to_thread(begin_scan, SourceTree(root), under, request.max_files)
     except GitUnavailable as error:
         raise InvalidInput("path", f"{error}", "Try a folder further down.") from error
     work = _Work(scan, known)
@@ -152,7 +147,7 @@ async def _read_all(work: _Work, progress: Progress) -> None:
     }
     for start in range(0, len(paths), _READ_AT_ONCE):
         await asyncio.to_thread(_read_some, work, paths[start : start + _READ_AT_ONCE], digests)
-        progress(min(start + _READ_AT_ONCE, len(paths)), 2 * len(paths))
+        await progress(min(start + _READ_AT_ONCE, len(paths)), 2 * len(paths), "")
 
 
 def _read_some(work: _Work, paths: Sequence[str], digests: Mapping[str, str]) -> None:
@@ -216,7 +211,7 @@ async def _write(session: Session, work: _Work, here: ProjectIdentity, progress:
                 for memory, made in zip(memories, vectors, strict=True)
             ]
             done = (start + first + len(seen)) / len(work.fresh)
-            progress(total + int(done * total), 2 * total)
+            await progress(total + int(done * total), 2 * total, "")
         replaced = await _write_part(session, items)
         updated, added = updated + replaced, added + len(items) - replaced
     return updated, added

@@ -13,19 +13,20 @@ from reverie.record import encode, to_record
 from reverie.storage.filters import equals, has_any
 from reverie.storage.journal import Event
 from reverie.time import iso
+from reverie.tools.requests import InspectRequest
 from reverie.tools.resolve import resolved_to_read
 from reverie.tools.results import Inspected
 from reverie.tools.session import Session
 
 
-async def inspect(session: Session, ids: list[str]) -> Inspected:
+async def inspect(session: Session, request: InspectRequest) -> Inspected:
     """Describe memories in full.
 
     Raises:
         MemoryNotFound: if an id is unknown.
     """
     await session.accesses.count_if_possible()
-    found = await resolved_to_read(session, ids)
+    found = await resolved_to_read(session, request.ids)
     memories = [as_read(memory, session.now, session.settings.tier) for memory in found]
     # What was read by its whole id alone is not in scope for that: a later change must not reach it.
     session.served.note((memory.id, memory.content) for memory in memories if session.sees(memory))

@@ -1,19 +1,20 @@
-"""Pinning: what is pinned is never let go, by anything."""
+"""Pinning: nothing forgets, merges or archives a pinned memory."""
 
+from reverie.tools.requests import PinRequest
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Pinned
 from reverie.tools.session import Session
 
 
-async def pin(session: Session, memory_id: str, *, pinned: bool = True) -> Pinned:
+async def pin(session: Session, request: PinRequest) -> Pinned:
     """Pin a memory or take the pin away.
 
     Raises:
         MemoryNotFound: if there is no such memory.
     """
-    now = session.now
+    now, pinned = session.now, request.pinned
     async with session.store.changing():
-        memory = await resolved(session, memory_id)
+        memory = await resolved(session, request.id)
         if memory.pinned != pinned:
             action = "pinned" if pinned else "unpinned"
             await session.store.change([memory], {"pinned": pinned}, action=action, actor="pin", at=now)

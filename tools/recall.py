@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, get_args
 
@@ -12,10 +12,10 @@ from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import harmless_line
 from reverie.lifecycle.rules import as_read
-from reverie.memory import KINDS, LAYERS, Kind, Layer, Status
+from reverie.memory import KINDS, LAYERS, Status
 from reverie.recall.calibration import best_fit, calibrated, fits, fitted, is_irrelevant
 from reverie.recall.freshness import demotion, freshness_of
-from reverie.recall.render import FEWEST_TOKENS, MOST_TOKENS, AnswerPage
+from reverie.recall.render import AnswerPage
 from reverie.recall.rerank import reranked
 from reverie.recall.results import IndexState, Recalled, RecalledMemory, as_sent, lean
 from reverie.recall.score import (
@@ -32,41 +32,20 @@ from reverie.storage.features import Candidate, Candidates, Query
 from reverie.storage.rows import CandidateRow
 from reverie.storage.scope import RECALLED, Scope
 from reverie.time import iso, parse_moment
-from reverie.tools.arguments import checked_choices, checked_label, checked_number, checked_query, checked_tags
 from reverie.tools.project_identity import look_alike
+from reverie.tools.requests import HiddenStatus, RecallRequest
 from reverie.tools.session import Session
 
 CANDIDATES = 60
 LOOKED_AT_CLOSELY = 50
 """Of the candidates, the best so many are compared with the question piece by piece."""
 
-MOST_RESULTS = 100
 SECONDS_FOR_THE_MODEL = 2.0
 """The first question of a session waits so long for the model; then it is answered by words, and says so."""
 
 _MOST_FOR_THE_SEARCH = 0.3  # of a budget: what tells of the search instead of what was found
 _CHECKED_PER_ROW = 3  # those beyond the limit may rise when others sink or are too many of one source
-_INCLUDABLE: tuple[Status, ...] = ("expired", "superseded", "quarantined")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A question and its limits; empty texts and lists stand for what was not given."""
-
-    query: str
-    limit: int = 8
-    max_tokens: int = 1500
-    layers: list[str] = field(default_factory=list)
-    kinds: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    project: str = ""
-    all_projects: bool = False
-    since: str = ""
-    before: str = ""
-    as_of: str = ""
-    min_strength: float = 0.0
-    include: list[str] = field(default_factory=list)
-    explain: bool = False
+_INCLUDABLE: tuple[Status, ...] = get_args(HiddenStatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +63,18 @@ class Found:
         return max((one.score for one in self.ranked), default=0.0)
 
 
-async def recall(session: Session, request: Request) -> tuple[Recalled, str]:
-    """Answer a question with memories, as rows and as a text that keeps to `max_tokens`.
+async def recall(session: Session, request: RecallRequest) -> Recalled:
+    """Answer a query with memories, as rows and as a text that keeps to `max_tokens`.
 
     Raises:
-        InvalidInput: if an argument is wrong.
+        InvalidInput: if a moment cannot be read.
         StoreError: if the store cannot be read.
     """
-    query = checked_query(request.query)
-    limit = int(checked_number("limit", request.limit, 1, MOST_RESULTS))
-    budget = int(checked_number("max_tokens", request.max_tokens, FEWEST_TOKENS, MOST_TOKENS))
+    query, limit, budget = request.query, request.limit, request.max_tokens
     now = session.now
     scope = await session.store.as_of_scope(_scope(session, request, now))
-    min_strength = checked_number("min_strength", request.min_strength, 0.0, 100.0)
-    found = await _find(session, query, scope, now, wanted=limit if min_strength == 0 else None)
-    strong = [candidate for candidate in found.ranked if candidate.strength >= min_strength]
+    found = await _find(session, query, scope, now, wanted=limit if request.min_strength == 0 else None)
+    strong = [candidate for candidate in found.ranked if candidate.strength >= request.min_strength]
     kept = [candidate for candidate in strong if _is_wanted(candidate, request, found.index_state)]
     checked, evidence = await _by_freshness(session, kept, limit)
     chosen = reranked(checked, query, limit)
@@ -135,14 +111,14 @@ async def recall(session: Session, request: Request) -> tuple[Recalled, str]:
     session.accesses.note((row.memory for row in chosen.rows if row.memory.id in shown_ids), now)
     session.served.note([*((row.id, row.content) for row in shown), *((row.id, text) for row in shown[:1])])
     text += _told_alike(session, budget - count_tokens(text), found_nothing=not shown)
-    return answer(shown, text, brief=brief), text
+    return replace(answer(shown, text, brief=brief), text=text)
 
 
 def _size(answer: Recalled) -> int:
     return count_tokens(as_sent(lean(answer)))
 
 
-def _is_wanted(candidate: ScoredMemory, request: Request, index_state: IndexState) -> bool:
+def _is_wanted(candidate: ScoredMemory, request: RecallRequest, index_state: IndexState) -> bool:
     """Whether a row may be shown: it may answer the question, or the caller names what to look through.
 
     Found by words alone, a row shares a telling one.
@@ -238,25 +214,21 @@ def _agreements(
     return agreements(reading.pieces, weights, texts, {candidate.id: candidate.beside for candidate in close})
 
 
-def _scope(session: Session, request: Request, now: datetime) -> Scope:
-    layers = checked_choices("layers", request.layers, LAYERS)
-    kinds = checked_choices("kinds", request.kinds, KINDS)
-    include = checked_choices("include", request.include, _INCLUDABLE)
-    project = session.project_for(checked_label("project", request.project))
-    tags = checked_tags(request.tags)
+def _scope(session: Session, request: RecallRequest, now: datetime) -> Scope:
+    project = session.project_for(request.project)
     return Scope(
         projects=None if request.all_projects else session.visible_from(project),
-        statuses=(*RECALLED, *(status for status in _INCLUDABLE if status in include)),
-        layers=tuple(layer for layer in get_args(Layer) if layer in layers) or LAYERS,
-        kinds=tuple(kind for kind in get_args(Kind) if kind in kinds) or None,
-        tags=tags or None,
+        statuses=(*RECALLED, *(status for status in _INCLUDABLE if status in request.include)),
+        layers=tuple(layer for layer in LAYERS if layer in request.layers) or LAYERS,
+        kinds=tuple(kind for kind in KINDS if kind in request.kinds) or None,
+        tags=tuple(dict.fromkeys(request.tags)) or None,
         since=_moment("since", request.since, now),
         before=_moment("before", request.before, now),
         as_of=_moment("as_of", request.as_of, now),
     )
 
 
-def _alike(session: Session, request: Request) -> dict[str, Any]:
+def _alike(session: Session, request: RecallRequest) -> dict[str, Any]:
     """Name the projects with memories that look like the session's; a call that names its project means that one."""
     if request.project or request.all_projects or not session.recognised.alike:
         return {}
@@ -283,7 +255,7 @@ def _least_cosine(distance: float) -> float:
     return 1.0 - distance**2 / 2.0
 
 
-def _described(scope: Scope, request: Request) -> dict[str, Any]:
+def _described(scope: Scope, request: RecallRequest) -> dict[str, Any]:
     described: dict[str, Any] = {
         "projects": "all" if scope.projects is None else list(scope.projects),
         "statuses": list(scope.statuses),
@@ -294,6 +266,6 @@ def _described(scope: Scope, request: Request) -> dict[str, Any]:
         times["as_of_known_from"] = scope.past.known_from if scope.as_of < scope.past.known_from else None
     return (
         described
-        | {name: values for name, values in narrowed.items() if values}
+        | {name: list(values) for name, values in narrowed.items() if values}
         | {name: iso(moment) for name, moment in times.items() if moment is not None}
     )

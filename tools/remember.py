@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
@@ -14,7 +14,7 @@ from reverie.lifecycle.importance import NEIGHBOURS, adjusted_importance, is_dup
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.strength import first_stability
 from reverie.lifecycle.trust import trust_of
-from reverie.memory import KINDS, LAYERS, SOURCES, TIERS, Anchor, Memory, Source, Tier
+from reverie.memory import Anchor, Memory, Source
 from reverie.record import checked_text, encode
 from reverie.storage.purge import purged_among
 from reverie.storage.rows import Embedded
@@ -23,10 +23,10 @@ from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
 from reverie.text.shorten import title_of
 from reverie.time import iso, parse_moment
-from reverie.tools.arguments import checked_choices, checked_content, checked_label, checked_number, checked_tags
 from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
 from reverie.tools.echo import echoed
 from reverie.tools.quarantine import hold
+from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Conflict, Remembered
 from reverie.tools.screening import Screening, injection_by_meaning, screened, screened_evidence, told_of_share
@@ -130,32 +130,7 @@ def _duplicate(memories: Sequence[tuple[Memory, float]], content: str) -> Memory
     return None
 
 
-Choice = TypeVar("Choice", bound=str)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a caller wants remembered; empty texts stand for what was not given."""
-
-    content: str
-    layer: str = "auto"
-    kind: str = "auto"
-    title: str = ""
-    tags: list[str] = field(default_factory=list)
-    importance: float = 0.5
-    confidence: float = 1.0
-    source: str = "ai"
-    files: list[str] = field(default_factory=list)
-    project: str = ""
-    happened_at: str = ""
-    forget_after: str = ""
-    tier: str = ""
-    pin: bool = False
-    supersedes: str = ""
-    valence: float = 0.0
-
-
-async def remember(session: Session, request: Request) -> Remembered:
+async def remember(session: Session, request: RememberRequest) -> Remembered:
     """Write one memory, or confirm the one that already says exactly this.
 
     Raises:
@@ -177,7 +152,7 @@ async def remember(session: Session, request: Request) -> Remembered:
     )
 
 
-async def _remember(session: Session, request: Request, screening: Screening) -> tuple[Remembered, Screening]:
+async def _remember(session: Session, request: RememberRequest, screening: Screening) -> tuple[Remembered, Screening]:
     now = session.now
     draft = _draft(session, request, now)
     refuse_purged(session, draft.content)
@@ -243,18 +218,15 @@ async def supersede(session: Session, old: Memory, *, by: Memory, reason: str, n
     await session.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
 
 
-def _draft(session: Session, request: Request, now: datetime) -> Memory:
+def _draft(session: Session, request: RememberRequest, now: datetime) -> Memory:
     """Check the arguments and lay the memory out, before anything is embedded or written."""
-    content = checked_content(request.content)
-    source: Source = _one_of("source", request.source, SOURCES)
+    content = request.content
     happened_at = (
         parse_moment(request.happened_at, "happened_at", now=now, forward=False) if request.happened_at else now
     )
     forget_after = (
         parse_moment(request.forget_after, "forget_after", now=now, forward=True) if request.forget_after else None
     )
-    importance = checked_number("importance", request.importance, 0.0, 1.0)
-    tier: Tier | None = _one_of("tier", request.tier, TIERS) if request.tier else None
     if forget_after is not None and forget_after <= now:
         raise InvalidInput(
             "forget_after", f"{iso(forget_after)} has passed", "Give a moment to come, or a span such as 30d."
@@ -263,30 +235,30 @@ def _draft(session: Session, request: Request, now: datetime) -> Memory:
         id=session.store.new_id.memory(),
         content=content,
         content_hash=content_hash(content),
-        title=checked_label("title", request.title) or title_of(content),
-        kind="fact" if request.kind == "auto" else _one_of("kind", request.kind, KINDS),
-        layer="working" if request.layer == "auto" else _one_of("layer", request.layer, LAYERS),
-        tags=checked_tags(request.tags),
-        project=session.project_for(checked_label("project", request.project)),
+        title=request.title or title_of(content),
+        kind="fact" if request.kind == "auto" else request.kind,
+        layer="working" if request.layer == "auto" else request.layer,
+        tags=tuple(dict.fromkeys(request.tags)),
+        project=session.project_for(request.project),
         branch=session.here.branch,
         session=session.store.session,
-        source=source,
-        trust=trust_of(source),
-        confidence=checked_number("confidence", request.confidence, 0.0, 1.0),
-        importance=importance,
-        valence=checked_number("valence", request.valence, -1.0, 1.0),
-        stability=first_stability(importance),
+        source=request.source,
+        trust=trust_of(request.source),
+        confidence=request.confidence,
+        importance=request.importance,
+        valence=request.valence,
+        stability=first_stability(request.importance),
         created_at=now,
         happened_at=happened_at,
         updated_at=now,
-        tier=tier,
+        tier=request.tier or None,
         forget_after=forget_after,
         pinned=request.pin,
         embedder=session.embedder.stamp,
     )
 
 
-def _classified(session: Session, request: Request, draft: Memory, vector: "Vector | None") -> Memory:
+def _classified(session: Session, request: RememberRequest, draft: Memory, vector: "Vector | None") -> Memory:
     """Return the draft with its kind and layer, guessed where the caller left them to us."""
     return classified(
         draft,
@@ -297,12 +269,7 @@ def _classified(session: Session, request: Request, draft: Memory, vector: "Vect
     )
 
 
-def _one_of(argument: str, value: str, allowed: tuple[Choice, ...]) -> Choice:
-    checked_choices(argument, [value], allowed)
-    return next(choice for choice in allowed if choice == value)
-
-
-def _checked_files(session: Session, files: list[str]) -> list[str]:
+def _checked_files(session: Session, files: Sequence[str]) -> list[str]:
     for given in files:
         inside = PurePosixPath(checked_text("files", given).replace("\\", "/").partition("::")[0])
         root = session.here.root

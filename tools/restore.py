@@ -19,6 +19,7 @@ from reverie.storage.journal import Event
 from reverie.storage.projects import take_back_projects
 from reverie.storage.rows import Embedded
 from reverie.tools.quarantine import is_held
+from reverie.tools.requests import RestoreRequest
 from reverie.tools.resolve import resolved_batch, resolved_each, resolved_event
 from reverie.tools.results import Restored, Skipped
 from reverie.tools.session import Session
@@ -29,15 +30,14 @@ _RAISED = ("forget_after", "tier")
 _HELD = "held back for review: it was in quarantine when it was forgotten"
 
 
-async def restore(
-    session: Session, *, ids: list[str] | None = None, dream_id: str = "", event_id: str = ""
-) -> Restored:
+async def restore(session: Session, request: RestoreRequest) -> Restored:
     """Make memories active again, or take back an event or a whole dream.
 
     Raises:
         InvalidInput: unless exactly one of the three is given, or if the event or dream is unknown.
         MemoryNotFound: if an id is unknown; then nothing is restored.
     """
+    ids, dream_id, event_id = request.ids, request.dream_id, request.event_id
     if sum(map(bool, (ids, dream_id, event_id))) != 1:
         raise InvalidInput("ids", "say what to restore", "Give either ids, a dream_id or an event_id.")
     now = session.now
@@ -49,7 +49,7 @@ async def restore(
         return await _undo(session, [await resolved_event(session, event_id)], now)
 
 
-async def _restore_memories(session: Session, ids: list[str], now: datetime) -> Restored:
+async def _restore_memories(session: Session, ids: Sequence[str], now: datetime) -> Restored:
     memories = await resolved_each(session, ids)
     tier = session.settings.tier
     gone = [memory for memory in memories if memory.status in _LET_GO or overdue(memory, now, tier)]

@@ -4,9 +4,9 @@ Without slots: the MCP library would take a slot for a default value and leave o
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from reverie.recall.results import IndexState
+from reverie.recall.results import IndexState, Recalled
 
 
 @dataclass(frozen=True)
@@ -198,3 +198,21 @@ class Indexed:
     updated: int
     removed: int
     skipped: dict[str, int]
+
+
+Result: TypeAlias = (
+    Remembered
+    | Revised
+    | Forgotten
+    | Recalled
+    | Briefing
+    | Inspected
+    | Status
+    | Restored
+    | Indexed
+    | Moved
+    | Pinned
+    | Consolidated
+    | Reviewed
+)
+"""What a tool answers with; `tools/render.py` has a text for each."""

@@ -1,6 +1,6 @@
 """Answering what dreams would not decide alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from reverie.dream.review import Decision, apply_decision, checked_decision, why_moot
@@ -9,27 +9,24 @@ from reverie.memory import Anchor, Memory
 from reverie.record import checked_text
 from reverie.storage.review_queue import ReviewQuestion, ReviewQueue
 from reverie.time import iso
-from reverie.tools.arguments import LONGEST_CONTENT, checked_number
 from reverie.tools.remember import refuse_purged
+from reverie.tools.requests import ReviewDecision, ReviewRequest
 from reverie.tools.resolve import resolved_question
 from reverie.tools.results import Reviewed
 from reverie.tools.revise import reanchored
 from reverie.tools.session import Session
 
-MOST_SHOWN = 50
-_PARTS = frozenset({"question_id", "verdict", "text"})
 _LONGEST_SHOWN = 1_000
 
 
-async def review(session: Session, decisions: Sequence[Mapping[str, Any]] = (), limit: int = 10) -> Reviewed:
+async def review(session: Session, request: ReviewRequest) -> Reviewed:
     """Apply answers, all of them checked before the first is applied, and return what is still open.
 
     Raises:
         InvalidInput: if an id, a verdict or a text is wrong; nothing is changed then.
     """
-    limit = int(checked_number("limit", limit, 0, MOST_SHOWN))
     questions = ReviewQueue(session.store.database.table("questions"))
-    checked = [await _checked(session, decision) for decision in decisions]
+    checked = [await _checked(session, decision) for decision in request.decisions]
     if len({decision.question.id for decision in checked}) < len(checked):
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
     resolved = []
@@ -45,7 +42,7 @@ async def review(session: Session, decisions: Sequence[Mapping[str, Any]] = (), 
         )
     if resolved:
         session.maintenance.note_write()
-    still_open = await _open_here(session, questions, limit)
+    still_open = await _open_here(session, questions, request.limit)
     return Reviewed(questions=still_open, resolved=resolved, project=session.here.project)
 
 
@@ -67,14 +64,9 @@ async def _anchors(session: Session, decision: Decision) -> tuple[Anchor, ...] |
     return None if old is None else (await reanchored(session, old, decision.text)).anchors
 
 
-async def _checked(session: Session, decision: Mapping[str, Any]) -> Decision:
-    unknown = decision.keys() - _PARTS
-    if unknown:
-        raise InvalidInput("decisions", f"{sorted(unknown)[0]!r} is unknown", f"Give: {', '.join(sorted(_PARTS))}.")
-    question_id, verdict, text = (decision.get(part, "") for part in ("question_id", "verdict", "text"))
-    if not all(isinstance(part, str) for part in (question_id, verdict, text)) or len(text) > LONGEST_CONTENT:
-        raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
-    checked = checked_decision(await resolved_question(session, question_id), verdict, text)
+async def _checked(session: Session, given: ReviewDecision) -> Decision:
+    question = await resolved_question(session, given.question_id)
+    checked = checked_decision(question, given.verdict, given.text)
     if checked.text:
         refuse_purged(session, checked_text("text", checked.text))
     return checked

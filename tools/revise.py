@@ -9,8 +9,9 @@ from reverie.memory import Memory
 from reverie.recall.freshness import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.shorten import title_of
-from reverie.tools.arguments import checked_content, checked_label
+from reverie.tools.arguments import checked_content
 from reverie.tools.remember import anchored, refuse_purged, supersede
+from reverie.tools.requests import ReviseRequest
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Revised
 from reverie.tools.screening import Screening, addressing, cleaned, told_of_share
@@ -36,26 +37,26 @@ async def reanchored(session: Session, old: Memory, content: str) -> Memory:
     return replace(drafted, anchors=tuple(kept.values()))
 
 
-async def revise(session: Session, memory_id: str, content: str, reason: str) -> Revised:
+async def revise(session: Session, request: ReviseRequest) -> Revised:
     """Write the corrected text as a new memory with the old one's vitals, and supersede the old.
 
     Raises:
         MemoryNotFound: if there is no such memory.
-        InvalidInput: if the text is empty, unchanged, or the memory was replaced before.
+        InvalidInput: if the text is unchanged, nothing is left of it, or the memory was replaced before.
     """
-    content, found = cleaned(checked_content(content))
+    content, found = cleaned(request.content)
     content = checked_content(content)
-    reason, in_reason = cleaned(checked_label("reason", reason) or "revised")
+    reason, in_reason = cleaned(request.reason or "revised")
     # Whoever wrote the old text, the new one comes from whoever calls this: an assistant.
     orders = await asyncio.to_thread(addressing, content, "", (), session.embedder)
     screening = Screening((*found, *in_reason), orders)
     held_back = screening.held_back("ai")
     refuse_purged(session, content)
     now = session.now
-    old = await resolved(session, memory_id)
+    old = await resolved(session, request.id)
     [embedding], drafted = await asyncio.gather(session.embed([content]), reanchored(session, old, content))
     async with session.store.changing():
-        old = await resolved(session, memory_id)
+        old = await resolved(session, request.id)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
         if old.content == content:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from reverie.embeddings.base import Embedder, Embedding
 from reverie.embeddings.classifier import bundled_model, embedder_for_models, lower_layers
@@ -15,11 +15,8 @@ from reverie.guard.secrets import redact, without_private
 from reverie.ids import derived_id
 from reverie.memory import Anchor, Memory
 from reverie.record import checked_text
-from reverie.tools.arguments import checked_content, checked_files, checked_label, checked_tags
-
-if TYPE_CHECKING:
-    from reverie.tools.remember import Request
-
+from reverie.tools.arguments import checked_label
+from reverie.tools.requests import RememberRequest
 
 PROBABLE = 0.90
 """From this probability on a statement is held back: 2 % of the near-miss notes are, each judged unseen (0029)."""
@@ -122,18 +119,14 @@ def _cleaned_now(text: str) -> tuple[str, tuple[str, ...]]:
 _cleaned_before = lru_cache(maxsize=4096)(_cleaned_now)
 
 
-def screened(request: "Request") -> tuple["Request", Screening]:
+def screened(request: RememberRequest) -> tuple[RememberRequest, Screening]:
     """Return a request as it may be kept, and what was found in it.
 
+    The request has checked the sizes: a text of any length could keep the scan busy.
+
     Raises:
-        InvalidInput: if there is no text, or more than is ever looked at.
+        InvalidInput: if nothing is left of the text.
     """
-    # Sizes come before the scan: a text of any length could keep it busy.
-    checked_content(request.content)
-    for name in ("title", "project"):
-        checked_label(name, getattr(request, name))
-    checked_tags(request.tags)
-    checked_files(request.files)
     content, found = cleaned(request.content)
     title, in_title = cleaned(request.title)
     tags, in_tags = _each(request.tags)

@@ -15,12 +15,13 @@ from reverie.storage.filters import Condition, equals, everything, is_set, none_
 from reverie.time import iso
 from reverie.tools.dreams import last_dream
 from reverie.tools.project_identity import look_alike
+from reverie.tools.requests import StatusRequest
 from reverie.tools.results import Status
 from reverie.tools.session import Session
 from reverie.version import __version__
 
 
-async def status(session: Session) -> Status:
+async def status(session: Session, request: StatusRequest) -> Status:
     """Count memories by layer and status, and say what needs attention; a damaged table is a note, not the end."""
     own = session.names_of(session.here.project)
     counts = await asyncio.gather(

@@ -1,13 +1,13 @@
-"""Results as MCP answers: structured content, and a compact text for the model to read."""
+"""The result of a tool as a compact text, for a model to read and for the terminal where the content is the same."""
 
-from typing import Any
-
-from mcp.types import CallToolResult, TextContent
+from collections.abc import Sequence
+from typing import assert_never
 
 from reverie.guard.fence import REFERENCE, fresh_fence, harmless_json, harmless_line, quoted
 from reverie.ids import short_id, short_ids
-from reverie.recall.results import lean
+from reverie.recall.results import Recalled, lean
 from reverie.tools.results import (
+    Briefing,
     Consolidated,
     Forgotten,
     Indexed,
@@ -16,27 +16,21 @@ from reverie.tools.results import (
     Pinned,
     Remembered,
     Restored,
+    Result,
     Reviewed,
     Revised,
+    Skipped,
     Status,
 )
 
 
-def answer(result: Any, text: str | None = None) -> CallToolResult:
-    """Pack a result dataclass with its text."""
-    return CallToolResult(
-        content=[TextContent(type="text", text=told(result) if text is None else text)],
-        structured_content=lean(result),
-    )
-
-
-def told(result: Any) -> str:
-    """Say a result in as few words as it takes."""
+def render(result: Result) -> str:
+    """Return a result in as few words as it takes."""
     match result:
         case Remembered():
-            return _told_remembered(result)
+            return _render_remembered(result)
         case Revised():
-            return _told_revised(result)
+            return _render_revised(result)
         case Forgotten():
             verb = "Would forget" if result.dry_run else "Forgot"
             return f"{verb} {_listed(result.forgotten)}{_in(result)}.{_skipped(result.skipped)}"
@@ -47,20 +41,22 @@ def told(result: Any) -> str:
         case Pinned():
             return f"{short_id(result.id)} is {'pinned' if result.pinned else 'no longer pinned'}{_in(result)}."
         case Indexed():
-            return _told_indexed(result)
+            return _render_indexed(result)
         case Status():
-            return _told_status(result)
+            return _render_status(result)
         case Consolidated():
-            return _told_dream(result)
+            return _render_dream(result)
         case Reviewed():
-            return _told_review(result)
+            return _render_review(result)
         case Inspected():
             return f"{REFERENCE}\n{fresh_fence().around(harmless_json(lean(result)['memories']))}"
+        case Recalled() | Briefing():
+            return result.text
         case _:
-            raise TypeError(f"no words for {type(result).__name__}")
+            assert_never(result)
 
 
-def _told_remembered(result: Remembered) -> str:
+def _render_remembered(result: Remembered) -> str:
     warnings = list(map(harmless_line, result.warnings))
     if result.duplicate_of == result.id:
         counted = ", confirmed" if result.confirmed else ""
@@ -81,14 +77,14 @@ def _told_remembered(result: Remembered) -> str:
     return "\n".join(lines)
 
 
-def _told_revised(result: Revised) -> str:
+def _render_revised(result: Revised) -> str:
     old = short_id(result.superseded) if result.superseded else ""
     done = f"now stands in for {old}" if old else "is held back; the old one stands"
     notes = (f"Note: {harmless_line(warning)}." for warning in result.warnings)
     return "\n".join([f"Revised: {short_id(result.id)} {done}{_in(result)}.", *notes])
 
 
-def _told_indexed(result: Indexed) -> str:
+def _render_indexed(result: Indexed) -> str:
     return (
         f"Indexed {result.files} files, {result.symbols} definitions of {harmless_line(result.project)}: "
         f"{result.memories} new, {result.updated} updated, {result.removed} removed, "
@@ -96,7 +92,7 @@ def _told_indexed(result: Indexed) -> str:
     )
 
 
-def _told_status(result: Status) -> str:
+def _render_status(result: Status) -> str:
     layers = ", ".join(f"{layer} {counts.get('active', 0)}" for layer, counts in result.counts.items() if counts)
     beside = ", ".join(f"{number} in {name}" for name, number in result.elsewhere.items()) or "none elsewhere"
     lines = [
@@ -107,7 +103,7 @@ def _told_status(result: Status) -> str:
     return "\n".join(lines + [f"note: {harmless_line(note)}" for note in result.health])
 
 
-def _told_dream(result: Consolidated) -> str:
+def _render_dream(result: Consolidated) -> str:
     head = f"A dream{_of(result)} would:" if result.dry_run else f"Dream {result.dream_id}{_of(result)}:"
     lines = [f"{step.name}: {harmless_line('; '.join(step.notes))}" for step in result.steps if step.notes]
     skipped = sum(len(step.skipped) for step in result.steps)
@@ -119,7 +115,7 @@ def _told_dream(result: Consolidated) -> str:
     return "\n".join([head, *(lines or ["nothing to do"]), *tail])
 
 
-def _told_review(result: Reviewed) -> str:
+def _render_review(result: Reviewed) -> str:
     answered = [f"{short_id(one['question_id'])}: {one['verdict']}" for one in result.resolved]
     if not result.questions:
         return "\n".join(answered) or f"No questions are open{_in(result)}."
@@ -134,7 +130,7 @@ def _told_review(result: Reviewed) -> str:
     return "\n".join([*answered, REFERENCE, fresh_fence().around("\n".join(lines))])
 
 
-def _in(result: Any) -> str:
+def _in(result: Remembered | Revised | Forgotten | Restored | Moved | Pinned | Reviewed) -> str:
     """Name the project that an answer is about."""
     return f" in {harmless_line(result.project)}" if result.project else ""
 
@@ -149,5 +145,5 @@ def _listed(ids: list[str]) -> str:
     return ", ".join(short_ids(ids).values()) or "nothing"
 
 
-def _skipped(skipped: list[Any]) -> str:
+def _skipped(skipped: Sequence[Skipped]) -> str:
     return "".join(f" Skipped {short_id(item.id)}: {harmless_line(item.reason)}." for item in skipped[:10])

@@ -1,0 +1,242 @@
+"""Every tool, declared once: its name, when to call it, its request, its result and its function.
+
+MCP server, command line and README are derived from this. To add a tool, write its request (`tools/requests.py`),
+its result (`tools/results.py`), its text (`tools/render.py`) and its function, and declare it here. Nothing heavy is
+imported before a tool is called: a handshake only needs to describe them.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from reverie.recall.results import Recalled
+from reverie.tools import requests, results
+from reverie.tools.requests import Request
+from reverie.tools.results import Result
+
+if TYPE_CHECKING:
+    from reverie.tools.session import Session
+
+Progress = Callable[[int, int, str], Awaitable[None]]
+"""Receives how much of how much is done, and what comes next."""
+
+TakenT = TypeVar("TakenT", bound=Request, covariant=True)
+GivenT = TypeVar("GivenT", bound=Result, covariant=True)
+RequestT = TypeVar("RequestT", bound=Request)
+ResultT = TypeVar("ResultT", bound=Result)
+InT = TypeVar("InT", bound=Request, contravariant=True)
+OutT = TypeVar("OutT", bound=Result, covariant=True)
+
+
+class Function(Protocol[InT, OutT]):
+    """The form of a tool's function."""
+
+    async def __call__(self, session: "Session", request: InT, /) -> OutT:
+        """Do what the tool is for."""
+
+
+class ReportingFunction(Protocol[InT, OutT]):
+    """The form of a tool's function that reports progress."""
+
+    async def __call__(self, session: "Session", request: InT, progress: Progress, /) -> OutT:
+        """Do what the tool is for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Generic[TakenT, GivenT]):
+    """One tool; `function` is `module:function`, imported at the first call."""
+
+    name: str
+    title: str
+    description: str  # what the model reads: first when to call it
+    request: type[TakenT]
+    result: type[GivenT]
+    function: str
+    reads: bool = False  # it changes nothing
+    destroys: bool = False  # it may take something away
+    repeatable: bool = False  # a second call with the same arguments changes nothing more
+    always_loaded: bool = False  # some clients show only names until a model asks: these are used before it would
+    reports_progress: bool = False
+
+    @property
+    def module(self) -> str:
+        """Where its function is."""
+        return self.function.partition(":")[0]
+
+
+async def ignore_progress(done: int, total: int, message: str) -> None:
+    """Report to nobody."""
+
+
+async def call(
+    tool: Tool[RequestT, ResultT], session: "Session", request: RequestT, progress: Progress = ignore_progress
+) -> ResultT:
+    """Run a tool.
+
+    Raises:
+        ReverieError: telling what went wrong and what to try.
+        TypeError: if the request is another tool's.
+    """
+    if not isinstance(request, tool.request):
+        raise TypeError(f"{tool.name} takes a {tool.request.__name__}, not a {type(request).__name__}.")
+    module, _, name = tool.function.partition(":")
+    if tool.reports_progress:
+        reporting: ReportingFunction[RequestT, ResultT] = getattr(import_module(module), name)
+        return await reporting(session, request, progress)
+    function: Function[RequestT, ResultT] = getattr(import_module(module), name)
+    return await function(session, request)
+
+
+REMEMBER = Tool(
+    name="remember",
+    title="Remember",
+    description=(
+        "When something will matter in a later session: a fact, decision, preference, fix or how-to. Keep it."
+    ),
+    request=requests.RememberRequest,
+    result=results.Remembered,
+    function="reverie.tools.remember:remember",
+    always_loaded=True,
+)
+REVISE = Tool(
+    name="revise",
+    title="Correct a memory",
+    description="When a memory is wrong or out of date: write the corrected text; the old one is kept as history.",
+    request=requests.ReviseRequest,
+    result=results.Revised,
+    function="reverie.tools.revise:revise",
+    destroys=True,
+)
+FORGET = Tool(
+    name="forget",
+    title="Forget memories",
+    description="When memories should no longer be recalled. By ids or filters; can be restored, but purge destroys.",
+    request=requests.ForgetRequest,
+    result=results.Forgotten,
+    function="reverie.tools.forget:forget",
+    destroys=True,
+    repeatable=True,
+)
+RECALL = Tool(
+    name="recall",
+    title="Recall",
+    description="Before starting a task, and whenever earlier work may hold the answer: search by meaning and words.",
+    request=requests.RecallRequest,
+    result=Recalled,
+    function="reverie.tools.recall:recall",
+    reads=True,
+    always_loaded=True,
+)
+BRIEF = Tool(
+    name="brief",
+    title="Session brief",
+    description="When a session starts: what matters most about this project, on one page.",
+    request=requests.BriefRequest,
+    result=results.Briefing,
+    function="reverie.tools.brief:brief",
+    reads=True,
+    always_loaded=True,
+)
+INSPECT = Tool(
+    name="inspect",
+    title="Inspect memories",
+    description="When you need all of a memory: full text, history, evidence, why it is kept and when it would go.",
+    request=requests.InspectRequest,
+    result=results.Inspected,
+    function="reverie.tools.inspect:inspect",
+    reads=True,
+)
+STATUS = Tool(
+    name="status",
+    title="Memory status",
+    description="When memory seems empty, slow or wrong: counts, project, embedder and what needs attention.",
+    request=requests.StatusRequest,
+    result=results.Status,
+    function="reverie.tools.status:status",
+    reads=True,
+)
+RESTORE = Tool(
+    name="restore",
+    title="Restore memories",
+    description=(
+        "When something was forgotten or changed by mistake: bring memories back, or undo a dream or an event."
+    ),
+    request=requests.RestoreRequest,
+    result=results.Restored,
+    function="reverie.tools.restore:restore",
+    repeatable=True,
+)
+INDEX_CODEBASE = Tool(
+    name="index_codebase",
+    title="Index the code",
+    description="When a project is new to memory or its code changed much: read its tree and signatures.",
+    request=requests.IndexRequest,
+    result=results.Indexed,
+    function="reverie.tools.index_codebase:index_codebase",
+    repeatable=True,
+    reports_progress=True,
+)
+PROMOTE = Tool(
+    name="promote",
+    title="Move a memory up",
+    description="When a memory proved lasting: move it up a layer.",
+    request=requests.MoveRequest,
+    result=results.Moved,
+    function="reverie.tools.move:promote",
+)
+DEMOTE = Tool(
+    name="demote",
+    title="Move a memory down",
+    description="When a memory matters less than its layer says: move it down.",
+    request=requests.MoveRequest,
+    result=results.Moved,
+    function="reverie.tools.move:demote",
+)
+PIN = Tool(
+    name="pin",
+    title="Pin a memory",
+    description="When a memory must never be forgotten, merged or archived; pinned=false takes the pin away.",
+    request=requests.PinRequest,
+    result=results.Pinned,
+    function="reverie.tools.pin:pin",
+    repeatable=True,
+)
+CONSOLIDATE = Tool(
+    name="consolidate",
+    title="Dream",
+    description="When work pauses: merge, forget, check and tidy memories. restore(dream_id) undoes it.",
+    request=requests.ConsolidateRequest,
+    result=results.Consolidated,
+    function="reverie.tools.consolidate:consolidate",
+    destroys=True,
+    repeatable=True,
+    reports_progress=True,
+)
+REVIEW = Tool(
+    name="review",
+    title="Answer a dream's questions",
+    description="When a dream left questions: read them without decisions, then answer.",
+    request=requests.ReviewRequest,
+    result=results.Reviewed,
+    function="reverie.tools.review:review",
+    destroys=True,
+)
+
+TOOLS: tuple[Tool[Request, Result], ...] = (
+    REMEMBER,
+    REVISE,
+    FORGET,
+    RECALL,
+    BRIEF,
+    INSPECT,
+    STATUS,
+    RESTORE,
+    INDEX_CODEBASE,
+    PROMOTE,
+    DEMOTE,
+    PIN,
+    CONSOLIDATE,
+    REVIEW,
+)
+"""In the order in which clients list them."""

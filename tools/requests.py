@@ -1,0 +1,388 @@
+"""What each tool takes: one request class per tool, its fields with their defaults, help and limits.
+
+The MCP schema, the command line, the checks and the README's table are derived from these classes. A request that
+exists is valid: it checks itself when it is made. Nothing heavy is imported here, because a handshake needs it.
+
+Empty texts and lists stand for what was not given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, Protocol, Union, get_args, get_origin, get_type_hints
+
+from reverie.errors import InvalidInput
+from reverie.memory import Kind, Layer, Source, Tier
+from reverie.tools.arguments import (
+    LONGEST_CONTENT,
+    Choices,
+    ContentText,
+    FileList,
+    LabelText,
+    QueryText,
+    Range,
+    TagList,
+)
+
+StepName = Literal[
+    "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
+]
+Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget"]
+HiddenStatus = Literal["expired", "superseded", "quarantined"]
+
+MOST_RESULTS = 100
+FEWEST_TOKENS = 50
+MOST_TOKENS = 20_000
+STRONGEST = 100.0
+MOST_CENTS = 10_000.0
+MOST_QUESTIONS = 50
+MOST_FILES_INDEXED = 1_000_000
+
+
+class Check(Protocol):
+    """Metadata of a field that checks its value."""
+
+    def check(self, argument: str, value: object, /) -> None:
+        """Pass a valid value.
+
+        Raises:
+            InvalidInput: saying what is wrong and what to try.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What a field means. Every client pays for the words in the schema, so few fields have them there."""
+
+    text: str
+    in_schema: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Positional:
+    """On the command line the field has no flag; with `stdin`, `-` reads its value from there."""
+
+    metavar: str
+    stdin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """Where the command line differs: another flag, default, help or name of the value, or no such option."""
+
+    flag: str = ""
+    default: str | None = None
+    help: str = ""
+    metavar: str = ""
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One field of a request, as schema, command line and checks read it."""
+
+    name: str
+    annotation: object  # without metadata: `str`, `tuple[Layer, ...]`
+    default: object  # MISSING if it is required
+    help: str
+    in_schema: bool
+    checks: tuple[Check, ...]
+    choices: tuple[str, ...]
+    positional: Positional | None
+    command_line: CommandLine
+
+    @property
+    def required(self) -> bool:
+        """Whether a caller has to give it."""
+        return self.default is MISSING
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes several values."""
+        return get_origin(self.annotation) is tuple
+
+    @property
+    def item(self) -> object:
+        """The type of a value, or in a list the type of one."""
+        return get_args(self.annotation)[0] if self.is_list else self.annotation
+
+    @property
+    def range(self) -> Range | None:
+        """The numbers that it takes."""
+        return next((check for check in self.checks if isinstance(check, Range)), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a caller wants of a tool. Lists become tuples, and every field is checked.
+
+    Raises:
+        InvalidInput: if a field does not take its value.
+    """
+
+    def __post_init__(self) -> None:
+        for argument in arguments_of(type(self)):
+            value = getattr(self, argument.name)
+            if argument.is_list and isinstance(value, list):
+                object.__setattr__(self, argument.name, tuple(value))
+            for check in argument.checks:
+                check.check(argument.name, value)
+
+
+@cache
+def arguments_of(request: type[Request]) -> tuple[Argument, ...]:
+    """Return the fields of a request in their order."""
+    hints = get_type_hints(request, include_extras=True)
+    return tuple(_argument(field.name, hints[field.name], field.default) for field in fields(request))
+
+
+def _argument(name: str, hint: object, default: object) -> Argument:
+    annotation, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    metadata.reverse()  # what a field adds to a named type overrides it
+    words = next((part for part in metadata if isinstance(part, Help)), Help(""))
+    item = get_args(annotation)[0] if get_origin(annotation) is tuple else annotation
+    choices = _choices(item)
+    checks = [part for part in metadata if hasattr(part, "check")]
+    return Argument(
+        name=name,
+        annotation=annotation,
+        default=default,
+        help=words.text,
+        in_schema=words.in_schema,
+        checks=tuple([*checks, Choices(choices)] if choices else checks),
+        choices=tuple(filter(None, choices)),
+        positional=next((part for part in metadata if isinstance(part, Positional)), None),
+        command_line=next((part for part in metadata if isinstance(part, CommandLine)), CommandLine()),
+    )
+
+
+def _choices(annotation: object) -> tuple[str, ...]:
+    """Return the words of a Literal, or of a union of them."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(word for part in get_args(annotation) for word in _choices(part))
+    return ()
+
+
+_ID: Final = Help("full id, or a unique beginning of 8 characters or more")
+_IDS: Final = Help("full ids, or unique beginnings of 8 characters or more")
+_WHEN: Final = CommandLine(metavar="WHEN", help="7d, or a moment")
+_MEMORY: Final = Positional("ID")
+_MEMORIES: Final = Positional("ID")
+
+Content = Annotated[str, ContentText()]
+Label = Annotated[str, LabelText()]
+Project = Annotated[str, LabelText(), Help("instead of the project of this folder")]
+Share = Annotated[float, Range(0, 1), CommandLine(metavar="0..1")]
+Tokens = Annotated[
+    int, Range(FEWEST_TOKENS, MOST_TOKENS), CommandLine(metavar="TOKENS"), Help("how long an answer at most")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RememberRequest(Request):
+    """A text to keep, and what is known about it."""
+
+    content: Annotated[
+        Content,
+        Help("one self-contained statement", in_schema=True),
+        Positional("TEXT", stdin=True),
+        CommandLine(help="what to keep; - reads it from stdin"),
+    ]
+    layer: Annotated[Layer | Literal["auto"], Help("where it belongs")] = "auto"
+    kind: Annotated[Kind | Literal["auto"], Help("what it is")] = "auto"
+    title: Annotated[Label, Help("a short line for lists")] = ""
+    tags: Annotated[tuple[str, ...], TagList(), Help("words to find it by")] = ()
+    importance: Annotated[Share, Help("how much it matters")] = 0.5
+    confidence: Annotated[Share, Help("how sure it is")] = 1.0
+    source: Annotated[
+        Source,
+        Help("human if the user said it", in_schema=True),
+        CommandLine(default="human", help="who says so"),
+    ] = "ai"
+    files: Annotated[tuple[str, ...], FileList(), Help("paths or path::symbol it speaks of", in_schema=True)] = ()
+    project: Project = ""
+    happened_at: Annotated[
+        str,
+        Help("ISO moment", in_schema=True),
+        CommandLine(metavar="MOMENT", help="2026-03-01, or 2d for two days ago"),
+    ] = ""
+    forget_after: Annotated[
+        str,
+        Help("ISO moment or span such as 30d", in_schema=True),
+        CommandLine(metavar="WHEN", help="30d, or a moment"),
+    ] = ""
+    tier: Annotated[Tier | Literal[""], Help("how long it lives unused", in_schema=True)] = ""
+    pin: Annotated[bool, Help("never forget it")] = False
+    supersedes: Annotated[str, Help("id of the memory it replaces", in_schema=True), CommandLine(metavar="ID")] = ""
+    valence: Annotated[float, Range(-1, 1), Help("how bad or good it was"), CommandLine(metavar="-1..1")] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviseRequest(Request):
+    """A corrected text for a memory."""
+
+    id: Annotated[str, _ID, _MEMORY]
+    content: Annotated[
+        Content,
+        Help("the corrected text"),
+        Positional("TEXT", stdin=True),
+        CommandLine(help="the corrected text; - reads it from stdin"),
+    ]
+    reason: Annotated[Label, Help("why it is corrected")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetRequest(Request):
+    """Which memories to forget: by id, or all that fit every filter given."""
+
+    ids: Annotated[tuple[str, ...], _IDS, _MEMORIES] = ()
+    min_strength: Annotated[
+        float,
+        Range(0, STRONGEST),
+        Help("all weaker than this", in_schema=True),
+        CommandLine(metavar="STRENGTH"),
+    ] = 0.0
+    older_than: Annotated[str, Help("span such as 90d", in_schema=True), CommandLine(metavar="SPAN")] = ""
+    project: Annotated[Label, Help("all of this project")] = ""
+    layer: Annotated[Layer | Literal[""], Help("all of this layer")] = ""
+    tag: Annotated[str, Help("all with this tag")] = ""
+    reason: Annotated[Label, Help("why they are forgotten")] = ""
+    purge: Annotated[bool, Help("cannot be undone; only if the user asks", in_schema=True)] = False
+    dry_run: Annotated[bool, Help("only say what would be forgotten")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallRequest(Request):
+    """A query and its limits."""
+
+    query: Annotated[
+        str, QueryText(), Help("what you want to know, in plain words", in_schema=True), Positional("QUERY")
+    ]
+    limit: Annotated[int, Range(1, MOST_RESULTS), Help("how many at most")] = 8
+    max_tokens: Tokens = 1500
+    layers: Annotated[tuple[Layer, ...], Help("only these layers")] = ()
+    kinds: Annotated[tuple[Kind, ...], Help("only these kinds")] = ()
+    tags: Annotated[tuple[str, ...], TagList(), Help("only memories with one of these")] = ()
+    project: Project = ""
+    all_projects: Annotated[bool, Help("look everywhere")] = False
+    since: Annotated[str, Help("ISO moment or span such as 7d", in_schema=True), _WHEN] = ""
+    before: Annotated[str, Help("ISO moment or span such as 7d"), _WHEN] = ""
+    as_of: Annotated[str, Help("answer with what was known then", in_schema=True), CommandLine(metavar="WHEN")] = ""
+    min_strength: Annotated[
+        float, Range(0, STRONGEST), Help("only what is stronger"), CommandLine(metavar="STRENGTH")
+    ] = 0.0
+    include: Annotated[tuple[HiddenStatus, ...], Help("also memories with these statuses")] = ()
+    explain: Annotated[bool, Help("say why each was found")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BriefRequest(Request):
+    """Which project to brief about, and how long."""
+
+    project: Project = ""
+    max_tokens: Tokens = 800
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectRequest(Request):
+    """Which memories to show in full."""
+
+    ids: Annotated[tuple[str, ...], _IDS, _MEMORIES]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusRequest(Request):
+    """Nothing: the status of the store takes no arguments."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreRequest(Request):
+    """What to bring back: memories, or all that a dream or an event changed."""
+
+    ids: Annotated[tuple[str, ...], _IDS, _MEMORIES] = ()
+    dream_id: Annotated[str, Help("the dream to undo"), CommandLine(metavar="ID")] = ""
+    event_id: Annotated[str, Help("the event to undo"), CommandLine(metavar="ID")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexRequest(Request):
+    """Which code to read."""
+
+    path: Annotated[
+        str,
+        Help("folder; default this project", in_schema=True),
+        Positional("PATH"),
+        CommandLine(help="a folder; without it, this project"),
+    ] = ""
+    project: Annotated[Label, Help("instead of the project of that folder")] = ""
+    max_files: Annotated[
+        int, Range(1, MOST_FILES_INDEXED), Help("how many at most"), CommandLine(metavar="FILES")
+    ] = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveRequest(Request):
+    """Which memory to move, and where to."""
+
+    id: Annotated[str, _ID, _MEMORY]
+    to: Annotated[Layer | Literal[""], Help("the layer; without it, the next one")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinRequest(Request):
+    """Which memory to pin."""
+
+    id: Annotated[str, _ID, _MEMORY]
+    pinned: Annotated[bool, Help("false takes the pin away"), CommandLine(hidden=True)] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsolidateRequest(Request):
+    """What a dream may do."""
+
+    dry_run: Annotated[bool, Help("show what it would do, by reason; change nothing")] = False
+    steps: Annotated[tuple[StepName, ...], Help("only these steps")] = ()
+    project: Annotated[Label, Help("only the memories of this project")] = ""
+    budget_cents: Annotated[
+        float, Range(0, MOST_CENTS), Help("for a language model, if one is set"), CommandLine(metavar="CENTS")
+    ] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewDecision:
+    """An answer to a question of a dream."""
+
+    question_id: str
+    verdict: Verdict
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewRequest(Request):
+    """Answers to the questions of dreams, and how many open ones to show; an answer may be given as a mapping.
+
+    Raises:
+        InvalidInput: if an answer has a part that is unknown, not a text, or too long.
+    """
+
+    decisions: Annotated[tuple[ReviewDecision, ...], Help("answers: question_id, verdict, text")] = ()
+    limit: Annotated[int, Range(0, MOST_QUESTIONS), Help("how many questions to show")] = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decisions", tuple(map(_decision, self.decisions)))
+        super().__post_init__()
+
+
+def _decision(given: ReviewDecision | Mapping[str, Any]) -> ReviewDecision:
+    if isinstance(given, ReviewDecision):
+        return given
+    parts = {part.name: given.get(part.name, "") for part in fields(ReviewDecision)}
+    unknown = sorted(given.keys() - parts.keys())
+    if unknown:
+        raise InvalidInput("decisions", f"{unknown[0]!r} is unknown", f"Give: {', '.join(sorted(parts))}.")
+    if not all(isinstance(part, str) for part in parts.values()) or len(parts["text"]) > LONGEST_CONTENT:
+        raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
+    return ReviewDecision(**parts)
