@@ -54,6 +54,7 @@ class Command:
     run: str
     request: type[Request] = own.NoRequest
     opens_store: bool = True
+    loads_tools: bool = True  # it needs LanceDB and the tools in this process
     asks: bool = False  # it shows what it would do and asks; --yes does it without asking
     finds_ids: bool = False  # it takes ids, and --all-projects finds them in other projects too
 
@@ -82,7 +83,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="show",
-        help="show memories in full: text, evidence, importance, retention, history",
+        help="show memories in full, with evidence, retention and history",
         group="Every day",
         run="memories:run_show",
         request=requests.InspectRequest,
@@ -207,12 +208,12 @@ COMMANDS: tuple[Command, ...] = (
         help="answer what dreams left open",
         group="Dreams",
         run="review:run_review",
-        request=own.AnswerRequest,
+        request=requests.ReviewRequest,
         finds_ids=True,
     ),
     Command(
         name="curves",
-        help="draw the forgetting curves, and where a memory stands on them",
+        help="draw the forgetting curves, with a memory's position on them",
         group="Dreams",
         run="plots:run_curves",
         request=own.CurvesRequest,
@@ -229,21 +230,21 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="index",
-        help="read a project's files and signatures into memory; again only what changed",
+        help="read a project's files and signatures; again only what changed",
         group="Code",
         run="code:run_index",
         request=requests.IndexRequest,
     ),
     Command(
         name="drift",
-        help="check what memories were seen in, and mark what moved or is gone",
+        help="check the code that memories name; mark what moved or is gone",
         group="Code",
         run="code:run_drift",
         request=own.DriftRequest,
     ),
     Command(
         name="projects",
-        help="list projects, rename and merge them, move memories between them",
+        help="list, rename and merge projects, move memories between them",
         group="The store",
         run="projects:run_projects",
         request=own.ProjectsRequest,
@@ -265,7 +266,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="audit",
-        help="prove that journal and rows were not tampered with; show the last events",
+        help="prove that nothing was tampered with; show the last events",
         group="The store",
         run="admin:run_audit",
         request=own.AuditRequest,
@@ -280,7 +281,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="doctor",
-        help="check the data folder, tables, embedder and lock, and say what to do",
+        help="check data folder, tables, embedder, lock; say what to do",
         group="The store",
         run="admin:run_doctor",
         request=own.DoctorRequest,
@@ -292,6 +293,7 @@ COMMANDS: tuple[Command, ...] = (
         group="More",
         run="demo:run_demo",
         opens_store=False,
+        loads_tools=False,
     ),
 )
 """All commands but `serve` and `completion`, which need neither a store nor the tools."""
@@ -304,6 +306,8 @@ def run(command: Command, values: dict[str, Any], options: Options) -> int:
         ReverieError: saying what went wrong and what to try.
         NobodyToAsk: if it asks before a change, and there is no terminal.
     """
+    if not command.loads_tools:
+        return asyncio.run(_run(command, values, options))
     load_tools()
     return _until_interrupted(_run(command, values, options))
 

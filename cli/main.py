@@ -25,14 +25,19 @@ from reverie.cli.terminal import (
 )
 from reverie.errors import ReverieError
 from reverie.settings import load_settings, meant_by, unknown_variables
-from reverie.tools.requests import Argument, Request, arguments_of
+from reverie.tools.requests import Argument, Request, ReviewDecision, Verdict, arguments_of
 from reverie.version import __version__
 
 _READER_GONE = 141
 
 _EPILOG = """\
-Exit codes: 0 done; 1 failed, with one line on stderr that says why; 2 not understood, or refused because it
-asks before a change and there is neither a terminal nor --yes; 130 interrupted.
+exit codes:
+  0    done
+  1    failed; one line on stderr says why
+  2    not understood; or it asks before a change, and there is neither a
+       terminal to ask on nor --yes
+  130  interrupted
+
 Settings are environment variables (REVERIE_HOME and others); see the README."""
 
 _FIRST_STEPS = (
@@ -99,8 +104,8 @@ def _greeting() -> list[str]:
         "",
         *columns(_FIRST_STEPS),
         "",
-        "`reverie --help` lists all commands; `reverie COMMAND --help` explains one. An assistant starts it with",
-        "`reverie serve`: the README shows how to connect yours.",
+        "`reverie --help` lists all commands; `reverie COMMAND --help` explains one.",
+        "An assistant starts it with `reverie serve`: the README shows how to connect it.",
     ]
 
 
@@ -141,7 +146,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"reverie {__version__}")
     _add_color(parser, default="auto")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=argparse.ArgumentParser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", prog="reverie", parser_class=argparse.ArgumentParser
+    )
     for command in COMMANDS:
         _add_command(commands, command)
     commands.add_parser("serve", help=_OTHERS["serve"], description=_sentence(_OTHERS["serve"]))
@@ -197,23 +204,19 @@ def _add_arguments(parser: argparse.ArgumentParser, request: type[Request]) -> N
                 type=_type(argument),
                 choices=argument.choices or None,
                 default=_default(argument),
-                metavar=argument.command_line.metavar or None,
-                help=_help(argument),
+                metavar=argument.command_line.metavar or argument.name.upper(),
+                help=_help_with_values(argument),
             )
 
 
 def _add_positional(parser: argparse.ArgumentParser, argument: Argument, metavar: str) -> None:
-    if argument.is_list:
-        nargs = "+" if argument.required else "*"
-    else:
-        nargs = None if argument.required else "?"
-    default = None if argument.required else argument.default
+    optional, required = ("*", "+") if argument.is_list else ("?", None)
     parser.add_argument(
         argument.name,
         metavar=metavar,
-        nargs=nargs,
+        nargs=required if argument.required else optional,
         choices=argument.choices or None,
-        default=default,
+        default=None if argument.required else argument.default,
         help=_help(argument),
     )
 
@@ -225,7 +228,7 @@ def _add_list(parser: argparse.ArgumentParser, argument: Argument) -> None:
         _flag(argument),
         dest=argument.name,
         action="append" if metavar else "extend",
-        type=str if metavar else _listed,
+        type=_type(argument) if metavar else _listed,
         default=[],
         metavar=metavar or "A,B",
         help=_help(argument) if metavar else f"{_help(argument)}{words}; separated by commas",
@@ -240,12 +243,34 @@ def _help(argument: Argument) -> str:
     return (argument.command_line.help or argument.help).replace("%", "%%")
 
 
+def _help_with_values(argument: Argument) -> str:
+    words = f": {', '.join(argument.choices)}" if argument.choices else ""
+    default = _default(argument)
+    return f"{_help(argument)}{words}" + (f" (default {default})" if default else "")
+
+
 def _default(argument: Argument) -> object:
     return argument.default if argument.command_line.default is None else argument.command_line.default
 
 
 def _type(argument: Argument) -> Callable[[str], object]:
-    return {int: int, float: float}.get(argument.annotation, str)  # type: ignore[call-overload]
+    return next((read for kind, read in _READERS.items() if kind is argument.item), str)
+
+
+def _decision(text: str) -> ReviewDecision:
+    """Read QUESTION=VERDICT, or QUESTION=VERDICT:TEXT."""
+    question, _, rest = text.partition("=")
+    verdict, _, written = rest.partition(":")
+    if not question.strip() or verdict.strip() not in _VERDICTS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not QUESTION=VERDICT or QUESTION=VERDICT:TEXT; verdicts are {', '.join(_VERDICTS)}"
+        )
+    chosen = next(word for word in _VERDICTS if word == verdict.strip())
+    return ReviewDecision(question_id=question.strip(), verdict=chosen, text=written.strip())
+
+
+_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+_READERS: dict[type, Callable[[str], object]] = {int: int, float: float, ReviewDecision: _decision}
 
 
 def _listed(text: str) -> list[str]:

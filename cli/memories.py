@@ -1,24 +1,39 @@
-"""`reverie list`, `show`, `edit` and the commands that change single memories."""
+"""`reverie list`, `show` and `edit`: memories one a line, in full, and in an editor."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from reverie.cli.asking import edited
+from reverie.cli.commands import Options
+from reverie.cli.requests import EditRequest
 from reverie.cli.terminal import (
+    DONE,
     Cell,
     Line,
     Span,
     Style,
     counted,
+    is_terminal,
+    note,
     one_line,
     paragraph,
+    say,
+    say_json,
     shortened,
     table,
+    terminal_width,
 )
 from reverie.ids import short_ids
 from reverie.recall.results import freshness_word, repeats
+from reverie.tools import catalog
+from reverie.tools.list_memories import MemoryList, list_memories
+from reverie.tools.render import render
+from reverie.tools.requests import InspectRequest, ListRequest, ReviseRequest
+from reverie.tools.resolve import resolved
 
 if TYPE_CHECKING:
-    from reverie.tools.list_memories import MemoryList
+    from reverie.tools.session import Session
 
 _BAR = 20
 _SHORTEST_TITLE = 20
@@ -33,7 +48,45 @@ _FRESHNESS_STYLES: Mapping[str, Style] = {
 _STATUS_STYLES: Mapping[str, Style] = {"challenged": "yellow", "quarantined": "red"}
 
 
-def list_lines(found: "MemoryList", *, everywhere: bool, width: int | None) -> list[Line]:
+async def run_list(session: "Session", request: ListRequest, options: Options) -> int:
+    """List memories; titles are cut to the terminal, and are whole in a pipe."""
+    found = await list_memories(session, request)
+    if options.json:
+        say_json(found)
+    else:
+        width = terminal_width() if is_terminal(sys.stdout) else None
+        say(*list_lines(found, everywhere=request.all_projects, width=width))
+    return DONE
+
+
+async def run_show(session: "Session", request: InspectRequest, options: Options) -> int:
+    """Show memories in full."""
+    found = await catalog.call(catalog.INSPECT, session, request)
+    if options.json:
+        say_json(found)
+        return DONE
+    for number, memory in enumerate(found.memories):
+        say(*([""] if number else []), *memory_lines(memory))
+    return DONE
+
+
+async def run_edit(session: "Session", request: EditRequest, options: Options) -> int:
+    """Open a memory's text in the editor, and revise the memory if it was changed."""
+    memory = await resolved(session, request.id)
+    text = edited(memory.content)
+    if text is None:
+        note("The text is empty or as it was: nothing was changed.")
+        return DONE
+    revision = ReviseRequest(id=memory.id, content=text, reason=request.reason or "edited")
+    result = await catalog.call(catalog.REVISE, session, revision)
+    if options.json:
+        say_json(result)
+    else:
+        say(*render(result).splitlines())
+    return DONE
+
+
+def list_lines(found: MemoryList, *, everywhere: bool, width: int | None) -> list[Line]:
     """Show one memory a line, and counts at the end; titles are cut to the width, if there is one."""
     if not found.memories:
         return [f"No memory{_within(found)} fits. `reverie list --all-projects` looks everywhere."]
@@ -50,8 +103,7 @@ def list_lines(found: "MemoryList", *, everywhere: bool, width: int | None) -> l
         if everywhere:
             row.append(shortened(memory.project, 24))
         notes = [*(["pinned"] if memory.pinned else []), *([memory.status] if memory.status != "active" else [])]
-        title = one_line(memory.title)
-        rows.append((*row, f"{title} ({', '.join(notes)})" if notes else title))
+        rows.append((*row, f"[{', '.join(notes)}] {memory.title}" if notes else memory.title))
     lines = table(rows, indent="")
     if width is not None:
         lines = [_cut(line, width) for line in lines]
@@ -59,7 +111,7 @@ def list_lines(found: "MemoryList", *, everywhere: bool, width: int | None) -> l
     shown = (
         counted(found.total, "memory") if len(rows) == found.total else f"{len(rows):,} of {found.total:,} memories"
     )
-    return [*lines, "", Span(f"{shown}{_within(found)}: {layers}", "dim").text]
+    return [*lines, "", (Span(f"{shown}{_within(found)}: {layers}", "dim"),)]
 
 
 def _cut(line: tuple[Cell, ...], width: int) -> tuple[Cell, ...]:
@@ -68,7 +120,7 @@ def _cut(line: tuple[Cell, ...], width: int) -> tuple[Cell, ...]:
     return (*before, shortened(str(title), max(_SHORTEST_TITLE, width - taken)))
 
 
-def _within(found: "MemoryList") -> str:
+def _within(found: MemoryList) -> str:
     return f" in {found.project}" if found.project else ""
 
 
@@ -129,8 +181,9 @@ def _evidence(memory: Mapping[str, Any]) -> list[Line]:
     for anchor in memory["anchors"]:
         word = freshness_word(anchor["freshness"], memory["created_at"])
         where = f"{anchor['path']}::{anchor['symbol']}" if anchor["symbol"] else anchor["path"]
-        now = f"now {anchor['now_at']}" if anchor["now_at"] else anchor["note"] or ""
-        rows.append((one_line(where), Span(word, _FRESHNESS_STYLES.get(anchor["freshness"], "dim")), now))
+        note = (anchor["note"] or "").removeprefix(where).strip()
+        now = f"now {anchor['now_at']}" if anchor["now_at"] else note if note != word else ""
+        rows.append((where, Span(word, _FRESHNESS_STYLES.get(anchor["freshness"], "dim")), now))
     return [*table(rows)]
 
 
@@ -147,12 +200,14 @@ def _lineage(memory: Mapping[str, Any]) -> list[Line]:
 
 
 def _factors(factors: Sequence[Mapping[str, Any]]) -> list[Line]:
-    """Draw each factor's share of the importance as a bar, beside its value and weight."""
+    """Draw each factor's value as a bar, beside what it adds to the importance."""
     rows: list[tuple[Cell, ...]] = []
+    idle = [factor["name"] for factor in factors if factor["share"] <= 0]
     for factor in sorted(factors, key=lambda factor: -factor["share"]):
-        bar = _bar(factor["value"])
-        rows.append((factor["name"], bar, f"{factor['value']:.2f} × {factor['weight']:.2f} = {factor['share']:.3f}"))
-    return [*table(rows)]
+        if factor["share"] > 0:
+            share = f"{factor['value']:.2f} × {factor['weight']:.2f} = {factor['share']:.3f}"
+            rows.append((factor["name"], _bar(factor["value"]), share))
+    return [*table(rows), *([f"  nothing from {', '.join(idle)}"] if idle else [])]
 
 
 def _retention(memory: Mapping[str, Any]) -> list[Line]:

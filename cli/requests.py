@@ -33,18 +33,6 @@ class EditRequest(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerRequest(Request):
-    """Answers to questions of dreams, and how many open ones to show."""
-
-    answer: Annotated[
-        tuple[str, ...],
-        Help("QUESTION=VERDICT, or QUESTION=VERDICT:TEXT for merge, bridge and revise; may be repeated"),
-        CommandLine(metavar="ANSWER"),
-    ] = ()
-    limit: Annotated[int, Range(0, 50), Help("how many questions to show")] = 10
-
-
-@dataclass(frozen=True, kw_only=True)
 class CurvesRequest(Request):
     """Which memory to mark on the forgetting curves, and how far to draw them."""
 
@@ -89,9 +77,7 @@ class ImportRequest(Request):
 class PurgeRequest(Request):
     """Which memories to remove for good."""
 
-    ids: Annotated[
-        tuple[str, ...], Help("which; the start of an id is enough if it fits only one"), Positional("ID")
-    ]
+    ids: Annotated[tuple[str, ...], Help("which; the start of an id is enough if it fits only one"), Positional("ID")]
     dry_run: Annotated[bool, Help("only say what would be removed")] = False
 
 
@@ -123,9 +109,7 @@ class DriftRequest(Request):
 class ProjectsRequest(Request):
     """What to do with projects; without an action, they are listed."""
 
-    action: Annotated[
-        ProjectAction, Help("list, rename, merge, move, undo or mark"), Positional("ACTION")
-    ] = "list"
+    action: Annotated[ProjectAction, Help("list, rename, merge, move, undo or mark"), Positional("ACTION")] = "list"
     names: Annotated[
         tuple[str, ...],
         Help("rename [OLD] NEW; merge FROM [INTO]; move ID... PROJECT; undo ID; mark [NAME] writes .reverie here"),

@@ -1,38 +1,52 @@
 """`reverie review`: answering what dreams would not decide alone, key by key or from a script."""
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
 
-from reverie.cli.asking import ask, edited
-from reverie.cli.terminal import Cell, Line, Span, counted, note, one_line, paragraph, say
-from reverie.errors import InvalidInput, ReverieError
+from reverie.cli.asking import ask, can_ask, edited
+from reverie.cli.commands import Options
+from reverie.cli.terminal import (
+    DONE,
+    Cell,
+    Line,
+    Span,
+    counted,
+    is_terminal,
+    note,
+    one_line,
+    paragraph,
+    say,
+    say_json,
+)
+from reverie.errors import ReverieError
 from reverie.ids import short_ids
+from reverie.tools import catalog
+from reverie.tools.requests import MOST_QUESTIONS, ReviewDecision, ReviewRequest, Verdict
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
 
 Question = Mapping[str, Any]
-Answer = dict[str, str]
 
-MOST_ASKED = 50
+_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _QUIT = "q"
 _NEED_A_TEXT = ("merge", "bridge", "revise")
 
 
-def parsed_answers(given: Sequence[str]) -> list[Answer]:
-    """Read answers such as `QUESTION=separate`, or `QUESTION=merge:TEXT` where a verdict needs a text.
-
-    Raises:
-        InvalidInput: if one is not of that form.
-    """
-    answers = []
-    for one in given:
-        question, equals, rest = one.partition("=")
-        verdict, _, text = rest.partition(":")
-        if not (question.strip() and equals and verdict.strip()):
-            raise InvalidInput("--answer", f"{one!r} is no answer", "Give QUESTION=VERDICT or QUESTION=VERDICT:TEXT.")
-        answers.append({"question_id": question.strip(), "verdict": verdict.strip(), "text": text.strip()})
-    return answers
+async def run_review(session: "Session", request: ReviewRequest, options: Options) -> int:
+    """Apply the answers given; without any, ask on a terminal, and list the questions in a pipe."""
+    asks = not request.decisions and not options.json and can_ask() and is_terminal(sys.stdout)
+    found = await catalog.call(catalog.REVIEW, session, replace(request, limit=MOST_QUESTIONS) if asks else request)
+    if asks and found.questions:
+        answered = await ask_one_by_one(session, found.questions)
+        say("", f"{answered:,} of {counted(len(found.questions), 'question')} answered.")
+    elif options.json:
+        say_json(found)
+    else:
+        say(*review_lines(found.questions, found.resolved))
+    return DONE
 
 
 def review_lines(questions: Sequence[Question], resolved: Sequence[Mapping[str, str]]) -> list[Line]:
@@ -70,8 +84,6 @@ def question_lines(question: Question, number: str = "") -> list[Line]:
 
 async def ask_one_by_one(session: "Session", questions: Sequence[Question]) -> int:
     """Ask each question on the terminal, and apply each answer as it is given; return how many were."""
-    from reverie.tools.review import review
-
     answered = 0
     for number, question in enumerate(questions, 1):
         say(*([""] if number > 1 else []), *question_lines(question, f"{number} of {len(questions)}. "))
@@ -85,9 +97,10 @@ async def ask_one_by_one(session: "Session", questions: Sequence[Question]) -> i
             if text is None:
                 note("No text was written: the question stays open.")
                 continue
-            answer = {"question_id": question["id"], "verdict": verdict, "text": text}
+            [chosen] = [word for word in _VERDICTS if word == verdict]
+            decision = ReviewDecision(question_id=question["id"], verdict=chosen, text=text)
             try:
-                done = await review(session, [answer], 0)
+                done = await catalog.call(catalog.REVIEW, session, ReviewRequest(decisions=(decision,), limit=0))
             except ReverieError as error:  # such as a text that leaves a fact out: there is another try
                 note(str(error))
                 continue

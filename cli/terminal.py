@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, Literal, TextIO
 
 from reverie.guard.hidden_text import escaped_json, spelled_out
+from reverie.recall.results import text_only_fields
 
 DONE = 0
 FAILED = 1
@@ -68,7 +69,11 @@ def note(*lines: Line) -> None:
 
 def say_json(value: Any) -> None:
     """Write one JSON value to stdout, and nothing else."""
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    plain = value
+    if is_dataclass(value) and not isinstance(value, type):
+        plain = asdict(value)
+        for name in text_only_fields(type(value)):
+            del plain[name]
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     _write(sys.stdout, escaped_json(json.dumps(plain, ensure_ascii=not utf8)) + "\n")
 
@@ -83,14 +88,15 @@ def terminal_width() -> int:
     return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns)
 
 
-def paragraph(text: str, indent: str = _INDENT) -> str:
-    """Wrap a text to the terminal, keeping its own line breaks."""
-    width = min(terminal_width(), _WIDEST_TEXT)
-    wrapped = (
-        textwrap.fill(line, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False) or ""
-        for line in text.strip().splitlines()
+def paragraph(text: str, indent: str = _INDENT, hanging: str = "") -> str:
+    """Wrap a text to the terminal, keeping its own line breaks; `hanging` indents all but the first line more."""
+    wrapper = textwrap.TextWrapper(
+        min(terminal_width(), _WIDEST_TEXT),
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_on_hyphens=False,
     )
-    return "\n".join(wrapped)
+    return "\n".join(wrapper.fill(line) for line in text.strip().splitlines())
 
 
 def columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:

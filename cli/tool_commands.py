@@ -83,7 +83,9 @@ async def run_demote(session: "Session", request: MoveRequest, options: Options)
 
 def rendered(result: Result) -> list[Line]:
     """Return a result in the words that a model reads, wrapped to the terminal."""
-    return [paragraph(line, "") if line.strip() else "" for line in render(result).splitlines()]
+    return [
+        paragraph(line, "", hanging="  " if line.startswith("- ") else "") for line in render(result).splitlines()
+    ]
 
 
 def _print(result: Result, lines: list[Line], options: Options) -> int:

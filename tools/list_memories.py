@@ -2,37 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, get_args
 
 from reverie.lifecycle.rules import as_read
 from reverie.lifecycle.strength import strength_of, strength_word
-from reverie.memory import KINDS, LAYERS, STATUSES, Kind, Layer, Memory, Status
+from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.filters import Condition, everything, has_any, one_of, since
 from reverie.storage.scope import RECALLED
 from reverie.time import age_days, iso, last_touched, parse_moment
-from reverie.tools.arguments import checked_choices, checked_label, checked_number, checked_tags
+from reverie.tools.requests import ListOrder, ListRequest
 from reverie.tools.session import Session
-
-MOST_LISTED = 10_000
-
-Sort = Literal["newest", "oldest", "used", "strongest", "weakest", "important"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListRequest:
-    """Which memories to list: those that fit every filter given."""
-
-    limit: int = 20
-    layers: list[Layer] = field(default_factory=list)
-    kinds: list[Kind] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    status: list[Status] = field(default_factory=list)
-    project: str = ""
-    all_projects: bool = False
-    since: str = ""
-    sort: Sort = "newest"
 
 
 @dataclass(frozen=True)
@@ -67,23 +47,21 @@ async def list_memories(session: Session, request: ListRequest) -> MemoryList:
     """Return the memories that fit every filter, without counting that as an access.
 
     Raises:
-        InvalidInput: if a filter is not what it takes.
+        InvalidInput: if `since` is no moment.
     """
     now = session.now
-    limit = int(checked_number("limit", request.limit, 1, MOST_LISTED))
-    wanted = checked_choices("status", request.status, STATUSES) or RECALLED
-    [order] = checked_choices("sort", [request.sort], get_args(Sort))
+    wanted = request.status or RECALLED
     await session.accesses.count_if_possible()  # strength comes from recalls
     found = await session.store.find(_condition(session, request, now), _layers(request))
     newest_first = [as_read(memory, now, session.settings.tier) for memory in reversed(found)]
     fitting = [memory for memory in newest_first if memory.status in wanted]
-    if order == "oldest":
+    if request.sort == "oldest":
         fitting.reverse()
     else:
-        fitting.sort(key=lambda memory: _ORDERS[order](memory, now))
+        fitting.sort(key=lambda memory: _ORDERS[request.sort](memory, now))
     counts = Counter(memory.layer for memory in fitting)
     return MemoryList(
-        [_listed(memory, now) for memory in fitting[:limit]],
+        [_listed(memory, now) for memory in fitting[: request.limit]],
         len(fitting),
         {layer: counts[layer] for layer in LAYERS if counts[layer]},
         "" if request.all_projects else session.project_for(request.project),
@@ -91,26 +69,24 @@ async def list_memories(session: Session, request: ListRequest) -> MemoryList:
 
 
 def _layers(request: ListRequest) -> list[Layer]:
-    wanted = checked_choices("layers", request.layers, LAYERS)
-    return [layer for layer in LAYERS if not wanted or layer in wanted]
+    return [layer for layer in LAYERS if not request.layer or layer in request.layer]
 
 
 def _condition(session: Session, request: ListRequest, now: datetime) -> Condition:
     where = everything()
     if not request.all_projects:
-        project = session.project_for(checked_label("project", request.project))
+        project = session.project_for(request.project)
         where &= one_of("project", session.visible_from(project))
-    kinds = checked_choices("kinds", request.kinds, KINDS)
-    if kinds:
-        where &= one_of("kind", kinds)
-    if request.tags:
-        where &= has_any("tags", checked_tags(request.tags))
+    if request.kind:
+        where &= one_of("kind", request.kind)
+    if request.tag:
+        where &= has_any("tags", request.tag)
     if request.since:
         where &= since("created_at", parse_moment(request.since, "since", now=now, forward=False))
     return where
 
 
-_ORDERS: Mapping[str, Callable[[Memory, datetime], float]] = {
+_ORDERS: Mapping[ListOrder, Callable[[Memory, datetime], float]] = {
     "newest": lambda memory, now: 0.0,
     "used": lambda memory, now: -last_touched(memory).timestamp(),
     "strongest": lambda memory, now: -strength_of(memory, now),
