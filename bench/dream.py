@@ -43,7 +43,8 @@ from reverie.storage.rows import Embedded
 from reverie.text.compare import restates
 from reverie.time import clock_from, iso
 from reverie.tools.consolidate import consolidate
-from reverie.tools.recall import Request, recall
+from reverie.tools.recall import recall
+from reverie.tools.requests import ConsolidateRequest, RecallRequest
 from reverie.tools.results import Consolidated
 from reverie.tools.session import Session
 
@@ -158,10 +159,10 @@ async def scale(sizes: Sequence[int]) -> None:
                     stages[stage] = stages.get(stage, 0.0) + now - last
                 stage, last = message, now
 
-            first = await consolidate(session, tell=tell)
+            first = await consolidate(session, ConsolidateRequest(), tell)
             took = time.perf_counter() - began
             began = time.perf_counter()
-            second = await consolidate(session)
+            second = await consolidate(session, ConsolidateRequest())
             again = time.perf_counter() - began
             assert not any(step.planned for step in second.steps), "the second night at one moment found work"
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -215,7 +216,7 @@ async def _asked_until(
 
 async def _asked(session: Session, query: str) -> float:
     began = time.perf_counter()
-    await recall(session, Request(query=query, project="project-1"))
+    await recall(session, RecallRequest(query=query, project="project-1"))
     return (time.perf_counter() - began) * 1000
 
 
@@ -274,7 +275,7 @@ async def after(data: Path) -> None:
                 for score in scores:
                     for question in asked:
                         score.count(question, await conversations._recalled(session, question["query"]))
-                    await consolidate(session)
+                    await consolidate(session, ConsolidateRequest())
                 await session.close()
         for metric in ("frac@10", "any@5", "all@5", "updated first"):
             before, later = (score.percent(metric) for score in scores)

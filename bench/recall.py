@@ -29,6 +29,7 @@ from reverie.settings import Settings
 from reverie.storage.scope import Scope
 from reverie.tools import recall
 from reverie.tools.import_jsonl import import_memories
+from reverie.tools.requests import RecallRequest
 from reverie.tools.session import Session
 
 SETS = ("locomo-dev", "beam-dev", "longmemeval-heads-dev")
@@ -189,8 +190,8 @@ def _rank_fused(*rankings: Ranking) -> Ranking:
 
 
 async def _recalled(session: Session, query: str) -> Ranking:
-    request = recall.Request(query=query, limit=DEPTH, max_tokens=ENOUGH_TOKENS)
-    answer, _ = await recall.recall(session, request)
+    request = RecallRequest(query=query, limit=DEPTH, max_tokens=ENOUGH_TOKENS)
+    answer = await recall.recall(session, request)
     return [row.id for row in answer.results]
 
 

@@ -27,6 +27,7 @@ from reverie.settings import Settings
 from reverie.tools import recall, remember
 from reverie.tools.arguments import LONGEST_QUERY
 from reverie.tools.import_jsonl import import_memories
+from reverie.tools.requests import RecallRequest, RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 from reverie.tools.screening import injection_by_meaning
 from reverie.tools.session import Session
@@ -143,7 +144,7 @@ async def _in_a_new_store(embedder: BundledEmbedder, text: str) -> list[float]:
     with tempfile.TemporaryDirectory() as home:
         session = await Session.open(Settings(home=home), embedder=embedder, folder=ROOT)
         await session.warm()
-        known = await remember.remember(session, remember.Request(content="The anvil is in `bench/redteam.py`."))
+        known = await remember.remember(session, RememberRequest(content="The anvil is in `bench/redteam.py`."))
         await asyncio.sleep(_SECONDS_TO_SETTLE)
         taken = [await _seconds(call) for call in _calls(session, known.id, text)]
         await session.close()
@@ -151,17 +152,17 @@ async def _in_a_new_store(embedder: BundledEmbedder, text: str) -> list[float]:
 
 
 def _calls(session: Session, known: str, text: str) -> Iterator[Awaitable[Any]]:
-    yield remember.remember(session, remember.Request(content=text))
-    yield remember.remember(session, remember.Request(content=f"7 {text}"))
+    yield remember.remember(session, RememberRequest(content=text))
+    yield remember.remember(session, RememberRequest(content=f"7 {text}"))
     yield _revised(session, f"The lathe is in the yard, {known}.", f"8 {text}")
-    yield recall.recall(session, recall.Request(query=text[:LONGEST_QUERY]))
+    yield recall.recall(session, RecallRequest(query=text[:LONGEST_QUERY]))
     line = json.dumps({"content": f"9 {text}"}).encode()
     yield import_memories(session, io.BytesIO(line), lambda tally: None)
 
 
 async def _revised(session: Session, before: str, after: str) -> None:
-    known = await remember.remember(session, remember.Request(content=before))
-    await revise(session, known.id, after, "measured")
+    known = await remember.remember(session, RememberRequest(content=before))
+    await revise(session, ReviseRequest(id=known.id, content=after, reason="measured"))
 
 
 async def _seconds(call: Awaitable[Any]) -> float:

@@ -44,6 +44,7 @@ from reverie.time import days_between
 from reverie.tools import recall, remember
 from reverie.tools.echo import ServedTexts
 from reverie.tools.export_jsonl import line_of
+from reverie.tools.requests import RecallRequest, RememberRequest, StatusRequest
 from reverie.tools.session import Session
 from reverie.tools.status import status
 from reverie.tools.sweep import sweep
@@ -152,7 +153,7 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
 
 
 async def _remember(session: Session, said: Write) -> str:
-    request = remember.Request(
+    request = RememberRequest(
         content=said.content,
         importance=said.importance,
         source=said.source,
@@ -175,7 +176,7 @@ async def _go_on_to(life: Life, moment: datetime, session: str) -> None:
 
 async def _ask(life: Life, question: Query) -> None:
     session, report = life.session, life.report
-    request = recall.Request(query=question.query, project=question.project, limit=SHOWN)
+    request = RecallRequest(query=question.query, project=question.project, limit=SHOWN)
     report.recalls += 1
     if question.answer is None:
         await recall.recall(session, request)
@@ -186,14 +187,14 @@ async def _ask(life: Life, question: Query) -> None:
     if wanted in life.let_go:
         report.gone[life.let_go[wanted]] += 1
     report.found_off += wanted in await _found_without_decay(session, request)
-    answer, _ = await recall.recall(session, request)
+    answer = await recall.recall(session, request)
     report.found += wanted in {row.id for row in answer.results}
 
 
-async def _found_without_decay(session: Session, request: recall.Request) -> set[str]:
+async def _found_without_decay(session: Session, request: RecallRequest) -> set[str]:
     unheard = dataclasses.replace(session, accesses=Unheard(session.store))
     with patch.object(rank, "STRENGTH_WEIGHT", 0.0):
-        answer, _ = await recall.recall(unheard, dataclasses.replace(request, include=["expired"]))
+        answer = await recall.recall(unheard, dataclasses.replace(request, include=["expired"]))
     return {row.id for row in answer.results}
 
 
@@ -249,7 +250,7 @@ async def _rewritten(session: Session) -> int:
         table = session.store.database.table(name)
         if await table.count():
             await _rewrite(table)
-    return (await status(session)).disk_bytes
+    return (await status(session, StatusRequest())).disk_bytes
 
 
 def _content_bytes(memories: Iterable[Memory]) -> int:

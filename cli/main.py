@@ -214,9 +214,9 @@ def _add_positional(parser: argparse.ArgumentParser, argument: Argument, metavar
     parser.add_argument(
         argument.name,
         metavar=metavar,
-        nargs=required if argument.required else optional,
+        nargs=required if argument.is_required else optional,
         choices=argument.choices or None,
-        default=None if argument.required else argument.default,
+        default=None if argument.is_required else argument.default,
         help=_help(argument),
     )
 
@@ -240,7 +240,7 @@ def _flag(argument: Argument) -> str:
 
 
 def _help(argument: Argument) -> str:
-    return (argument.command_line.help or argument.help).replace("%", "%%")
+    return (argument.command_line.help or argument.help.text).replace("%", "%%")
 
 
 def _help_with_values(argument: Argument) -> str:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from reverie.cli.completion import Shell
-from reverie.tools.arguments import Range
-from reverie.tools.requests import CommandLine, Help, Label, Positional, Request
+from reverie.tools.requests import CommandLine, Help, Label, Positional, Range, Request
 
 LONGEST_DAYS = 36_500.0
 

@@ -11,11 +11,11 @@ import sys
 import textwrap
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, Literal, TextIO
 
 from reverie.guard.hidden_text import escaped_json, spelled_out
-from reverie.recall.results import text_only_fields
+from reverie.recall.results import structured
 
 DONE = 0
 FAILED = 1
@@ -69,11 +69,7 @@ def note(*lines: Line) -> None:
 
 def say_json(value: Any) -> None:
     """Write one JSON value to stdout, and nothing else."""
-    plain = value
-    if is_dataclass(value) and not isinstance(value, type):
-        plain = asdict(value)
-        for name in text_only_fields(type(value)):
-            del plain[name]
+    plain = structured(value) if is_dataclass(value) and not isinstance(value, type) else value
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     _write(sys.stdout, escaped_json(json.dumps(plain, ensure_ascii=not utf8)) + "\n")
 

@@ -26,11 +26,17 @@ NOT_STRUCTURED: Final = "not structured"
 
 def lean(result: Any) -> dict[str, Any]:
     """Return a result as a client is sent it: floats to three digits, without empty fields and repeated titles."""
+    whole = structured(result)
+    slim = _slim(whole)
+    return {name: slim.get(name, whole[name]) for name in whole if name in slim or name in _SUBJECTS}
+
+
+def structured(result: Any) -> dict[str, Any]:
+    """Return a result as plain values, without the fields that are only for its text."""
     whole = asdict(result)
     for name in text_only_fields(type(result)):
         del whole[name]
-    slim = _slim(whole)
-    return {name: slim.get(name, whole[name]) for name in whole if name in slim or name in _SUBJECTS}
+    return whole
 
 
 def text_only_fields(result: type) -> tuple[str, ...]:

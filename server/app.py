@@ -87,9 +87,7 @@ class ReverieServer(MCPServer[Any]):
                 session = await self._startup.session()
                 progress = ignore_progress if context is None else _Progress(context).report
                 result = await call(schema.tool, session, request, progress)
-                return CallToolResult(
-                    content=[TextContent(type="text", text=render(result))], structured_content=lean(result)
-                )
+                return answer(result)
         except (RateLimited, UnreadableArguments) as error:
             raise ToolError(str(error)) from error
         except ReverieError as error:
@@ -122,6 +120,11 @@ def build_server(startup: Startup, rate_limit: RateLimit | None = None) -> Rever
     add_resources(server, startup)
     add_prompts(server, startup)
     return server
+
+
+def answer(result: Result) -> CallToolResult:
+    """Return a tool's result as the protocol does: a text for the model, and structured content."""
+    return CallToolResult(content=[TextContent(type="text", text=render(result))], structured_content=lean(result))
 
 
 def _listed(schema: ToolSchema) -> ListedTool:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
+from types import GenericAlias
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, WithJsonSchema, create_model
@@ -71,18 +72,14 @@ def _field(argument: Argument) -> tuple[Any, Any]:
     if is_dataclass(item):  # the tool itself says what is wrong in it
         schema = {name: part for name, part in TypeAdapter(item).json_schema().items() if name != "description"}
         item = Annotated[dict[str, str], WithJsonSchema(schema)]
-    limits = argument.range
-    annotation = Annotated[
-        list[item] if argument.is_list else item,
-        Field(
-            description=argument.help if argument.in_schema else None,
-            ge=limits.lowest if limits else None,
-            le=limits.highest if limits else None,
-        ),
-    ]
-    if argument.required:
-        return annotation, ...
-    return annotation, [] if argument.is_list else argument.default
+    limits, help_ = argument.range, argument.help
+    default: Any = ... if argument.is_required else [] if argument.is_list else argument.default
+    return GenericAlias(list, item) if argument.is_list else item, Field(
+        default,
+        description=help_.text if help_.in_schema else None,
+        ge=limits.lowest if limits else None,
+        le=limits.highest if limits else None,
+    )
 
 
 def _unpacked(values: Mapping[str, Any], request: type[Request]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""Checks of what callers give. The simple ones are declared on the fields of a request; see `tools/requests.py`."""
+"""Checks of what callers give: the fields of a request name them, see `tools/requests.py`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reverie.errors import InvalidInput
 from reverie.record import checked_text
@@ -15,83 +14,7 @@ MOST_IDS = 100
 LONGEST_QUERY = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The lowest and the highest number that a field takes."""
-
-    lowest: float
-    highest: float
-
-    def check(self, argument: str, value: float) -> None:
-        """Pass a number within the range.
-
-        Raises:
-            InvalidInput: if it is outside, or not a number.
-        """
-        checked_number(argument, value, self.lowest, self.highest)
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The words that a field takes; the empty one stands for what was not given."""
-
-    allowed: tuple[str, ...]
-
-    def check(self, argument: str, value: str | Sequence[str]) -> None:
-        """Pass a word, or a list of words, that are all among the allowed ones.
-
-        Raises:
-            InvalidInput: naming those that are.
-        """
-        checked_choices(argument, [value] if isinstance(value, str) else value, self.allowed)
-
-
-@dataclass(frozen=True, slots=True)
-class ContentText:
-    """A text that can be remembered."""
-
-    def check(self, argument: str, value: str) -> None:
-        """Pass a text that is neither empty nor too long nor broken."""
-        checked_content(value, argument)
-
-
-@dataclass(frozen=True, slots=True)
-class QueryText:
-    """A text that can be searched for."""
-
-    def check(self, argument: str, value: str) -> None:
-        """Pass a text that is neither empty nor too long nor broken."""
-        checked_query(value, argument)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelText:
-    """A short text such as a title or a project."""
-
-    def check(self, argument: str, value: str) -> None:
-        """Pass a text that is neither too long nor broken."""
-        checked_label(argument, value)
-
-
-@dataclass(frozen=True, slots=True)
-class TagList:
-    """A list of tags."""
-
-    def check(self, argument: str, value: Sequence[str]) -> None:
-        """Pass a list that is not too long, of tags that are neither empty nor too long."""
-        checked_tags(value, argument)
-
-
-@dataclass(frozen=True, slots=True)
-class FileList:
-    """A list of paths that a memory names as its evidence."""
-
-    def check(self, argument: str, value: Sequence[str]) -> None:
-        """Pass a list that is not too long, of paths that are not too long."""
-        checked_files(value, argument)
-
-
-def checked_content(content: str, argument: str = "content") -> str:
+def checked_content(argument: str, content: str) -> str:
     """Return a text that can be remembered.
 
     Raises:
@@ -108,7 +31,7 @@ def checked_content(content: str, argument: str = "content") -> str:
     return checked_text(argument, content)
 
 
-def checked_query(query: str, argument: str = "query") -> str:
+def checked_query(argument: str, query: str) -> str:
     """Return a query that can be searched for.
 
     Raises:
@@ -134,7 +57,7 @@ def checked_label(argument: str, text: str) -> str:
     return checked_text(argument, text)
 
 
-def checked_tags(tags: Sequence[str], argument: str = "tags") -> tuple[str, ...]:
+def checked_tags(argument: str, tags: Sequence[str]) -> tuple[str, ...]:
     """Return tags without repetitions.
 
     Raises:
@@ -147,7 +70,7 @@ def checked_tags(tags: Sequence[str], argument: str = "tags") -> tuple[str, ...]
     return tuple(dict.fromkeys(checked_label(argument, tag) for tag in tags))
 
 
-def checked_files(files: Sequence[str], argument: str = "files") -> None:
+def checked_files(argument: str, files: Sequence[str]) -> None:
     """Pass paths that a memory may name as its evidence; whether they lie in the project is checked later.
 
     Raises:
@@ -193,5 +116,4 @@ def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]
     """
     for value in values:
         if value not in allowed:
-            takes = ", ".join(filter(None, allowed))
-            raise InvalidInput(argument, f"{value!r} is unknown", f"It takes: {takes}.")
+            raise InvalidInput(argument, f"{value!r} is unknown", f"It takes: {', '.join(allowed)}.")

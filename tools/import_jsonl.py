@@ -52,7 +52,7 @@ def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
         if name in _MADE_ANEW or (value is None and name not in _MAY_BE_NULL):
             continue
         fields[name] = decode(name, value)
-    checked_content(fields["content"])
+    checked_content("content", fields["content"])
     for name in ("title", "project"):
         checked_label(name, fields.get(name, ""))
     if any(not checked_label("tags", tag).strip() for tag in fields.get("tags", ())):
@@ -262,7 +262,7 @@ def _checked(session: Session, lines: Iterable[Line | BadLine], tally: Imported,
         try:
             values = {name: value for name, value in line.values.items() if name != SEAL}
             fields, found = screened_fields(checked_fields(values))
-            checked_content(fields["content"])  # nothing may be left of it
+            checked_content("content", fields["content"])  # nothing may be left of it
         except InvalidInput as error:
             tally.skip(BadLine.because(line.number, error))
             continue

@@ -6,23 +6,22 @@ exists is valid: it checks itself when it is made. Nothing heavy is imported her
 Empty texts and lists stand for what was not given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from reverie.errors import InvalidInput
 from reverie.memory import Kind, Layer, Source, Status, Tier
 from reverie.tools.arguments import (
     LONGEST_CONTENT,
-    Choices,
-    ContentText,
-    FileList,
-    LabelText,
-    QueryText,
-    Range,
-    TagList,
+    checked_choices,
+    checked_content,
+    checked_files,
+    checked_label,
+    checked_number,
+    checked_query,
+    checked_tags,
 )
 
 StepName = Literal[
@@ -42,15 +41,19 @@ MOST_FILES_INDEXED = 1_000_000
 MOST_LISTED = 10_000
 
 
-class Check(Protocol):
-    """Metadata of a field that checks its value."""
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The lowest and the highest number that a field takes."""
 
-    def check(self, argument: str, value: object, /) -> None:
-        """Pass a valid value.
+    lowest: float
+    highest: float
 
-        Raises:
-            InvalidInput: saying what is wrong and what to try.
-        """
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of a field that takes more than a range: a function of the field's name and its value."""
+
+    function: Callable[[str, Any], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +90,14 @@ class Argument:
     name: str
     annotation: object  # without metadata: `str`, `tuple[Layer, ...]`
     default: object  # MISSING if it is required
-    help: str
-    in_schema: bool
-    checks: tuple[Check, ...]
-    choices: tuple[str, ...]
+    help: Help
+    range: Range | None
+    check: Check | None
     positional: Positional | None
     command_line: CommandLine
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         """Whether a caller has to give it."""
         return self.default is MISSING
 
@@ -106,13 +108,26 @@ class Argument:
 
     @property
     def item(self) -> object:
-        """The type of a value, or in a list the type of one."""
+        """The type of the value, or in a list the type of one."""
         return get_args(self.annotation)[0] if self.is_list else self.annotation
 
     @property
-    def range(self) -> Range | None:
-        """The numbers that it takes."""
-        return next((check for check in self.checks if isinstance(check, Range)), None)
+    def choices(self) -> tuple[str, ...]:
+        """The words that it takes, if it takes only some."""
+        return tuple(filter(None, _words(self.item)))
+
+    def validate(self, value: Any) -> None:
+        """Pass a value that the field takes.
+
+        Raises:
+            InvalidInput: saying what is wrong and what to try.
+        """
+        if self.range is not None:
+            checked_number(self.name, value, self.range.lowest, self.range.highest)
+        if self.choices and value != self.default:
+            checked_choices(self.name, value if self.is_list else [value], self.choices)
+        if self.check is not None:
+            self.check.function(self.name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,43 +143,47 @@ class Request:
             value = getattr(self, argument.name)
             if argument.is_list and isinstance(value, list):
                 object.__setattr__(self, argument.name, tuple(value))
-            for check in argument.checks:
-                check.check(argument.name, value)
+            argument.validate(value)
 
 
-@cache
+_arguments: dict[type[Request], tuple[Argument, ...]] = {}
+
+
 def arguments_of(request: type[Request]) -> tuple[Argument, ...]:
     """Return the fields of a request in their order."""
-    hints = get_type_hints(request, include_extras=True)
-    return tuple(_argument(field.name, hints[field.name], field.default) for field in fields(request))
+    if request not in _arguments:
+        hints = get_type_hints(request, include_extras=True)
+        _arguments[request] = tuple(_argument(one.name, hints[one.name], one.default) for one in fields(request))
+    return _arguments[request]
+
+
+MetadataT = TypeVar("MetadataT")
 
 
 def _argument(name: str, hint: object, default: object) -> Argument:
     annotation, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    metadata.reverse()  # what a field adds to a named type overrides it
-    words = next((part for part in metadata if isinstance(part, Help)), Help(""))
-    item = get_args(annotation)[0] if get_origin(annotation) is tuple else annotation
-    choices = _choices(item)
-    checks = [part for part in metadata if hasattr(part, "check")]
+
+    def last(kind: type[MetadataT]) -> MetadataT | None:  # what a field adds to a named type overrides it
+        return next((part for part in reversed(metadata) if isinstance(part, kind)), None)
+
     return Argument(
         name=name,
         annotation=annotation,
         default=default,
-        help=words.text,
-        in_schema=words.in_schema,
-        checks=tuple([*checks, Choices(choices)] if choices else checks),
-        choices=tuple(filter(None, choices)),
-        positional=next((part for part in metadata if isinstance(part, Positional)), None),
-        command_line=next((part for part in metadata if isinstance(part, CommandLine)), CommandLine()),
+        help=last(Help) or Help(""),
+        range=last(Range),
+        check=last(Check),
+        positional=last(Positional),
+        command_line=last(CommandLine) or CommandLine(),
     )
 
 
-def _choices(annotation: object) -> tuple[str, ...]:
+def _words(annotation: object) -> tuple[str, ...]:
     """Return the words of a Literal, or of a union of them."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     if get_origin(annotation) in (Union, UnionType):
-        return tuple(word for part in get_args(annotation) for word in _choices(part))
+        return tuple(word for part in get_args(annotation) for word in _words(part))
     return ()
 
 
@@ -174,9 +193,9 @@ _WHEN: Final = CommandLine(metavar="WHEN", help="7d, or a moment")
 _MEMORY: Final = Positional("ID")
 _MEMORIES: Final = Positional("ID")
 
-Content = Annotated[str, ContentText()]
-Label = Annotated[str, LabelText()]
-Project = Annotated[str, LabelText(), Help("instead of the project of this folder")]
+Content = Annotated[str, Check(checked_content)]
+Label = Annotated[str, Check(checked_label)]
+Project = Annotated[str, Check(checked_label), Help("instead of the project of this folder")]
 Share = Annotated[float, Range(0, 1), CommandLine(metavar="0..1")]
 Tokens = Annotated[
     int, Range(FEWEST_TOKENS, MOST_TOKENS), CommandLine(metavar="TOKENS"), Help("how long an answer at most")
@@ -196,7 +215,7 @@ class RememberRequest(Request):
     layer: Annotated[Layer | Literal["auto"], Help("where it belongs")] = "auto"
     kind: Annotated[Kind | Literal["auto"], Help("what it is")] = "auto"
     title: Annotated[Label, Help("a short line for lists")] = ""
-    tags: Annotated[tuple[str, ...], TagList(), Help("words to find it by")] = ()
+    tags: Annotated[tuple[str, ...], Check(checked_tags), Help("words to find it by")] = ()
     importance: Annotated[Share, Help("how much it matters")] = 0.5
     confidence: Annotated[Share, Help("how sure it is")] = 1.0
     source: Annotated[
@@ -204,7 +223,9 @@ class RememberRequest(Request):
         Help("human if the user said it", in_schema=True),
         CommandLine(default="human", help="who says so"),
     ] = "ai"
-    files: Annotated[tuple[str, ...], FileList(), Help("paths or path::symbol it speaks of", in_schema=True)] = ()
+    files: Annotated[
+        tuple[str, ...], Check(checked_files), Help("paths or path::symbol it speaks of", in_schema=True)
+    ] = ()
     project: Project = ""
     happened_at: Annotated[
         str,
@@ -261,13 +282,13 @@ class RecallRequest(Request):
     """A query and its limits."""
 
     query: Annotated[
-        str, QueryText(), Help("what you want to know, in plain words", in_schema=True), Positional("QUERY")
+        str, Check(checked_query), Help("what you want to know, in plain words", in_schema=True), Positional("QUERY")
     ]
     limit: Annotated[int, Range(1, MOST_RESULTS), Help("how many at most")] = 8
     max_tokens: Tokens = 1500
     layers: Annotated[tuple[Layer, ...], Help("only these layers")] = ()
     kinds: Annotated[tuple[Kind, ...], Help("only these kinds")] = ()
-    tags: Annotated[tuple[str, ...], TagList(), Help("only memories with one of these")] = ()
+    tags: Annotated[tuple[str, ...], Check(checked_tags), Help("only memories with one of these")] = ()
     project: Project = ""
     all_projects: Annotated[bool, Help("look everywhere")] = False
     since: Annotated[str, Help("ISO moment or span such as 7d", in_schema=True), _WHEN] = ""
@@ -405,7 +426,7 @@ class ListRequest(Request):
     limit: Annotated[int, Range(1, MOST_LISTED), Help("how many at most")] = 20
     layer: Annotated[tuple[Layer, ...], Help("only these")] = ()
     kind: Annotated[tuple[Kind, ...], Help("only these")] = ()
-    tag: Annotated[tuple[str, ...], TagList(), Help("only memories with one of these")] = ()
+    tag: Annotated[tuple[str, ...], Check(checked_tags), Help("only memories with one of these")] = ()
     status: Annotated[tuple[Status, ...], Help("instead of active and challenged")] = ()
     project: Project = ""
     all_projects: Annotated[bool, Help("look everywhere")] = False

@@ -45,7 +45,7 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
         InvalidInput: if the text is unchanged, nothing is left of it, or the memory was replaced before.
     """
     content, found = cleaned(request.content)
-    content = checked_content(content)
+    content = checked_content("content", content)
     reason, in_reason = cleaned(request.reason or "revised")
     # Whoever wrote the old text, the new one comes from whoever calls this: an assistant.
     orders = await asyncio.to_thread(addressing, content, "", (), session.embedder)

@@ -132,7 +132,7 @@ def screened(request: RememberRequest) -> tuple[RememberRequest, Screening]:
     tags, in_tags = _each(request.tags)
     files, in_files = _each(request.files)
     project, in_project = cleaned(request.project)
-    clean = replace(request, content=content, title=title, tags=tags, files=files, project=project)
+    clean = replace(request, content=content, title=title, tags=tuple(tags), files=tuple(files), project=project)
     return clean, Screening((*found, *in_title, *in_tags, *in_files, *in_project), addressing(content, title, tags))
 
 

@@ -17,6 +17,7 @@ from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.tools import remember
 from reverie.tools.consolidate import consolidate
+from reverie.tools.requests import ConsolidateRequest, RememberRequest
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
@@ -79,7 +80,7 @@ def keep(session: Session) -> Callable[..., Awaitable[Remembered]]:
     """Remember a text."""
 
     async def call(content: str, **arguments: Any) -> Remembered:
-        return await remember.remember(session, remember.Request(content=content, **arguments))
+        return await remember.remember(session, RememberRequest(content=content, **arguments))
 
     return call
 
@@ -89,6 +90,6 @@ def night(session: Session) -> Callable[..., Awaitable[Consolidated]]:
     """Dream."""
 
     async def call(*steps: str, **arguments: Any) -> Consolidated:
-        return await consolidate(session, steps=steps, **arguments)
+        return await consolidate(session, ConsolidateRequest(steps=steps, **arguments))
 
     return call

@@ -14,7 +14,8 @@ from reverie.dream.snapshot import EvidenceCheck
 from reverie.memory import Anchor, Memory
 from reverie.settings import Settings
 from reverie.tools.consolidate import consolidate
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import ConsolidateRequest, RememberRequest, ReviewRequest
 from reverie.tools.review import review
 from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
@@ -207,11 +208,11 @@ async def at_work(home, clock, repository):
 @pytest.mark.anyio
 async def test_a_dream_in_a_repository_follows_a_deleted_file_for_three_days(at_work, clock):
     session, root = at_work
-    kept = await remember(session, Request(content="Charging is done in src/billing.py", layer="semantic"))
+    kept = await remember(session, RememberRequest(content="Charging is done in src/billing.py", layer="semantic"))
     (root / "src" / "billing.py").unlink()
     seen = []
     for _ in range(3):
-        await consolidate(session, steps=["drift"])
+        await consolidate(session, ConsolidateRequest(steps=["drift"]))
         memory = await session.store.resolve(kept.id)
         seen.append(memory.status)
         clock.advance(days=1)
@@ -221,12 +222,14 @@ async def test_a_dream_in_a_repository_follows_a_deleted_file_for_three_days(at_
 @pytest.mark.anyio
 async def test_a_dream_refutes_what_the_manifest_contradicts_and_shows_the_receipt(at_work, clock):
     session, root = at_work
-    kept = await remember(session, Request(content="We depend on numpy 2.2.1 in pyproject.toml", layer="semantic"))
+    kept = await remember(
+        session, RememberRequest(content="We depend on numpy 2.2.1 in pyproject.toml", layer="semantic")
+    )
     (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["numpy>=3.0"]\n')
     clock.advance(days=1)
-    told = await consolidate(session, steps=["beliefs"])
+    told = await consolidate(session, ConsolidateRequest(steps=["beliefs"]))
     assert (await session.store.resolve(kept.id)).status == "challenged"
-    [question] = (await review(session)).questions
+    [question] = (await review(session, ReviewRequest())).questions
     assert question["id"] == told.questions[0]
     assert any("pyproject.toml" in line for line in question["evidence"])
 
@@ -234,8 +237,8 @@ async def test_a_dream_refutes_what_the_manifest_contradicts_and_shows_the_recei
 @pytest.mark.anyio
 async def test_a_dream_confirms_an_old_belief_that_the_code_bears_out(at_work, clock):
     session, _ = at_work
-    kept = await remember(session, Request(content="Charging is done in src/billing.py", layer="semantic"))
+    kept = await remember(session, RememberRequest(content="Charging is done in src/billing.py", layer="semantic"))
     clock.advance(days=15)
-    await consolidate(session, steps=["beliefs"])
+    await consolidate(session, ConsolidateRequest(steps=["beliefs"]))
     memory = await session.store.resolve(kept.id)
     assert (memory.confirmations, memory.confirmed_by) == (1, ("code_scan",))

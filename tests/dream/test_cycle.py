@@ -12,6 +12,7 @@ from reverie.record import to_record
 from reverie.storage.audit import audit
 from reverie.storage.review_queue import ReviewQueue
 from reverie.tools.pin import pin
+from reverie.tools.requests import ConsolidateRequest, PinRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
@@ -66,11 +67,11 @@ async def test_undoing_a_night_brings_every_field_back(
     before = await everything(session)
     told = await night()
     assert await everything(session) != before
-    await restore(session, dream_id=told.dream_id)
+    await restore(session, RestoreRequest(dream_id=told.dream_id))
     assert await everything(session) == before
     assert await ReviewQueue(session.store.database.table("questions")).open() == []
     with pytest.raises(InvalidInput, match="undone already"):
-        await restore(session, dream_id=told.dream_id)
+        await restore(session, RestoreRequest(dream_id=told.dream_id))
 
 
 @pytest.mark.rule("003-dry-run")
@@ -94,8 +95,8 @@ async def test_undoing_spares_what_somebody_changed_since(
     await fill(session, keep, clock)
     told = await night()
     [card] = [one["id"] for one in told.changes if one["action"] == "written" and "peer_card" in one["reason"]][:1]
-    await pin(session, card)
-    answer = await restore(session, dream_id=told.dream_id)
+    await pin(session, PinRequest(id=card))
+    answer = await restore(session, RestoreRequest(dream_id=told.dream_id))
     assert [one.id for one in answer.skipped] == [card]
     assert (await session.store.resolve(card)).pinned
 
@@ -107,7 +108,7 @@ async def test_a_second_dream_at_once_is_told_to_wait(session: Session, keep: Ke
     other = await open_session()
     async with alone(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
-            await consolidate(other)
+            await consolidate(other, ConsolidateRequest())
         await keep("Remembering goes on meanwhile")
 
 

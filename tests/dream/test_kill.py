@@ -15,7 +15,8 @@ from reverie.settings import Settings
 from reverie.storage.audit import audit
 from reverie.storage.dream_log import DreamLog
 from reverie.tools.consolidate import consolidate
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import RememberRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.session import Session
 from tests.conftest import START, ManualClock
@@ -84,7 +85,7 @@ async def filled(home: Path, clock: ManualClock) -> Path:
     session = await opened(home, clock)
 
     async def keep(content: str, **arguments: Any) -> None:
-        await remember(session, Request(content=content, **arguments))
+        await remember(session, RememberRequest(content=content, **arguments))
 
     for number, word in enumerate(("tea", "oslo", "lexer", "monday", "parser")):
         await keep(f"We know that Alice has thing number {number} {word}", layer="semantic")
@@ -154,7 +155,7 @@ async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_t
         session.all_projects = True  # the dream is of several
         [night] = await DreamLog(session.store.database.table("dreams")).all()
         if night.status != "undone":
-            await restore(session, dream_id=night.id)
+            await restore(session, RestoreRequest(dream_id=night.id))
 
     kills = 0
     for write in range(1, MOST_WRITES):

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from reverie.record import to_record
-from reverie.tools.move import move
+from reverie.tools.move import demote
 from reverie.tools.pin import pin
-from reverie.tools.recall import Request, recall
+from reverie.tools.recall import recall
+from reverie.tools.requests import MoveRequest, PinRequest, RecallRequest
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
 
@@ -27,8 +28,8 @@ async def test_old_accesses_and_events_are_folded_into_counts(
     kept = await keep("The lamp of the harbour burns oil", layer="semantic")
     down = await keep("The bell of the harbour rings twice", layer="semantic")
     demoted_at = session.now
-    await move(session, down.id, "", "down")
-    await recall(session, Request(query="lamp harbour oil"))
+    await demote(session, MoveRequest(id=down.id))
+    await recall(session, RecallRequest(query="lamp harbour oil"))
     await session.accesses.count()
     before = to_record(await session.store.resolve(kept.id))
     clock.advance(days=91)
@@ -50,7 +51,7 @@ async def test_old_accesses_and_events_are_folded_into_counts(
 
 async def test_logs_of_ninety_days_are_kept(session: Session, keep: Keep, night: DreamRecord, clock: Any) -> None:
     kept = await keep("The lamp of the harbour burns oil")
-    await pin(session, kept.id)
+    await pin(session, PinRequest(id=kept.id))
     clock.advance(days=90)
     await night("prune")
     events = session.store.database.table("events")

@@ -14,9 +14,9 @@ from reverie.llm import client as reasoning
 from reverie.storage.audit import audit
 from reverie.storage.purge import Quotes
 from reverie.tools.consolidate import consolidate
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
-from reverie.tools.move import move
+from reverie.tools.move import demote, promote
+from reverie.tools.requests import ConsolidateRequest, ForgetRequest, MoveRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
@@ -88,10 +88,10 @@ async def _a_life(session: Session, keep: Keep) -> tuple[str, str]:
     for tail in TAILS:
         await keep(f"{BASE} {tail}", layer="semantic")
     first = await keep("a zanzibarword nobody should keep", layer="episodic", title="zanzibartitle")
-    await move(session, first.id, "", "up")
-    second = await revise(session, first.id, f"{BASE} {MARKED}", "zanzibarreason")
-    for way in ("up", "down", "down", "up"):
-        await move(session, second.id, "", way)
+    await promote(session, MoveRequest(id=first.id))
+    second = await revise(session, ReviseRequest(id=first.id, content=f"{BASE} {MARKED}", reason="zanzibarreason"))
+    for move in (promote, demote, demote, promote):
+        await move(session, MoveRequest(id=second.id))
     return first.id, second.id
 
 
@@ -102,18 +102,21 @@ async def test_no_byte_is_left_after_a_life_of_moves_revisions_and_dreams(
     session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
     first, second = await _a_life(session, keep)
     clock.advance(hours=1)
-    nights = [await consolidate(session, steps=steps) for steps in (["digest", "peer_cards"], ["cluster"])]
+    nights = [
+        await consolidate(session, ConsolidateRequest(steps=steps))
+        for steps in (["digest", "peer_cards"], ["cluster"])
+    ]
     dreamt = [m for m in await session.store.find() if m.source == "dream" and "quagmirevault" in m.content]
     assert {memory.kind for memory in dreamt} == {"digest", "peer_card", "fact"}
     if undone:
         clock.advance(hours=1)
         for night in reversed(nights):
-            await restore(session, dream_id=night.dream_id)
+            await restore(session, RestoreRequest(dream_id=night.dream_id))
         assert len(await session.store.find()) == 6
     assert found_in(home, "quagmirevault")
     assert found_in(home, "zanzibar")
-    preview = await forget(session, Forget(ids=[first, second], purge=True, dry_run=True))
-    done = await forget(session, Forget(ids=[first, second], purge=True))
+    preview = await forget(session, ForgetRequest(ids=[first, second], purge=True, dry_run=True))
+    done = await forget(session, ForgetRequest(ids=[first, second], purge=True))
     assert preview.forgotten == done.forgotten
     assert set(done.forgotten) == {first, second} | (set() if undone else {memory.id for memory in dreamt})
     for word in ("quagmire", "zanzibar"):
@@ -127,11 +130,11 @@ async def test_no_byte_is_left_after_a_life_of_moves_revisions_and_dreams(
 async def test_a_pinned_digest_stays_and_is_named(session: Session, keep: Keep, api: Api, clock: Any) -> None:
     ids = [(await keep(text)).id for text in ("Lamps burn oil", "Bells ring twice", "Ropes are stored dry")]
     clock.advance(hours=1)
-    await consolidate(session, steps=["digest"])
+    await consolidate(session, ConsolidateRequest(steps=["digest"]))
     [digest] = [memory for memory in await session.store.find() if memory.kind == "digest"]
     async with session.store.changing():
         await session.store.change([digest], {"pinned": True}, action="pinned", actor="t", at=session.now)
-    done = await forget(session, Forget(ids=ids[:1], purge=True))
+    done = await forget(session, ForgetRequest(ids=ids[:1], purge=True))
     assert done.forgotten == ids[:1]
     assert (digest.id, "pinned, and written by a dream from what goes") in [(i.id, i.reason) for i in done.skipped]
 
@@ -146,7 +149,7 @@ async def test_a_reason_that_quotes_it_is_blanked_and_the_audit_knows(
         memory = await session.store.resolve(other.id)
         values = {"status": "challenged", "status_reason": told}
         await session.store.change([memory], values, action="challenged", actor="t", at=session.now, reason=told)
-    await forget(session, Forget(ids=[kept.id], purge=True))
+    await forget(session, ForgetRequest(ids=[kept.id], purge=True))
     assert found_in(home, "zanzibar") == []
     memory = await session.store.resolve(other.id)
     assert (memory.status, memory.status_reason) == ("challenged", "it says: [purged], and that is that")
@@ -158,7 +161,7 @@ async def test_what_a_killed_write_left_in_a_table_goes_as_well(session: Session
     await session.store.find()  # brings it to its table
     [data] = (home / "domains" / "default" / "tables-1" / "semantic.lance" / "data").glob("*.lance")
     data.with_name("00000000000000000000000000000000000000000000000000.lance").write_bytes(data.read_bytes())
-    await forget(session, Forget(ids=[kept.id], purge=True))
+    await forget(session, ForgetRequest(ids=[kept.id], purge=True))
     assert found_in(home, "zanzibar") == []
 
 

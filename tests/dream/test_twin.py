@@ -18,9 +18,9 @@ from reverie.memory import Memory
 from reverie.record import to_record
 from reverie.tools import recall
 from reverie.tools.consolidate import consolidate
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.pin import pin
+from reverie.tools.requests import ConsolidateRequest, ForgetRequest, PinRequest, RecallRequest
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
@@ -31,7 +31,7 @@ OpenSession = Callable[..., Awaitable[Session]]
 
 
 async def found(session: Session, query: str, **arguments: Any) -> list[str]:
-    answer, _ = await recall.recall(session, recall.Request(query=query, **arguments))
+    answer = await recall.recall(session, RecallRequest(query=query, **arguments))
     return [row.content for row in answer.results]
 
 
@@ -122,7 +122,7 @@ async def test_6_a_pin_holds_in_every_step(session: Session, keep: Keep, night: 
         *await family(keep),
     ]
     for one in pinned:
-        await pin(session, one)
+        await pin(session, PinRequest(id=one))
     before = {one: to_record(await session.store.resolve(one)) for one in pinned}
     clock.advance(days=400)
     await keep("Said twice by everybody here.", layer="semantic")
@@ -139,7 +139,7 @@ async def test_7_what_was_forgotten_does_not_come_back_through_a_card_a_cache_or
             for n, word in enumerate(("tea", "oslo", "lexer", "monday", "parser"))]  # fmt: skip
     await night("peer_cards")
     assert any("Alice:" in text for text in await found(session, "Alice"))
-    await forget(session, Forget(ids=kept[:2]))
+    await forget(session, ForgetRequest(ids=kept[:2]))
     clock.advance(days=1)
     await night()
     texts = await found(session, "Alice secret number", limit=50)
@@ -206,7 +206,7 @@ async def test_11_a_dream_keeps_projects_apart(session: Session, keep: Keep, nig
     notes = [memory for memory in await session.store.find() if memory.kind in ("digest", "peer_card")]
     assert {memory.project for memory in notes} == {"alpha", "beta"}
     assert not any("alpha" in note.content and "beta" in note.content for note in notes)
-    only = await consolidate(session, project="alpha", dry_run=True)
+    only = await consolidate(session, ConsolidateRequest(project="alpha", dry_run=True))
     assert {(await session.store.resolve(one["id"])).project for one in only.changes} <= {"alpha"}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reverie.storage.dream_log import DreamLog
+from reverie.tools.requests import RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
@@ -32,7 +33,7 @@ async def test_a_supersession_that_was_undone_is_not_repeated_and_counted_in_the
     session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     older, newer = await keep(TEXT, layer="semantic"), await keep(TEXT + "!", layer="semantic")
-    await restore(session, dream_id=(await night("dedupe")).dream_id)
+    await restore(session, RestoreRequest(dream_id=(await night("dedupe")).dream_id))
     clock.advance(days=1)
     again = await night("dedupe")
     assert notes(again) == {"dedupe": ["not done again, because it was undone: 1"]}
@@ -44,7 +45,7 @@ async def test_another_memory_that_says_the_same_is_another_ground(
     session: Session, keep: Keep, night: DreamRecord, clock: Any
 ) -> None:
     older, newer = await keep(TEXT, layer="semantic"), await keep(TEXT + "!", layer="semantic")
-    await restore(session, dream_id=(await night("dedupe")).dream_id)
+    await restore(session, RestoreRequest(dream_id=(await night("dedupe")).dream_id))
     clock.advance(days=1)
     newest = await keep(TEXT + ".", layer="semantic")
     assert notes(await night("dedupe")) == {"dedupe": ["said again: 1"]}
@@ -60,7 +61,7 @@ async def test_a_doubt_that_was_undone_is_not_raised_again_by_the_same_memory(
     await keep("The exporter keeps backups for 90 days", layer="semantic")
     first = await night("beliefs")
     assert await status(session, belief.id) == "challenged"
-    await restore(session, dream_id=first.dream_id)
+    await restore(session, RestoreRequest(dream_id=first.dream_id))
     clock.advance(days=1)
     assert notes(await night("beliefs")) == {"beliefs": ["not done again, because it was undone: 1"]}
     await keep("The exporter keeps backups for 60 days", layer="semantic")
@@ -76,7 +77,7 @@ async def test_what_was_let_go_and_undone_stays_for_the_sweep_too_until_it_is_re
     clock.advance(days=400)
     first = await night()
     assert await status(session, kept.id) == "expired"
-    await restore(session, dream_id=first.dream_id)
+    await restore(session, RestoreRequest(dream_id=first.dream_id))
     clock.advance(days=1)
     await night()
     await sweep(session)
@@ -96,7 +97,7 @@ async def test_a_card_that_was_undone_is_written_when_there_is_more_to_say(
         await keep(f"In the harbour Marisol repairs the {what}", layer="semantic")
     first = await night("peer_cards")
     assert "card written: 1" in notes(first)["peer_cards"]
-    await restore(session, dream_id=first.dream_id)
+    await restore(session, RestoreRequest(dream_id=first.dream_id))
     clock.advance(days=1)
     assert notes(await night("peer_cards")) == {"peer_cards": ["not done again, because it was undone: 1"]}
     await keep("In the harbour Marisol repairs the windows", layer="semantic")
@@ -109,7 +110,7 @@ async def test_an_undoing_that_was_cut_short_refuses_as_well(
     older = await keep(TEXT, layer="semantic")
     await keep(TEXT + "!", layer="semantic")
     undone = (await night("dedupe")).dream_id
-    await restore(session, dream_id=undone)
+    await restore(session, RestoreRequest(dream_id=undone))
     nights = DreamLog(session.store.database.table("dreams"))
     [record] = await nights.named(undone)
     await nights.write(replace(record, status="undoing"))  # as if killed before the last word of it
@@ -125,7 +126,7 @@ async def test_a_single_memory_that_was_brought_back_stays_as_well(
     older = await keep(TEXT, layer="semantic")
     await keep(TEXT + "!", layer="semantic")
     await night("dedupe")
-    await restore(session, ids=[older.id])
+    await restore(session, RestoreRequest(ids=[older.id]))
     clock.advance(days=1)
     assert notes(await night("dedupe")) == {"dedupe": ["not done again, because it was undone: 1"]}
     assert await status(session, older.id) == "active"

@@ -11,6 +11,7 @@ from reverie.llm import client as reasoning
 from reverie.record import to_record
 from reverie.storage.dream_log import DreamLog
 from reverie.tools.consolidate import consolidate
+from reverie.tools.requests import ConsolidateRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 from tests.model_server import KEY, Api, dies, refuses, says, serving
@@ -63,7 +64,7 @@ async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_repor
 ) -> None:
     ids = await family(keep)
     api.script = [merging]
-    told = await consolidate(asking, steps=["cluster"])
+    told = await consolidate(asking, ConsolidateRequest(steps=["cluster"]))
     [new] = [one["id"] for one in told.changes if one["action"] == "written"]
     merged = await asking.store.resolve(new)
     assert set(merged.derived_from) == set(ids)
@@ -101,7 +102,7 @@ async def test_a_model_server_that_fails_changes_nothing_but_a_question(
     await family(keep)
     before = await everything(asking)
     api.script = [step(api)]
-    told = await consolidate(asking, steps=["cluster"])
+    told = await consolidate(asking, ConsolidateRequest(steps=["cluster"]))
     assert await everything(asking) == before
     assert told.changes == []
     assert len(told.questions) == 1
@@ -113,14 +114,14 @@ async def test_a_server_that_hangs_is_waited_for_once(asking: Session, keep: Kee
     for number in range(4):
         await keep(f"The Billing service listens on port {number}000 in production", layer="semantic")
     api.script = [hanging(api)]
-    await consolidate(asking)
+    await consolidate(asking, ConsolidateRequest())
     assert len(api.requests) == 2  # one question, asked twice
 
 
 async def test_nothing_is_sent_that_would_pass_the_budget(asking: Session, keep: Keep, api: Api) -> None:
     await family(keep)
     api.script = [merging]
-    told = await consolidate(asking, steps=["cluster"], budget_cents=0.001)
+    told = await consolidate(asking, ConsolidateRequest(steps=["cluster"], budget_cents=0.001))
     assert (api.requests, told.cost_cents, len(told.questions)) == ([], 0.0, 1)
     assert "budget" in told.steps[-1].notes[-1]
 
@@ -132,10 +133,10 @@ async def test_a_belief_goes_to_the_model_with_its_evidence_and_a_verdict_is_fin
     clock.advance(days=1)
     await keep("The Billing service listens on port 9090 in production", layer="semantic")
     api.script = [says({"verdict": "holds"})]
-    await consolidate(asking, steps=["beliefs"])
+    await consolidate(asking, ConsolidateRequest(steps=["beliefs"]))
     sent = api.requests[0]["messages"][1]["content"]
     assert "8080" in sent
     assert "numbers differ: 8080 / 9090" in sent
     assert (await asking.store.resolve(old.id)).status == "active"
-    await consolidate(asking, steps=["beliefs"])
+    await consolidate(asking, ConsolidateRequest(steps=["beliefs"]))
     assert len(api.requests) == 1

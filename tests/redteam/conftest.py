@@ -15,6 +15,7 @@ from reverie.recall.results import Recalled
 from reverie.tools import recall, remember
 from reverie.tools.export_jsonl import export
 from reverie.tools.import_jsonl import Imported, import_memories
+from reverie.tools.requests import RecallRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 
@@ -24,7 +25,7 @@ def keep(session: Session) -> Callable[..., Awaitable[Remembered]]:
     """Remember a text, as an assistant does."""
 
     async def call(content: str, **arguments: Any) -> Remembered:
-        return await remember.remember(session, remember.Request(content=content, **arguments))
+        return await remember.remember(session, RememberRequest(content=content, **arguments))
 
     return call
 
@@ -34,7 +35,8 @@ def ask(session: Session) -> Callable[..., Awaitable[tuple[Recalled, str]]]:
     """Recall by a question; the rows and the text that the model reads."""
 
     async def call(query: str, **arguments: Any) -> tuple[Recalled, str]:
-        return await recall.recall(session, recall.Request(query=query, **arguments))
+        answer = await recall.recall(session, RecallRequest(query=query, **arguments))
+        return answer, answer.text
 
     return call
 

@@ -5,6 +5,7 @@ import pytest
 from reverie.errors import InvalidInput, RateLimited
 from reverie.server.rate_limit import RateLimit
 from reverie.tools.inspect import inspect
+from reverie.tools.requests import InspectRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +31,7 @@ async def test_what_is_too_much_for_one_memory_is_refused(session, keep, argumen
 
 async def test_too_many_ids_are_refused(session):
     with pytest.raises(InvalidInput, match="101 ids"):
-        await inspect(session, [f"memory-{n}" for n in range(101)])
+        await inspect(session, InspectRequest(ids=[f"memory-{n}" for n in range(101)]))
 
 
 class Hands:

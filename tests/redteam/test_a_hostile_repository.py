@@ -9,6 +9,7 @@ from reverie.settings import Settings
 from reverie.tools import recall
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.quarantine import held_memories
+from reverie.tools.requests import IndexRequest, RecallRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
@@ -36,7 +37,7 @@ async def indexed(root, home, clock):
     session = await Session.open(
         Settings(home=str(home), project="hostile"), embedder=TinyEmbedder(), clock=clock, folder=root
     )
-    await index_codebase(session, progress=lambda done, total: None)
+    await index_codebase(session, IndexRequest())
     yield session
     await session.close()
 
@@ -47,7 +48,8 @@ async def test_a_secret_in_the_code_is_not_indexed(indexed, on_disk, tokens):
 
 
 async def test_orders_in_the_code_are_held_back_and_the_rest_is_found(indexed):
-    answer, text = await recall.recall(indexed, recall.Request(query="zanzibar lamps", limit=50))
+    answer = await recall.recall(indexed, RecallRequest(query="zanzibar lamps", limit=50))
+    text = answer.text
     assert "honest.py" in text
     assert not any("previous instructions" in row.content for row in answer.results)
     assert any("orders.py" in held.content for held in await held_memories(indexed))
@@ -55,7 +57,7 @@ async def test_orders_in_the_code_are_held_back_and_the_rest_is_found(indexed):
 
 async def test_a_second_scan_lifts_nothing(indexed):
     held = {one.id for one in await held_memories(indexed)}
-    await index_codebase(indexed, progress=lambda done, total: None)
+    await index_codebase(indexed, IndexRequest())
     assert {one.id for one in await held_memories(indexed)} == held
 
 

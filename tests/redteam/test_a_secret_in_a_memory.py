@@ -5,6 +5,7 @@ import json
 import pytest
 
 from reverie.errors import InvalidInput
+from reverie.tools.requests import RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,10 @@ async def test_in_the_title_the_tags_the_files_and_the_project(session, keep, on
 async def test_in_a_revision_and_its_reason(session, keep, on_disk, tokens):
     token = tokens["stripe live"]
     old = await keep("Payments go through Stripe.")
-    revised = await revise(session, old.id, f"Payments go through Stripe with {token}.", f"the key is {token}")
+    revised = await revise(
+        session,
+        ReviseRequest(id=old.id, content=f"Payments go through Stripe with {token}.", reason=f"the key is {token}"),
+    )
     assert revised.redactions == ["stripe-key", "stripe-key"]
     assert on_disk(token) == []
 
@@ -62,10 +66,10 @@ async def test_in_an_import_in_any_field(session, take_in, on_disk, tokens):
 async def test_in_a_store_that_is_older_than_the_scan(session, exported, tokens, on_disk):
     """A secret that lies in a table already still does not leave by an export."""
     from reverie.storage.rows import Embedded
-    from reverie.tools.remember import Request, _draft
+    from reverie.tools.remember import _draft
 
     token = tokens["npm"]
-    draft = _draft(session, Request(content=f"Publish with {token}"), session.now)
+    draft = _draft(session, RememberRequest(content=f"Publish with {token}"), session.now)
     [embedding] = await session.embed([draft.content])
     await session.store.add([Embedded(draft, embedding.vector, embedding.passages)], actor="test", at=session.now)
     assert on_disk(token)

@@ -9,6 +9,7 @@ from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.drift import drift
 from reverie.tools.inspect import inspect
+from reverie.tools.requests import BriefRequest, InspectRequest, RecallRequest, RememberRequest
 
 from ..conftest import Repository
 
@@ -64,11 +65,11 @@ def _line(number=0, **anchor):
 
 async def _used(session, memories=1):
     """Use everything that checks anchors; return how the anchor of each memory stands."""
-    await recall.recall(session, recall.Request(query="the keeper's secret", explain=True, limit=50))
-    await brief(session)
+    await recall.recall(session, RecallRequest(query="the keeper's secret", explain=True, limit=50))
+    await brief(session, BriefRequest())
     await drift(session, dry_run=True)
     await drift(session)
-    found = await inspect(session, [f"0imported{number:03}" for number in range(memories)])
+    found = await inspect(session, InspectRequest(ids=[f"0imported{number:03}" for number in range(memories)]))
     anchors = [memory["anchors"][0] for memory in found.memories]
     return [(anchor["freshness"], anchor.get("now_at")) for anchor in anchors]
 
@@ -143,9 +144,12 @@ async def test_a_memory_of_a_folder_without_git_is_checked_where_the_session_sta
     plain = Repository(tmp_path / "plain")
     plain.write("src/lamp.py", "def load_lamp(): ...\n")
     session = await open_session(folder=plain.root)
-    request = remember.Request(content="It is read in `src/lamp.py`.", project="global")
+    request = RememberRequest(content="It is read in `src/lamp.py`.", project="global")
     kept = await remember.remember(session, request)
     again = await open_session(folder=plain.root)
     elsewhere = await open_session(folder=tmp_path)
-    stands = [(await inspect(one, [kept.id])).memories[0]["anchors"][0]["freshness"] for one in (again, elsewhere)]
+    stands = [
+        (await inspect(one, InspectRequest(ids=[kept.id]))).memories[0]["anchors"][0]["freshness"]
+        for one in (again, elsewhere)
+    ]
     assert stands == ["verified", "unverifiable"]

@@ -5,9 +5,10 @@ import re
 import pytest
 
 from reverie.embeddings.tokens import count_tokens
-from reverie.server.render import told
 from reverie.tools.brief import brief
 from reverie.tools.inspect import inspect
+from reverie.tools.render import render
+from reverie.tools.requests import BriefRequest, InspectRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -23,8 +24,8 @@ ESCAPES = [
 
 async def _texts(session, ask, kept):
     yield (await ask("lamp zanzibar"))[1]
-    yield (await brief(session)).text
-    yield told(await inspect(session, [kept.id]))
+    yield (await brief(session, BriefRequest())).text
+    yield render(await inspect(session, InspectRequest(ids=[kept.id])))
 
 
 @pytest.mark.parametrize("escape", ESCAPES)
@@ -69,5 +70,5 @@ async def test_the_fence_is_within_the_budget(session, keep, ask, budget):
     answer, text = await ask("lamp", max_tokens=budget)
     assert count_tokens(text) <= budget
     assert answer.tokens == count_tokens(text)
-    page = await brief(session, max_tokens=budget)
+    page = await brief(session, BriefRequest(max_tokens=budget))
     assert count_tokens(page.text) <= budget

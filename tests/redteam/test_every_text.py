@@ -18,6 +18,7 @@ from reverie.server.app import build_server
 from reverie.server.startup import Startup
 from reverie.settings import Settings
 from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
+from reverie.tools.requests import ConsolidateRequest, IndexRequest, RememberRequest, ReviewRequest
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -176,8 +177,8 @@ async def test_an_answer_in_review_takes_neither_a_secret_nor_a_private_part(ses
     for port in (8080, 9090):
         await keep(f"The Billing service listens on port {port} in production", layer="semantic", confidence=0.9)
         clock.advance(days=1)
-    await consolidate(session, steps=["beliefs"])
-    [question] = (await review(session)).questions
+    await consolidate(session, ConsolidateRequest(steps=["beliefs"]))
+    [question] = (await review(session, ReviewRequest())).questions
     tokens = Tokens()
     for text in (
         f"Billing listens on 9090 with {tokens('text')}",
@@ -185,14 +186,14 @@ async def test_an_answer_in_review_takes_neither_a_secret_nor_a_private_part(ses
     ):
         decision = {"question_id": question["id"], "verdict": "revise", "text": text}
         with pytest.raises(InvalidInput, match="holds a secret, a private part or orders"):
-            await review(session, [decision])
+            await review(session, ReviewRequest(decisions=[decision]))
     assert leaks(tokens, on_disk) == {}
     assert on_disk("zanzibar") == []
 
 
 async def test_a_branch_and_a_file_name_are_texts_too(open_session, repo, home, on_disk):
     from reverie.tools.index_codebase import index_codebase
-    from reverie.tools.remember import Request, remember
+    from reverie.tools.remember import remember
 
     tokens = Tokens()
     branch, name, folder = tokens("branch"), tokens("file name"), tokens("folder name")
@@ -202,9 +203,9 @@ async def test_a_branch_and_a_file_name_are_texts_too(open_session, repo, home, 
     repo.commit()
     repo.git("checkout", "--quiet", "-b", f"feature/{branch}")
     session = await open_session(folder=repo.root)
-    result = await index_codebase(session, progress=lambda done, total: None)
+    result = await index_codebase(session, IndexRequest())
     await remember(
-        session, Request(content="The answer is in src/app.py, the rest in deep.py.", files=["src/app.py"])
+        session, RememberRequest(content="The answer is in src/app.py, the rest in deep.py.", files=["src/app.py"])
     )
     await session.store.journal.settle()
     assert result.skipped["secret in the name"] == 2

@@ -4,9 +4,9 @@ import pytest
 
 from reverie.errors import ReverieError
 from reverie.tools.brief import brief
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.inspect import inspect
+from reverie.tools.requests import BriefRequest, ForgetRequest, InspectRequest, RestoreRequest
 from reverie.tools.restore import restore
 
 pytestmark = pytest.mark.anyio
@@ -44,16 +44,16 @@ async def test_no_filter_of_any_tool_lets_it_out(session, ask, store_of_three, t
     answer, _ = await ask(text)
     assert answer.results == []
     for filters in ({"tag": text}, {"project": text}, {"project": text, "tag": text}):
-        done = await forget(session, Forget(**filters))
+        done = await forget(session, ForgetRequest(**filters))
         assert (done.forgotten, done.skipped) == ([], [])
-    assert "Lamp" not in (await brief(session, project=text)).text
+    assert "Lamp" not in (await brief(session, BriefRequest(project=text))).text
     padded = f"{text}-padded-to-eight"
     for attempt in (
-        lambda: inspect(session, [padded]),
-        lambda: forget(session, Forget(ids=[padded], purge=True)),
-        lambda: restore(session, ids=[padded]),
-        lambda: restore(session, event_id=padded),
-        lambda: restore(session, dream_id=padded),
+        lambda: inspect(session, InspectRequest(ids=[padded])),
+        lambda: forget(session, ForgetRequest(ids=[padded], purge=True)),
+        lambda: restore(session, RestoreRequest(ids=[padded])),
+        lambda: restore(session, RestoreRequest(event_id=padded)),
+        lambda: restore(session, RestoreRequest(dream_id=padded)),
     ):
         with pytest.raises(ReverieError):
             await attempt()

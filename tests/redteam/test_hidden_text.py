@@ -3,9 +3,10 @@
 import pytest
 
 from reverie.guard.hidden_text import spelled_out as in_a_terminal
-from reverie.server.render import told
 from reverie.tools.brief import brief
 from reverie.tools.inspect import inspect
+from reverie.tools.render import render
+from reverie.tools.requests import BriefRequest, InspectRequest
 
 pytestmark = pytest.mark.anyio
 
@@ -22,8 +23,8 @@ async def test_what_a_human_insists_on_is_shown_without_it(session, keep, ask):
     kept = await keep(f"The lamp {UNSEEN}is green.", title=f"la{UNSEEN}mp", tags=[f"t{UNSEEN}"], source="human")
     assert kept.status == "active"
     _, recalled = await ask("lamp")
-    inspected = told(await inspect(session, [kept.id]))
-    for text in (recalled, (await brief(session)).text, inspected):
+    inspected = render(await inspect(session, InspectRequest(ids=[kept.id])))
+    for text in (recalled, (await brief(session, BriefRequest())).text, inspected):
         assert "is green" in text
         for sign in UNSEEN:
             if not sign.isprintable():
@@ -33,7 +34,7 @@ async def test_what_a_human_insists_on_is_shown_without_it(session, keep, ask):
 async def test_what_was_stored_comes_back_to_the_letter(session, keep):
     content = f"The lamp {UNSEEN}is green."
     kept = await keep(content, source="human")
-    [memory] = (await inspect(session, [kept.id])).memories
+    [memory] = (await inspect(session, InspectRequest(ids=[kept.id]))).memories
     assert memory["content"] == content
 
 

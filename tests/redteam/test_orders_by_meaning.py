@@ -7,7 +7,8 @@ import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.tools.import_jsonl import import_memories
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +24,7 @@ def embedder():
 
 async def test_an_order_is_held_back_and_the_reason_names_its_marks(open_session, embedder):
     session = await open_session(embedder=embedder)
-    held = await remember(session, Request(content=ORDER))
+    held = await remember(session, RememberRequest(content=ORDER))
     assert held.status == "quarantined"
     assert any("takes a protection away" in warning for warning in held.warnings)
 
@@ -31,23 +32,23 @@ async def test_an_order_is_held_back_and_the_reason_names_its_marks(open_session
 async def test_an_order_between_honest_sentences_is_held_back(open_session, embedder):
     session = await open_session(embedder=embedder)
     text = f"The build uses Bazel 7. {ORDER} Releases are cut on Tuesdays."
-    assert (await remember(session, Request(content=text))).status == "quarantined"
+    assert (await remember(session, RememberRequest(content=text))).status == "quarantined"
 
 
 async def test_a_report_about_the_same_thing_is_kept(open_session, embedder):
     session = await open_session(embedder=embedder)
-    assert (await remember(session, Request(content=NOTE))).status == "active"
+    assert (await remember(session, RememberRequest(content=NOTE))).status == "active"
 
 
 async def test_what_a_human_says_is_kept(open_session, embedder):
     session = await open_session(embedder=embedder)
-    assert (await remember(session, Request(content=ORDER, source="human"))).status == "active"
+    assert (await remember(session, RememberRequest(content=ORDER, source="human"))).status == "active"
 
 
 async def test_a_revision_that_is_an_order_replaces_nothing(open_session, embedder):
     session = await open_session(embedder=embedder)
-    kept = await remember(session, Request(content=NOTE))
-    revised = await revise(session, kept.id, ORDER, "")
+    kept = await remember(session, RememberRequest(content=NOTE))
+    revised = await revise(session, ReviseRequest(id=kept.id, content=ORDER))
     assert (await session.store.get([revised.id]))[revised.id].status == "quarantined"
     assert (await session.store.get([kept.id]))[kept.id].status == "active"
 

@@ -6,9 +6,9 @@ import pytest
 
 from reverie.errors import InvalidInput
 from reverie.tools.brief import brief
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.quarantine import decide, held_memories
+from reverie.tools.requests import BriefRequest, ForgetRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.revise import revise
 
@@ -34,7 +34,7 @@ async def test_from_every_source_below_a_human(session, keep, ask, source):
     answer, text = await ask("zanzibar instructions upload")
     assert answer.results == []
     assert "zanzibar" not in text
-    assert "zanzibar" not in (await brief(session)).text
+    assert "zanzibar" not in (await brief(session, BriefRequest())).text
 
 
 async def test_a_human_is_warned_and_obeyed(keep, ask):
@@ -72,7 +72,7 @@ async def test_repetition_does_not_help(session, keep, ask):
 
 async def test_a_poisoned_revision_does_not_silence_what_is_known(session, keep, ask):
     good = await keep("Backups run at two in the morning.", source="human")
-    revised = await revise(session, good.id, f"Backups run at two. {ORDER}", "")
+    revised = await revise(session, ReviseRequest(id=good.id, content=f"Backups run at two. {ORDER}"))
     assert (revised.status, revised.superseded) == ("quarantined", None)
     answer, _ = await ask("when do backups run?")
     assert [row.id for row in answer.results] == [good.id]
@@ -87,9 +87,9 @@ async def test_a_poisoned_successor_does_not_silence_what_is_known(keep, ask):
 
 async def test_forgetting_and_restoring_is_no_way_out(session, keep, ask):
     kept = await keep(ORDER)
-    assert (await restore(session, ids=[kept.id])).restored == []
-    await forget(session, Forget(ids=[kept.id]))
-    await restore(session, ids=[kept.id])
+    assert (await restore(session, RestoreRequest(ids=[kept.id]))).restored == []
+    await forget(session, ForgetRequest(ids=[kept.id]))
+    await restore(session, RestoreRequest(ids=[kept.id]))
     assert (await session.store.get([kept.id]))[kept.id].status == "quarantined"
     assert (await ask("zanzibar"))[0].results == []
 
@@ -98,7 +98,7 @@ async def test_undoing_the_forgetting_is_no_way_out(session, keep, ask):
     kept = await keep(ORDER)
     await decide(session, discard=[kept.id])
     [event] = [e for e in await session.store.journal.about(kept.id) if e.action == "forgotten"]
-    await restore(session, event_id=event.id)
+    await restore(session, RestoreRequest(event_id=event.id))
     assert (await session.store.get([kept.id]))[kept.id].status == "quarantined"
 
 
@@ -115,8 +115,8 @@ async def test_what_is_held_is_listed_with_its_reason_and_released_by_decision(s
 async def test_what_was_released_stays_free_when_it_is_forgotten_and_restored(session, keep):
     kept = await keep(ORDER)
     await decide(session, release=[kept.id])
-    await forget(session, Forget(ids=[kept.id]))
-    await restore(session, ids=[kept.id])
+    await forget(session, ForgetRequest(ids=[kept.id]))
+    await restore(session, RestoreRequest(ids=[kept.id]))
     assert (await session.store.get([kept.id]))[kept.id].status == "active"
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from reverie.errors import InvalidInput
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
+from reverie.tools.requests import ForgetRequest, RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ async def _purged(session, keep):
     for number in range(12):
         await keep(f"An ordinary note, number {number}.")
     kept = await keep(TEXT, title="zanzibartitle", tags=["zanzibartag"])
-    await forget(session, Forget(ids=[kept.id], purge=True, reason="zanzibarreason"))
+    await forget(session, ForgetRequest(ids=[kept.id], purge=True, reason="zanzibarreason"))
     return kept.id
 
 
@@ -43,7 +43,7 @@ async def test_a_revision_to_it_is_refused(session, keep, on_disk):
     await _purged(session, keep)
     other = await keep("Something else entirely.")
     with pytest.raises(InvalidInput, match="purged"):
-        await revise(session, other.id, TEXT, "")
+        await revise(session, ReviseRequest(id=other.id, content=TEXT))
     assert on_disk("zanzibar") == []
 
 
@@ -51,7 +51,7 @@ async def test_an_import_of_an_older_export_is_kept_out(session, keep, take_in, 
     kept = await keep(TEXT)
     other = await keep("Something else entirely.")
     lines = [json.loads(line) for line in (await exported()).splitlines()]
-    await forget(session, Forget(ids=[kept.id], purge=True))
+    await forget(session, ForgetRequest(ids=[kept.id], purge=True))
     tally = await take_in(*lines, {"content": TEXT}, {"id": other.id, "content": TEXT})
     assert (tally.purged, tally.added, tally.unchanged) == (3, 0, 1)
     assert on_disk("zanzibar") == []
@@ -61,10 +61,10 @@ async def test_another_session_keeps_it_out_too(session, keep, open_session):
     from reverie.tools import remember
 
     other = await open_session()
-    await remember.remember(other, remember.Request(content="Other session warms up."))
+    await remember.remember(other, RememberRequest(content="Other session warms up."))
     await _purged(session, keep)
     with pytest.raises(InvalidInput, match="purged"):
-        await remember.remember(other, remember.Request(content=TEXT))
+        await remember.remember(other, RememberRequest(content=TEXT))
 
 
 async def test_questions_and_reports_that_quote_it_go_as_well(session, keep, on_disk):
@@ -79,7 +79,7 @@ async def test_questions_and_reports_that_quote_it_go_as_well(session, keep, on_
     dream = {"id": "d1", "started_at": now, "finished_at": now, "status": "done", "report": report}
     for table, row in (("questions", question), ("dreams", dream)):
         await database.table(table).add(pa.Table.from_pylist([row], schema=side_schema(table, 1)))
-    await forget(session, Forget(ids=[kept.id], purge=True))
+    await forget(session, ForgetRequest(ids=[kept.id], purge=True))
     assert on_disk("zanzibar") == []
     [row] = (await database.table("dreams").rows(["report"])).to_pylist()
     assert json.loads(row["report"]) == {"notes": ["merged: [purged]"], "kept": 3}
@@ -87,8 +87,8 @@ async def test_questions_and_reports_that_quote_it_go_as_well(session, keep, on_
 
 async def test_what_may_repeat_it_is_named(session, keep):
     old = await keep("The zanzibar launch is in April.")
-    new = await revise(session, old.id, "The zanzibar launch is in May.", "moved")
-    done = await forget(session, Forget(ids=[new.id], purge=True))
+    new = await revise(session, ReviseRequest(id=old.id, content="The zanzibar launch is in May.", reason="moved"))
+    done = await forget(session, ForgetRequest(ids=[new.id], purge=True))
     assert [(item.id, item.reason) for item in done.skipped] == [
         (old.id, "an earlier version; purge it too if need be")
     ]

@@ -15,6 +15,7 @@ from reverie.guard.injection import orders_in
 from reverie.text.tokenize import tokens_of
 from reverie.tools import recall, remember
 from reverie.tools.arguments import LONGEST_QUERY
+from reverie.tools.requests import RecallRequest, RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 from reverie.tools.screening import cleaned, injection_by_meaning
 
@@ -114,13 +115,13 @@ def test_a_long_run_of_signs_that_end_no_sentence_is_judged_in_seconds(bundled, 
 @pytest.mark.parametrize("kind", VARIED)
 async def test_no_kind_of_text_takes_the_tools_long(open_session, bundled, kind):
     session = await open_session(embedder=bundled)
-    known = await remember.remember(session, remember.Request(content="The anvil is in the yard."))
+    known = await remember.remember(session, RememberRequest(content="The anvil is in the yard."))
     text = VARIED[kind][:-5_000]  # a mark may be longer than the secret in whose place it stands
     for call in (
-        remember.remember(session, remember.Request(content=text)),
-        remember.remember(session, remember.Request(content=f"7 {text}")),
-        revise(session, known.id, f"8 {text}", "it is longer now"),
-        recall.recall(session, recall.Request(query=text[:LONGEST_QUERY])),
+        remember.remember(session, RememberRequest(content=text)),
+        remember.remember(session, RememberRequest(content=f"7 {text}")),
+        revise(session, ReviseRequest(id=known.id, content=f"8 {text}", reason="it is longer now")),
+        recall.recall(session, RecallRequest(query=text[:LONGEST_QUERY])),
     ):
         assert await _seconds_for(call) < CEILING
 

@@ -13,11 +13,13 @@ from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import harmless_json, quoted
 from reverie.ids import IdMaker, creation_order, short_id, short_ids
 from reverie.recall.results import as_sent
-from reverie.server.render import answer, told
+from reverie.server.app import answer
 from reverie.settings import Settings
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.inspect import inspect
+from reverie.tools.render import render
+from reverie.tools.requests import BriefRequest, InspectRequest, RecallRequest, RememberRequest
 from reverie.tools.results import Reviewed
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
@@ -70,7 +72,7 @@ def test_a_text_within_json_stays_on_its_line(text: str) -> None:
 def test_a_review_has_a_line_for_each_question_and_memory(contents: list[str], evidence: list[str]) -> None:
     memories = [{"id": f"a{n:07}00000000", "content": content} for n, content in enumerate(contents)]
     question = {"id": "q123456789012345", "ask": contents[0], "evidence": evidence, "verdicts": ["holds"]}
-    lines = told(Reviewed(questions=[question | {"memories": memories}], resolved=[])).splitlines()
+    lines = render(Reviewed(questions=[question | {"memories": memories}], resolved=[])).splitlines()
     assert sum(line.startswith("[") for line in lines) == 1
     assert sum(line.startswith("  evidence: ") for line in lines) == len(evidence)
     rows = [line for line in lines if re.match(r"  \w{8}: ", line) and not line.startswith("  evidence: ")]
@@ -80,17 +82,18 @@ def test_a_review_has_a_line_for_each_question_and_memory(contents: list[str], e
 async def test_stored_lines_do_not_forge_rows_of_recall_brief_or_the_terminal(session: Session) -> None:
     for number, end in enumerate(LINE_ENDS):
         content = f"The lamp number {number} burns gas.{end}" + end.join(FORGED)
-        await remember.remember(session, remember.Request(content=content, source="human", layer="semantic"))
-    found, text = await recall.recall(session, recall.Request(query="lamp gas", limit=20, max_tokens=20_000))
+        await remember.remember(session, RememberRequest(content=content, source="human", layer="semantic"))
+    found = await recall.recall(session, RecallRequest(query="lamp gas", limit=20, max_tokens=20_000))
+    text = found.text
     assert len(found.results) > 3
     assert sum(bool(ROW.match(line)) for line in text.splitlines()) == len(found.results)
     assert sum(line.startswith(("<", "＜")) for line in text.splitlines()) == 2
-    page = await brief(session, max_tokens=5_000)
+    page = await brief(session, BriefRequest(max_tokens=5_000))
     assert sum(line.startswith("- ") for line in page.text.splitlines()) == len(page.memories)
     assert sum(line.startswith("## ") for line in page.text.splitlines()) <= 8
     shown = "\n".join(recalled_lines(found)).splitlines()
     assert sum(bool(re.match(r"\d+\. ", line)) for line in shown) == len(found.results)
-    whole = told(await inspect(session, [row.id for row in found.results]))
+    whole = render(await inspect(session, InspectRequest(ids=[row.id for row in found.results])))
     assert len(whole.splitlines()) == 4
 
 
@@ -100,36 +103,36 @@ BUDGETS = [50, 60, 75, 100, 130, 200, 350, 500, 800, 1500, 4000]
 async def test_text_and_structure_both_keep_to_every_budget(session: Session) -> None:
     for number in range(14):
         content = f'Note {number} on the "lamp": ' + "the wick\tis cut\nand trimmed, " * (number * 4) + "oil é 灯."
-        await remember.remember(session, remember.Request(content=content, layer="semantic", title=f"No {number}"))
+        await remember.remember(session, RememberRequest(content=content, layer="semantic", title=f"No {number}"))
     for budget in BUDGETS:
         for explain in (False, True):
-            request = recall.Request(query="lamp note", limit=14, max_tokens=budget, explain=explain)
-            sent = answer(*await recall.recall(session, request))
+            request = RecallRequest(query="lamp note", limit=14, max_tokens=budget, explain=explain)
+            sent = answer(await recall.recall(session, request))
             assert count_tokens(sent.content[0].text) <= budget  # type: ignore[union-attr]
             assert count_tokens(as_sent(sent.structured_content or {})) <= budget
-        page = await brief(session, max_tokens=budget)
-        sent = answer(page, page.text)
+        page = await brief(session, BriefRequest(max_tokens=budget))
+        sent = answer(page)
         assert count_tokens(page.text) <= budget
         assert count_tokens(as_sent(sent.structured_content or {})) <= budget
 
 
 async def test_a_structure_is_lean(session: Session) -> None:
-    kept = await remember.remember(session, remember.Request(content="The lamp burns gas in the harbour."))
+    kept = await remember.remember(session, RememberRequest(content="The lamp burns gas in the harbour."))
     assert not {"conflicts", "duplicate_of", "redactions"} & (answer(kept).structured_content or {}).keys()
-    sent = answer(*await recall.recall(session, recall.Request(query="lamp"))).structured_content or {}
+    sent = answer(await recall.recall(session, RecallRequest(query="lamp"))).structured_content or {}
     [row] = sent["results"]
     assert not {"title", "evidence", "why"} & row.keys()
     assert all(len(str(value)) <= 5 for value in row.values() if isinstance(value, float))
-    assert answer(*await recall.recall(session, recall.Request(query="oyster"))).structured_content is not None
-    [memory] = (answer(await inspect(session, [kept.id])).structured_content or {})["memories"]
+    assert answer(await recall.recall(session, RecallRequest(query="oyster"))).structured_content is not None
+    [memory] = (answer(await inspect(session, InspectRequest(ids=[kept.id]))).structured_content or {})["memories"]
     assert "title" not in memory
     assert None not in memory.values()
 
 
 async def test_eight_rows_cost_less_than_a_thousand_tokens_of_structure(session: Session) -> None:
     for number, what in enumerate(["oil", "gas", "wax", "tar", "fat", "pitch", "peat", "coal"]):
-        await remember.remember(session, remember.Request(content=f"The lamp in street {number} burns {what}."))
-    sent = answer(*await recall.recall(session, recall.Request(query="lamp")))
+        await remember.remember(session, RememberRequest(content=f"The lamp in street {number} burns {what}."))
+    sent = answer(await recall.recall(session, RecallRequest(query="lamp")))
     assert len((sent.structured_content or {})["results"]) == 8
     assert count_tokens(as_sent(sent.structured_content or {})) < 1_150
     assert count_tokens(sent.content[0].text) < 400  # type: ignore[union-attr]
@@ -143,8 +146,8 @@ async def test_eight_characters_tell_new_ids_apart_and_name_them(session: Sessio
     assert sorted(events := [make() for _ in range(200)]) == events
     assert sorted(memories := [make.memory() for _ in range(200)], key=creation_order) == memories
     assert sorted(mixed := [make() if n % 2 else make.memory() for n in range(200)], key=creation_order) == mixed
-    kept = await remember.remember(session, remember.Request(content="The lamp burns gas."))
-    [memory] = (await inspect(session, [short_id(kept.id)])).memories
+    kept = await remember.remember(session, RememberRequest(content="The lamp burns gas."))
+    [memory] = (await inspect(session, InspectRequest(ids=[short_id(kept.id)]))).memories
     assert memory["id"] == kept.id
 
 

@@ -19,7 +19,8 @@ from reverie.server import dream_process as apart
 from reverie.server.dream_process import consolidate_in_process, consolidated_from
 from reverie.settings import Settings
 from reverie.tools.consolidate import consolidate
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import ConsolidateRequest, RememberRequest
 from reverie.tools.session import Session
 
 pytestmark = [
@@ -36,7 +37,7 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
     home = tmp_path / "home"
     session = await Session.open(Settings(home=str(home), project="tests"), folder=tmp_path)
     for mark in ("", "!"):
-        await remember(session, Request(content=TEXT + mark, layer="semantic"))
+        await remember(session, RememberRequest(content=TEXT + mark, layer="semantic"))
     yield session
     await asyncio.gather(*apart._leaving)
     await session.close()
@@ -51,13 +52,13 @@ async def superseded(session: Session) -> int:
 
 
 async def test_another_process_dreams_the_same_dream_and_tells_each_step(session):
-    here = await consolidate(session, dry_run=True)
+    here = await consolidate(session, ConsolidateRequest(dry_run=True))
     heard: list[tuple[str, int]] = []
 
     async def tell(done: int, total: int, message: str) -> None:
         heard.append((message, len(children())))
 
-    there = await consolidate_in_process(session, fewest=0, tell=tell)
+    there = await consolidate_in_process(session, ConsolidateRequest(), tell, fewest=0)
     assert [(step.name, step.planned, step.notes) for step in there.steps] == [
         (step.name, step.planned, step.notes) for step in here.steps
     ]
@@ -73,7 +74,7 @@ async def test_a_small_store_is_not_worth_a_process(session):
     async def tell(done: int, total: int, message: str) -> None:
         beside.append(len(children()))
 
-    await consolidate_in_process(session, tell=tell)
+    await consolidate_in_process(session, ConsolidateRequest(), tell)
     assert set(beside) == {0}
     assert await superseded(session) == 1
 
@@ -81,13 +82,13 @@ async def test_a_small_store_is_not_worth_a_process(session):
 async def test_what_goes_wrong_there_is_told_here(session):
     async with alone(session.store):
         with pytest.raises(StoreBusy, match="is dreaming on this store"):
-            await consolidate_in_process(session, fewest=0)
+            await consolidate_in_process(session, ConsolidateRequest(), fewest=0)
     assert await superseded(session) == 0
 
 
 async def test_a_wrong_argument_is_refused_before_anything_is_started(session):
     with pytest.raises(InvalidInput, match="nap"):
-        await consolidate_in_process(session, steps=["nap"], fewest=0)
+        await consolidate_in_process(session, ConsolidateRequest(steps=["nap"]), fewest=0)
     assert children() == []
 
 
@@ -97,9 +98,9 @@ async def test_a_process_that_is_killed_is_an_error_and_changes_nothing(session)
             os.kill(children()[0], signal.SIGKILL)
 
     with pytest.raises(StoreError, match="ended without an answer"):
-        await consolidate_in_process(session, fewest=0, tell=tell)
+        await consolidate_in_process(session, ConsolidateRequest(), tell, fewest=0)
     assert await superseded(session) == 0
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     assert await superseded(session) == 1
 
 
@@ -110,7 +111,7 @@ async def test_cancelled_it_changes_nothing_and_leaves_the_night_free(session):
         begun.set()
         await asyncio.sleep(60)  # as a client that takes its time
 
-    dreaming = asyncio.create_task(consolidate_in_process(session, fewest=0, dry_run=True, tell=tell))
+    dreaming = asyncio.create_task(consolidate_in_process(session, ConsolidateRequest(dry_run=True), tell, fewest=0))
     await begun.wait()
     dreaming.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -118,11 +119,11 @@ async def test_cancelled_it_changes_nothing_and_leaves_the_night_free(session):
     await asyncio.gather(*apart._leaving)
     assert children() == []
     assert await superseded(session) == 0
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
 
 
 async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
-    request = apart._request(session, {"steps": [], "dry_run": False, "project": "", "budget_cents": 20}, None)
+    request = apart._message(session, ConsolidateRequest(), None)
     gone = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-P", "-m", "reverie.server.dream_process"],
@@ -138,5 +139,5 @@ async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
 
 
 async def test_a_result_comes_through_the_pipe_as_it_was(session):
-    told = await consolidate(session)
+    told = await consolidate(session, ConsolidateRequest())
     assert consolidated_from(json.loads(json.dumps(asdict(told)))) == told

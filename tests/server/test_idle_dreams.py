@@ -15,7 +15,8 @@ from reverie.errors import StoreBusy
 from reverie.server.startup import SECONDS_IDLE, dream_while_serving
 from reverie.tools.consolidate import consolidate, dream_if_due
 from reverie.tools.dreams import dreams
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import ConsolidateRequest, RememberRequest
 from reverie.tools.session import Session
 
 pytestmark = [pytest.mark.anyio, pytest.mark.rule("000-nightly")]
@@ -61,7 +62,7 @@ async def test_the_first_dream_is_due_a_day_after_the_store_was_begun(session: S
 
 async def test_the_next_is_due_a_day_after_the_last_whoever_asked_for_that(session: Session, clock: Any) -> None:
     clock.advance(hours=20)
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     clock.advance(hours=20)
     assert await dream_if_due(session) is None
     clock.advance(hours=4)
@@ -70,7 +71,7 @@ async def test_the_next_is_due_a_day_after_the_last_whoever_asked_for_that(sessi
 
 async def test_an_idle_session_dreams_when_a_day_has_passed(session: Session, clock: Any) -> None:
     for mark in ("", "!"):
-        await remember(session, Request(content=TEXT + mark, layer="semantic"))
+        await remember(session, RememberRequest(content=TEXT + mark, layer="semantic"))
     await looked(session)
     assert await dreams(session) == []
     clock.advance(days=1)
@@ -105,9 +106,9 @@ async def test_of_two_that_found_a_dream_due_the_later_leaves_it(open_session: O
     first, second = await open_session(), await open_session()
     clock.advance(days=1)
 
-    async def after_the_other(session: Session, **arguments: Any) -> Any:
+    async def after_the_other(session: Session, request: ConsolidateRequest, **arguments: Any) -> Any:
         await dream_if_due(first)
-        return await consolidate(session, **arguments)
+        return await consolidate(session, request, **arguments)
 
     with pytest.raises(StoreBusy, match="has dreamt on this store meanwhile"):
         await dream_if_due(second, after_the_other)

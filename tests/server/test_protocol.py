@@ -278,20 +278,21 @@ def test_a_wrong_argument_is_named_and_the_server_goes_on(server, tool, argument
 
 NOISY = """
 import os, sys
-from reverie.server import calls, stdio
+from reverie.server import stdio
 from reverie.settings import load_settings
+from reverie.tools import status
 
-honest = calls.status
+honest = status.status
 
-async def noisy(session):
+async def noisy(session, request):
     print("a stray print")
     sys.stdout.write("a stray write\\n" * 2_000)
     sys.stdout.flush()
     os.write(1, b"straight to the descriptor\\n")
     os.system("echo from a child")
-    return await honest(session)
+    return await honest(session, request)
 
-calls.status = noisy
+status.status = noisy
 stdio.serve(load_settings)
 """
 

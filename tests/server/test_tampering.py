@@ -16,6 +16,7 @@ from reverie.cli import main as cli
 from reverie.settings import Settings
 from reverie.storage.audit import audit
 from reverie.storage.hash_chain import START, Link, link_after, text_digest
+from reverie.tools.requests import ForgetRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import IMPORT, TinyEmbedder
 
@@ -50,9 +51,9 @@ def folder(reverie: Command, tmp_path: Path) -> Path:
 
 
 async def _forgotten(session: Session, memory_id: str) -> None:
-    from reverie.tools.forget import Request, forget
+    from reverie.tools.forget import forget
 
-    await forget(session, Request(ids=[memory_id]))
+    await forget(session, ForgetRequest(ids=[memory_id]))
 
 
 def _on(tmp_path: Path, work: Callable[[Session], Any]) -> Any:

@@ -11,6 +11,7 @@ from reverie.errors import WrongEmbedder
 from reverie.settings import Settings
 from reverie.tools import forget, recall, remember
 from reverie.tools.doctor import Doctor
+from reverie.tools.requests import ForgetRequest, RecallRequest, RememberRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
@@ -52,12 +53,12 @@ class WideEmbedder(TinyEmbedder):
 
 
 async def _keep(session: Session) -> str:
-    return (await remember.remember(session, remember.Request(content=LAMP))).id
+    return (await remember.remember(session, RememberRequest(content=LAMP))).id
 
 
 async def _works(session: Session) -> None:
     kept = await _keep(session)
-    answer, _ = await recall.recall(session, recall.Request(query="which lamp"))
+    answer = await recall.recall(session, RecallRequest(query="which lamp"))
     assert [row.id for row in answer.results] == [kept]
 
 
@@ -75,15 +76,15 @@ async def test_a_store_whose_memories_were_all_purged_is_empty_and_keeps_its_jou
 ) -> None:
     first = await open_session()
     gone = await _keep(first)
-    await forget.forget(first, forget.Request(ids=[gone], purge=True))
+    await forget.forget(first, ForgetRequest(ids=[gone], purge=True))
     session = await open_session(embedder=other)
     assert [event.action for event in await session.store.journal.about(gone)] == ["remembered", "purged"]
-    await remember.remember(session, remember.Request(content="The bell on the quay is cracked"))
+    await remember.remember(session, RememberRequest(content="The bell on the quay is cracked"))
 
 
 async def test_a_memory_that_was_let_go_still_binds_the_store(open_session: OpenSession) -> None:
     first = await open_session()
-    await forget.forget(first, forget.Request(ids=[await _keep(first)]))
+    await forget.forget(first, ForgetRequest(ids=[await _keep(first)]))
     with pytest.raises(WrongEmbedder):
         await open_session(embedder=WideEmbedder())
     assert (await open_session()).store.database.stamp.embedder == "tiny:64"

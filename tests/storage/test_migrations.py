@@ -9,6 +9,7 @@ from reverie.errors import StoreTooNew, WrongEmbedder
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.scope import Scope
 from reverie.tools import remember
+from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -46,7 +47,7 @@ async def test_an_old_store_can_be_searched_and_written_after_the_migration(
     session = await open_session()
     [hit, *_] = await session.store.matching("harbour keys", Scope(), 5)
     assert (await session.store.resolve(hit.id)).pinned
-    kept = await remember.remember(session, remember.Request(content="A new thing entirely"))
+    kept = await remember.remember(session, RememberRequest(content="A new thing entirely"))
     assert (await session.store.resolve(kept.id)).content == "A new thing entirely"
 
 
@@ -60,7 +61,7 @@ async def test_sessions_that_open_an_old_store_at_once_migrate_it_once(
 async def test_sessions_that_open_a_new_store_at_once_make_it_once(open_session: OpenSession) -> None:
     sessions = await asyncio.gather(*(open_session() for _ in range(4)))
     for number, session in enumerate(sessions):
-        await remember.remember(session, remember.Request(content=f"from session {number}"))
+        await remember.remember(session, RememberRequest(content=f"from session {number}"))
     assert [await session.store.count() for session in sessions] == [4, 4, 4, 4]
 
 
@@ -69,7 +70,7 @@ async def test_a_creation_that_was_cut_short_is_finished(home: Path, open_sessio
     for table in ("meta", "questions", "procedural"):
         shutil.rmtree(home / "domains" / "default" / "tables-1" / f"{table}.lance")
     again = await open_session()
-    kept = await remember.remember(again, remember.Request(content="after all", layer="procedural"))
+    kept = await remember.remember(again, RememberRequest(content="after all", layer="procedural"))
     assert (await again.store.resolve(kept.id)).layer == "procedural"
 
 
@@ -81,7 +82,7 @@ async def test_a_creation_killed_within_a_table_is_finished(home: Path, open_ses
     (tables / "codebase.lance" / "data").mkdir(parents=True)
     (tables / "events.lance" / "_versions").mkdir(parents=True)
     again = await open_session()
-    kept = await remember.remember(again, remember.Request(content="after all", layer="codebase"))
+    kept = await remember.remember(again, RememberRequest(content="after all", layer="codebase"))
     assert (await again.store.resolve(kept.id)).layer == "codebase"
 
 
@@ -94,7 +95,7 @@ async def test_a_store_from_the_future_is_refused_with_the_remedy(open_session: 
 
 async def test_a_store_embedded_otherwise_is_refused_with_the_remedy(open_session: OpenSession) -> None:
     session = await open_session()
-    await remember.remember(session, remember.Request(content="the lamp burns oil"))
+    await remember.remember(session, RememberRequest(content="the lamp burns oil"))
     await session.store.database.write_meta({"embedder": "openai:text-embedding-3-small"})
     with pytest.raises(WrongEmbedder, match="reverie reembed") as caught:
         await open_session()

@@ -12,6 +12,7 @@ from reverie.storage.features import Query
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
+from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -148,11 +149,11 @@ async def test_the_journal_tells_before_and_after(session: Session, make: Make) 
 
 
 async def test_other_sessions_see_a_memory_at_once(open_session: OpenSession) -> None:
-    from reverie.tools.remember import Request, remember
+    from reverie.tools.remember import remember
 
     writer, reader = await open_session(), await open_session()
     assert await reader.store.count() == 0
-    kept = await remember(writer, Request(content="seen by all"))
+    kept = await remember(writer, RememberRequest(content="seen by all"))
     assert (await reader.store.resolve(kept.id)).content == "seen by all"
     [embedding] = await reader.embed(["seen by all"])
     assert [hit.id for hit in await reader.store.nearest(embedding.vector, Scope(), 3)] == [kept.id]

@@ -8,9 +8,9 @@ from reverie.errors import StoreUnavailable
 from reverie.storage.lance_table import Table
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
-from reverie.tools.recall import Request as Query
 from reverie.tools.recall import recall
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import RecallRequest, RememberRequest
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio
@@ -45,15 +45,15 @@ async def test_every_field_survives_the_way_through_the_file(session: Session, m
 
 async def test_another_session_reads_what_was_written_the_moment_before(open_session: OpenSession) -> None:
     writer, reader = await open_session(), await open_session()
-    kept = await remember(writer, Request(content="The harbour master keeps the keys"))
-    answer, _ = await recall(reader, Query(query="who keeps the harbour keys"))
+    kept = await remember(writer, RememberRequest(content="The harbour master keeps the keys"))
+    answer = await recall(reader, RecallRequest(query="who keeps the harbour keys"))
     assert [row.id for row in answer.results] == [kept.id]
 
 
 async def test_another_session_repeating_it_at_once_is_told_so(open_session: OpenSession) -> None:
     one, two = await open_session(), await open_session()
-    first = await remember(one, Request(content="The harbour master keeps the keys"))
-    second = await remember(two, Request(content="The harbour master keeps the keys"))
+    first = await remember(one, RememberRequest(content="The harbour master keeps the keys"))
+    second = await remember(two, RememberRequest(content="The harbour master keeps the keys"))
     assert (second.id, second.duplicate_of) == (first.id, first.id)
     assert await two.store.count() == 1
 

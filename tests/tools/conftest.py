@@ -7,6 +7,7 @@ import pytest
 
 from reverie.recall.results import Recalled
 from reverie.tools import recall, remember
+from reverie.tools.requests import RecallRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 
@@ -16,7 +17,7 @@ def keep(session: Session) -> Callable[..., Awaitable[Remembered]]:
     """Remember a text."""
 
     async def call(content: str, **arguments: Any) -> Remembered:
-        return await remember.remember(session, remember.Request(content=content, **arguments))
+        return await remember.remember(session, RememberRequest(content=content, **arguments))
 
     return call
 
@@ -26,7 +27,6 @@ def ask(session: Session) -> Callable[..., Awaitable[Recalled]]:
     """Recall by a question."""
 
     async def call(query: str, **arguments: Any) -> Recalled:
-        answer, _ = await recall.recall(session, recall.Request(query=query, **arguments))
-        return answer
+        return await recall.recall(session, RecallRequest(query=query, **arguments))
 
     return call

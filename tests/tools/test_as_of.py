@@ -14,9 +14,9 @@ from reverie.recall.results import Recalled
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.time import iso
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
-from reverie.tools.move import move
+from reverie.tools.move import promote
+from reverie.tools.requests import ForgetRequest, MoveRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
@@ -83,9 +83,9 @@ async def test_a_promoted_memory_is_told_in_the_layer_it_had_then(
     kept = await keep(LAMP, layer="episodic")
     await keep("the lamp stands in the harbour", layer="semantic")
     then = days.go_on()
-    await move(session, kept.id, "", "up")
+    await promote(session, MoveRequest(id=kept.id))
     later = days.go_on()
-    await move(session, kept.id, "", "up")
+    await promote(session, MoveRequest(id=kept.id))
     days.go_on()
     assert _seen(await ask("lamp burns", as_of=then))[kept.id] == ("episodic", "active")
     assert _seen(await ask("lamp burns", as_of=later))[kept.id] == ("semantic", "active")
@@ -95,7 +95,7 @@ async def test_a_promoted_memory_is_told_in_the_layer_it_had_then(
 async def test_the_layers_asked_for_are_those_of_then(session: Session, days: Days, keep: Keep, ask: Ask) -> None:
     kept = await keep(LAMP, layer="episodic")
     then = days.go_on()
-    await move(session, kept.id, "", "up")
+    await promote(session, MoveRequest(id=kept.id))
     assert list(_seen(await ask("lamp", as_of=then, layers=["episodic"]))) == [kept.id]
     assert _seen(await ask("lamp", as_of=then, layers=["semantic"])) == {}
     assert _seen(await ask("lamp", layers=["episodic"])) == {}
@@ -106,9 +106,9 @@ async def test_of_a_revised_memory_the_words_of_then_are_told(
 ) -> None:
     first = await keep(LAMP)
     oil = days.go_on()
-    second = await revise(session, first.id, "the lamp burns gas", "")
+    second = await revise(session, ReviseRequest(id=first.id, content="the lamp burns gas"))
     gas = days.go_on()
-    third = await revise(session, second.id, "the lamp is electric", "")
+    third = await revise(session, ReviseRequest(id=second.id, content="the lamp is electric"))
     days.go_on()
     for moment, kept in ((oil, first.id), (gas, second.id), ("", third.id)):
         assert _seen(await ask("lamp", as_of=moment)) == {kept: ("semantic", "active")}
@@ -119,11 +119,11 @@ async def test_a_memory_forgotten_and_restored_was_not_there_in_between(
 ) -> None:
     kept = await keep(LAMP)
     before = days.go_on()
-    await forget(session, Forget(ids=[kept.id]))
+    await forget(session, ForgetRequest(ids=[kept.id]))
     gone = days.go_on()
-    await restore(session, ids=[kept.id])
+    await restore(session, RestoreRequest(ids=[kept.id]))
     back = days.go_on()
-    await forget(session, Forget(ids=[kept.id]))
+    await forget(session, ForgetRequest(ids=[kept.id]))
     days.go_on()
     found = [bool(_seen(await ask("lamp", as_of=moment))) for moment in (before, gone, back, "")]
     assert found == [True, False, True, False]
@@ -138,7 +138,7 @@ async def test_a_memory_challenged_since_was_not_in_doubt_then(
     then = days.go_on()
     await _mark(session, kept.id, status="challenged", status_reason="the file is missing")
     doubted = days.go_on()
-    await restore(session, ids=[kept.id])
+    await restore(session, RestoreRequest(ids=[kept.id]))
     days.go_on()
     told = [_seen(await ask("lamp", as_of=moment))[kept.id][1] for moment in (then, doubted, "")]
     assert told == ["active", "challenged", "active"]
@@ -164,7 +164,7 @@ async def test_what_a_dream_merged_stands_apart_again_before_the_dream_and_after
     assert _seen(await ask("lamp", as_of=before)).keys() == {one.id, two.id, faint.id}
     assert set(_seen(await ask("lamp", as_of=before)).values()) == {("semantic", "active"), ("episodic", "active")}
     assert _seen(await ask("lamp", as_of=after)).keys() == {derived.id}
-    await restore(session, dream_id="d1")
+    await restore(session, RestoreRequest(dream_id="d1"))
     days.go_on()
     assert _seen(await ask("lamp", as_of=after)).keys() == {derived.id}
     assert {one.id, two.id, faint.id} <= _seen(await ask("lamp")).keys()
@@ -192,7 +192,7 @@ async def test_asking_about_the_past_does_not_lift_a_quarantine(
     await _mark(session, released.id, status="quarantined")
     then = days.go_on()
     await _mark(session, poisoned.id, status="quarantined")
-    await restore(session, ids=[released.id])
+    await restore(session, RestoreRequest(ids=[released.id]))
     days.go_on()
     assert _seen(await ask("lamp", as_of=then)) == {}
     assert _seen(await ask("lamp", as_of=then, include=["quarantined"])) == {
@@ -213,7 +213,7 @@ async def test_a_tag_added_since_was_not_there_then(session: Session, days: Days
 async def test_a_purged_memory_does_not_come_back(session: Session, days: Days, keep: Keep, ask: Ask) -> None:
     kept = await keep(LAMP)
     then = days.go_on()
-    await forget(session, Forget(ids=[kept.id], purge=True))
+    await forget(session, ForgetRequest(ids=[kept.id], purge=True))
     assert _seen(await ask("lamp", as_of=then)) == {}
 
 
@@ -222,7 +222,7 @@ async def test_a_journal_that_was_cut_still_lets_the_rows_speak(
 ) -> None:
     kept = await keep(LAMP)
     then = days.go_on()
-    await forget(session, Forget(ids=[kept.id]))
+    await forget(session, ForgetRequest(ids=[kept.id]))
     gone = days.go_on()
     await session.store.database.table("events").delete(equals("memory_id", kept.id))
     assert list(_seen(await ask("lamp", as_of=then))) == [kept.id]

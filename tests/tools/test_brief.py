@@ -16,6 +16,7 @@ from reverie.storage.schema import side_schema
 from reverie.tools import remember
 from reverie.tools.brief import brief
 from reverie.tools.pin import pin
+from reverie.tools.requests import BriefRequest, PinRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 
@@ -51,8 +52,8 @@ async def test_the_sections_come_in_the_order_of_what_they_weigh(session: Sessio
         await keep("Never fell the old tree.", layer="episodic", importance=0.1),
     ]
     await _mark(session, told[2].id, anchors=(Anchor(path="gate.py", freshness="missing"),))
-    await pin(session, told[6].id)
-    answer = await brief(session)
+    await pin(session, PinRequest(id=told[6].id))
+    answer = await brief(session, BriefRequest())
     assert answer.memories == [memory.id for memory in reversed(told)]
     headings = [line for line in answer.text.splitlines() if line.startswith("## ")]
     assert headings == [
@@ -75,7 +76,7 @@ async def test_what_a_project_holds_comes_before_what_belongs_to_none(open_sessi
         "The harbour signs nothing.", layer="procedural", kind="how_to", importance=0.1, project="harbour"
     )
     await keep("The mill signs twice.", layer="procedural", kind="how_to", project="mill")
-    assert (await brief(session)).memories == [own.id, weighty.id]
+    assert (await brief(session, BriefRequest())).memories == [own.id, weighty.id]
 
 
 async def test_what_is_in_doubt_says_why_and_what_drifted_says_where(session: Session, keep: Keep) -> None:
@@ -84,7 +85,7 @@ async def test_what_is_in_doubt_says_why_and_what_drifted_says_where(session: Se
     anchor = Anchor(path="lamp.py", symbol="trim", freshness="moved", now_at="wick.py")
     await _mark(session, doubted.id, status="challenged", status_reason="lamp.py speaks of gas")
     await _mark(session, moved.id, anchors=(anchor, Anchor(path="oil.py", freshness="verified")))
-    text = (await brief(session)).text
+    text = (await brief(session, BriefRequest())).text
     assert "The lamp burns oil. (challenged: lamp.py speaks of gas)" in text
     assert "The wick is cut in trim(). (lamp.py::trim moved to wick.py)" in text
 
@@ -93,7 +94,7 @@ async def test_quarantined_forgotten_and_superseded_memories_are_never_told(sess
     for status in ("quarantined", "expired", "superseded"):
         kept = await keep(f"This one is {status}.", layer="procedural", kind="how_to", pin=True)
         await _mark(session, kept.id, status=status, core=True, anchors=(Anchor(path="a.py", freshness="missing"),))
-    assert (await brief(session)).memories == []
+    assert (await brief(session, BriefRequest())).memories == []
 
 
 async def test_a_digest_stands_for_the_day_it_tells(session: Session, keep: Keep, clock: Any) -> None:
@@ -101,20 +102,20 @@ async def test_a_digest_stands_for_the_day_it_tells(session: Session, keep: Keep
     clock.advance(days=1)
     newer = await keep("Tuesday: lamps were lit.", layer="episodic", kind="digest")
     await keep("A lamp fell over.", layer="episodic", kind="event")
-    assert (await brief(session)).memories == [newer.id]
+    assert (await brief(session, BriefRequest())).memories == [newer.id]
     clock.advance(days=8)
     latest = await keep("A lamp was bought.", layer="episodic", kind="event")
-    assert (await brief(session)).memories == [latest.id]
+    assert (await brief(session, BriefRequest())).memories == [latest.id]
 
 
 async def test_questions_of_dreams_are_mentioned(session: Session, keep: Keep) -> None:
     await keep("The lamp burns oil.")
-    assert "review" not in (await brief(session)).text
+    assert "review" not in (await brief(session, BriefRequest())).text
     row = {"id": "q", "asked_at": session.now, "kind": "merge", "memory_ids": [], "status": "open", "body": "{}"}
     await session.store.database.table("questions").add(
         pa.Table.from_pylist([row, row | {"id": "r", "status": "answered"}], schema=side_schema("questions", 1))
     )
-    assert "Open questions from dreams: 1. Call review" in (await brief(session)).text
+    assert "Open questions from dreams: 1. Call review" in (await brief(session, BriefRequest())).text
 
 
 async def test_a_full_store_keeps_room_for_every_section_and_fills_the_page(session: Session, keep: Keep) -> None:
@@ -123,13 +124,13 @@ async def test_a_full_store_keeps_room_for_every_section_and_fills_the_page(sess
     await _add_many(session, replace(pinned, pinned=False), 300, "Also known of the harbour and its many lamps")
     done = await keep("Lamps are lit by make lamps.", layer="procedural", kind="how_to")
     decided = await keep("We take oak over pine.", layer="procedural", kind="decision")
-    answer = await brief(session)
+    answer = await brief(session, BriefRequest())
     assert answer.tokens == count_tokens(answer.text) <= 800
     assert 700 < count_tokens(as_sent(lean(answer))) <= 800  # ids are whole there, so the structure is the longer
     assert {done.id, decided.id} < set(answer.memories)
     assert sum("Kept for ever" in line for line in answer.text.splitlines()) >= 7
     assert "## Known" in answer.text
-    assert (await brief(session)) == answer
+    assert (await brief(session, BriefRequest())) == answer
 
 
 async def test_every_budget_is_kept_and_the_weightiest_comes_first(session: Session, keep: Keep) -> None:
@@ -138,7 +139,7 @@ async def test_every_budget_is_kept_and_the_weightiest_comes_first(session: Sess
     await keep("run the lamps with make lamps", layer="procedural", project="oak")
     kept = await keep("never touch the old oak", layer="episodic", importance=0.1, pin=True, project="oak")
     for budget in (50, 60, 97, 200, 800, 5_000):
-        told = await brief(session, project="oak", max_tokens=budget)
+        told = await brief(session, BriefRequest(project="oak", max_tokens=budget))
         assert told.tokens == count_tokens(told.text) <= budget
         assert count_tokens(as_sent(lean(told))) <= budget
         assert told.memories[:1] == [kept.id] or budget < 120  # an id alone takes ten tokens there
@@ -148,21 +149,21 @@ async def test_every_budget_is_kept_and_the_weightiest_comes_first(session: Sess
 async def test_a_memory_is_told_once(session: Session, keep: Keep) -> None:
     kept = await keep("We decided to light lamps with make lamps.", layer="procedural", pin=True)
     await _mark(session, kept.id, anchors=(Anchor(path="Makefile", freshness="changed"),))
-    answer = await brief(session)
+    answer = await brief(session, BriefRequest())
     assert (answer.memories, answer.text.count("make lamps")) == ([kept.id], 1)
     assert "(Makefile changed)" in answer.text
 
 
 async def test_an_empty_store_says_how_to_begin(session: Session) -> None:
-    answer = await brief(session)
+    answer = await brief(session, BriefRequest())
     assert "remember" in answer.text
     assert answer.memories == []
-    assert (await brief(session, max_tokens=50)).tokens <= 50
+    assert (await brief(session, BriefRequest(max_tokens=50))).tokens <= 50
 
 
 async def test_a_budget_that_holds_nothing_is_refused(session: Session) -> None:
     with pytest.raises(InvalidInput, match="max_tokens"):
-        await brief(session, max_tokens=10)
+        await brief(session, BriefRequest(max_tokens=10))
 
 
 async def test_what_a_person_said_comes_before_what_was_merely_surprising(session: Session, keep: Keep) -> None:
@@ -174,7 +175,7 @@ async def test_what_a_person_said_comes_before_what_was_merely_surprising(sessio
         await keep("Lamps: make lamps.", layer="semantic", kind="how_to", source="human", importance=0.2),
         await keep("Ada owns the mill.", layer="semantic", kind="fact", source="human", importance=0.2),
     ]
-    told = await brief(session, max_tokens=210)
+    told = await brief(session, BriefRequest(max_tokens=210))
     assert {memory.id for memory in said} <= set(told.memories)
     assert len(told.memories) < 10
     assert told.more == 10 - len(told.memories)
@@ -183,7 +184,7 @@ async def test_what_a_person_said_comes_before_what_was_merely_surprising(sessio
 
 async def test_a_page_that_tells_everything_counts_no_more(session: Session, keep: Keep) -> None:
     await keep("The lamp burns oil.")
-    told = await brief(session)
+    told = await brief(session, BriefRequest())
     assert told.more == 0
     assert "more:" not in told.text
 
@@ -194,9 +195,9 @@ async def test_what_changed_since_it_was_remembered_is_marked(repo: Any, open_se
     repo.commit()
     session = await open_session(folder=repo.root)
     for content, file in (("Lamps are lit by light().", "src/lamp.py"), ("Oil is poured by pour().", "src/oil.py")):
-        await remember.remember(session, remember.Request(content=content, files=[file], layer="semantic"))
+        await remember.remember(session, RememberRequest(content=content, files=[file], layer="semantic"))
     repo.write("src/lamp.py", "def light():\n    return 2\n")
     (repo.root / "src/oil.py").unlink()
-    text = (await brief(session)).text
+    text = (await brief(session, BriefRequest())).text
     assert "src/lamp.py changed" in text or "src/lamp.py::light changed" in text
     assert "src/oil.py missing" in text or "src/oil.py::pour missing" in text

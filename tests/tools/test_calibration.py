@@ -16,6 +16,7 @@ from reverie.recall.calibration import FITS_WELL, LEAST_FIT
 from reverie.recall.results import Recalled
 from reverie.settings import Settings
 from reverie.tools import recall, remember
+from reverie.tools.requests import RecallRequest, RememberRequest
 from reverie.tools.session import Session
 from tests.tools.parcel_lockers import ANSWERED, NOTES, OFF_TOPIC, ON_TOPIC
 
@@ -38,8 +39,7 @@ class Lockers:
 
     async def ask(self, query: str, **arguments: object) -> Recalled:
         """Recall by a question."""
-        answer, _ = await recall.recall(self.session, recall.Request(query=query, **arguments))  # type: ignore[arg-type]
-        return answer
+        return await recall.recall(self.session, RecallRequest(query=query, **arguments))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ async def lockers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Loc
     settings = Settings(home=str(folder / "home"), project="kestrel")
     session = await Session.open(settings, embedder=BundledEmbedder(), folder=folder)
     await session.warm()
-    kept = [await remember.remember(session, remember.Request(content=note, source="human")) for note in NOTES]
+    kept = [await remember.remember(session, RememberRequest(content=note, source="human")) for note in NOTES]
     yield Lockers(session, [one.id for one in kept])
     await session.close()
 
@@ -99,8 +99,9 @@ async def test_what_is_left_out_for_its_fit_is_counted(lockers: Lockers) -> None
 
 
 async def test_an_answer_without_a_good_fit_says_so_in_its_text(lockers: Lockers) -> None:
-    request = recall.Request(query="which insurance covers lost parcels")
-    answer, text = await recall.recall(lockers.session, request)
+    request = RecallRequest(query="which insurance covers lost parcels")
+    answer = await recall.recall(lockers.session, request)
+    text = answer.text
     assert answer.fits == "weak"
     assert text.startswith("Nothing fits well; the nearest")
 
@@ -114,7 +115,7 @@ async def test_a_caller_who_names_what_to_look_through_sees_all_of_it(lockers: L
 
 async def test_a_script_that_the_model_cannot_read_is_judged_by_its_words(lockers: Lockers) -> None:
     note = "缓存的过期时间是三十秒，由配置文件决定。"
-    kept = await remember.remember(lockers.session, remember.Request(content=note))
+    kept = await remember.remember(lockers.session, RememberRequest(content=note))
     answer = await lockers.ask("缓存的过期时间")
     assert answer.fits == "well"
     assert answer.results[0].id == kept.id
@@ -128,8 +129,8 @@ async def test_the_held_out_world_is_answered_as_published(tmp_path: Path) -> No
     session = await Session.open(settings, embedder=BundledEmbedder(), folder=tmp_path)
     await session.warm()
     for note in read("world"):
-        await remember.remember(session, remember.Request(content=note["content"], source="human"))
-    asked = [(q, (await recall.recall(session, recall.Request(query=q["query"])))[0]) for q in read("questions")]
+        await remember.remember(session, RememberRequest(content=note["content"], source="human"))
+    asked = [(q, (await recall.recall(session, RecallRequest(query=q["query"])))) for q in read("questions")]
     await session.close()
     without = [answer.fits != "well" for question, answer in asked if question["group"] == "none"]
     empty = [not answer.results for question, answer in asked if question["group"] != "none"]

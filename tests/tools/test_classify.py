@@ -15,6 +15,7 @@ from reverie.embeddings.bundled import BundledEmbedder
 from reverie.tools import remember
 from reverie.tools.classify import _MOMENT_CUES, Guess, classify, passing_features, vectors_for
 from reverie.tools.consolidate import consolidate
+from reverie.tools.requests import ConsolidateRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
@@ -168,14 +169,14 @@ async def test_what_is_said_in_passing_fades_and_what_looks_like_it_stays(
         "We currently use Postgres 15 on all environments.",
         "The staging database is reset every night at 1 am.",
     ]
-    kept = {text: await remember.remember(session, remember.Request(content=text)) for text in passing + lasting}
+    kept = {text: await remember.remember(session, RememberRequest(content=text)) for text in passing + lasting}
     assert {kept[text].layer for text in passing} == {"working"}
     clock.advance(days=2)
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     layers = {text: (await session.store.resolve(kept[text].id)).layer for text in passing}
     assert set(layers.values()) == {"episodic"}
     clock.advance(days=400)
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     ends = {text: await session.store.resolve(kept[text].id) for text in passing + lasting}
     assert {(ends[text].status, ends[text].status_reason) for text in passing} == {("expired", "tier-expired")}
     assert {ends[text].status for text in lasting} == {"active"}
@@ -200,7 +201,7 @@ async def test_what_starts_in_working_memory_has_a_lifespan_unless_the_caller_na
 @pytest.mark.anyio
 async def test_a_domain_with_a_lifespan_for_everything_keeps_it(open_session: OpenSession) -> None:
     session = await open_session(tier="standard")
-    kept = await remember.remember(session, remember.Request(content="TODO: ask Ana about the port"))
+    kept = await remember.remember(session, RememberRequest(content="TODO: ask Ana about the port"))
     assert (kept.layer, (await session.store.resolve(kept.id)).tier) == ("working", None)
 
 
@@ -218,6 +219,6 @@ async def test_a_fact_is_not_promoted_for_being_a_fact(session: Session, keep: K
     kept = [await keep(f"Fact {n} about the {n}th gadget", kind="fact", layer="episodic") for n in range(4)]
     chosen = await keep("We decided on tabs", kind="decision", layer="episodic")
     clock.advance(hours=2)
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     assert {(await session.store.resolve(one.id)).layer for one in kept} == {"episodic"}
     assert (await session.store.resolve(chosen.id)).layer == "semantic"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from reverie.tools.consolidate import consolidate
+from reverie.tools.requests import ConsolidateRequest, ReviewRequest
 from reverie.tools.results import Remembered
 from reverie.tools.review import review
 from reverie.tools.session import Session
@@ -33,9 +34,9 @@ async def test_what_can_both_hold_is_neither_flagged_nor_challenged_nor_asked(
     first = await keep(older, layer=layer)
     clock.advance(days=1)
     assert (await keep(newer, layer=layer)).conflicts == []
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     assert (await session.store.resolve(first.id)).status in ("active", "superseded")
-    assert (await review(session)).questions == []
+    assert (await review(session, ReviewRequest())).questions == []
 
 
 async def test_a_certain_conflict_is_told_and_challenged(session: Session, keep: Keep, clock: Any) -> None:
@@ -43,7 +44,7 @@ async def test_a_certain_conflict_is_told_and_challenged(session: Session, keep:
     clock.advance(days=1)
     second = await keep("The lock of the nightly import expires after 10 min", layer="semantic")
     assert [(found.id, found.reason) for found in second.conflicts] == [(first.id, "numbers differ: 5 min / 10 min")]
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     assert (await session.store.resolve(first.id)).status == "challenged"
 
 
@@ -52,9 +53,9 @@ async def test_a_possible_conflict_says_may_and_is_asked(session: Session, keep:
     clock.advance(days=1)
     second = await keep("The notes of the nightly import are stored in Notion", layer="semantic")
     assert [found.reason for found in second.conflicts] == ["may conflict: names differ: Confluence / Notion"]
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     assert (await session.store.resolve(first.id)).status == "active"
-    [question] = (await review(session)).questions
+    [question] = (await review(session, ReviewRequest())).questions
     assert {memory["id"] for memory in question["memories"]} == {first.id, second.id}
 
 

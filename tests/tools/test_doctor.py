@@ -18,6 +18,7 @@ from reverie.settings import Settings
 from reverie.storage.rows import Embedded, to_table
 from reverie.tools import remember
 from reverie.tools.doctor import Check, Doctor
+from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
@@ -51,7 +52,7 @@ def states(checks: dict[str, Check], state: str) -> list[str]:
 
 
 async def keep(session: Session, content: str) -> str:
-    kept = await remember.remember(session, remember.Request(content=content))
+    kept = await remember.remember(session, RememberRequest(content=content))
     await session.store.database.write_ahead_log.settle()
     await session.store.journal.settle()
     return kept.id
@@ -59,7 +60,7 @@ async def keep(session: Session, content: str) -> str:
 
 async def test_what_is_on_its_way_to_the_tables_is_counted(session: Session, home: Path) -> None:
     await keep(session, "one")
-    await remember.remember(session, remember.Request(content="another that waits"))
+    await remember.remember(session, RememberRequest(content="another that waits"))
     found = (await examined(home))["tables"].found
     assert "semantic 1" in found
     assert "1 more on their way" in found
@@ -89,7 +90,7 @@ async def test_where_there_is_no_store_it_says_so_and_makes_none(home: Path) -> 
 async def test_another_embedder_than_the_stores_is_told_with_the_command_that_converts(
     session: Session, home: Path
 ) -> None:
-    await remember.remember(session, remember.Request(content="the lamp burns oil"))
+    await remember.remember(session, RememberRequest(content="the lamp burns oil"))
     checks = await examined(home, embedder=OtherEmbedder())
     assert states(checks, "fail") == ["store's embedder"]
     assert "tiny:64" in checks["store's embedder"].found

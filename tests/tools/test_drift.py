@@ -6,6 +6,7 @@ from reverie.memory import Anchor
 from reverie.tools import remember
 from reverie.tools.drift import drift
 from reverie.tools.pin import pin
+from reverie.tools.requests import PinRequest, RememberRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Drifted
 from reverie.tools.session import Session
@@ -24,7 +25,7 @@ async def here(repo: Repository, open_session: OpenSession) -> Session:
 
 
 async def _keep(session: Session, content: str, **arguments: object) -> str:
-    return (await remember.remember(session, remember.Request(content=content, **arguments))).id
+    return (await remember.remember(session, RememberRequest(content=content, **arguments))).id
 
 
 def _actions(found: Drifted) -> list[tuple[str, str]]:
@@ -82,7 +83,7 @@ async def test_a_run_can_be_undone_and_what_was_restored_is_not_taken_again_at_o
     for _ in range(3):
         last = await drift(here)
         clock.advance(days=1)
-    assert (await restore(here, dream_id=last.drift_id)).restored == [kept]
+    assert (await restore(here, RestoreRequest(dream_id=last.drift_id))).restored == [kept]
     assert (await here.store.resolve(kept)).status == "challenged"
     for _ in range(2):
         clock.advance(days=1)
@@ -123,8 +124,8 @@ async def test_a_pinned_memory_is_reported_and_left_alone(
 ) -> None:
     gone = await _keep(here, "The lamp is read in `src/lamp.py`.")
     moved = await _keep(here, "Oil is filled in `src/oil.py`.")
-    await pin(here, gone, pinned=True)
-    await pin(here, moved, pinned=True)
+    await pin(here, PinRequest(id=gone))
+    await pin(here, PinRequest(id=moved))
     before = [await here.store.resolve(kept) for kept in (gone, moved)]
     repo.git("rm", "-q", "src/lamp.py")
     repo.git("mv", "src/oil.py", "oil.py")

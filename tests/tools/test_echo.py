@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reverie.recall.results import Recalled
-from reverie.server.render import told
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.echo import LONGEST_SERVED, MOST_SERVED, ServedTexts
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
 from reverie.tools.inspect import inspect
+from reverie.tools.render import render
+from reverie.tools.requests import BriefRequest, ForgetRequest, InspectRequest, RecallRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 
@@ -87,7 +87,7 @@ async def test_a_recalled_text_that_comes_back_is_not_stored_and_the_answer_says
     answer = await keep(f"Remember that {KEPT.lower()}")
     assert (answer.id, answer.duplicate_of, await session.store.count()) == (kept.id, kept.id, 1)
     assert f"echo of {kept.id}" in answer.warnings[0]
-    assert "echo" in told(answer)
+    assert "echo" in render(answer)
 
 
 async def test_repetition_from_one_source_counts_once_and_never_raises_trust(
@@ -122,7 +122,8 @@ async def test_a_changed_number_is_stored_and_its_conflict_told(session: Session
 
 async def test_a_text_cut_to_the_budget_is_recognised_as_it_was_shown(session: Session, keep: Keep) -> None:
     kept = await keep("The harbour lamp burns oil. " + "It is trimmed every day before the ships come in. " * 30)
-    answer, text = await recall.recall(session, recall.Request(query="harbour lamp", max_tokens=160))
+    answer = await recall.recall(session, RecallRequest(query="harbour lamp", max_tokens=160))
+    text = answer.text
     [row] = answer.results
     assert "cut: inspect" in row.content
     for shown in (row.content, row.content.partition(" […cut")[0], text):
@@ -133,9 +134,9 @@ async def test_a_text_cut_to_the_budget_is_recognised_as_it_was_shown(session: S
 async def test_what_brief_and_inspect_showed_is_recognised_too(session: Session, keep: Keep, way: str) -> None:
     kept = await keep(KEPT)
     if way == "brief":
-        await brief(session)
+        await brief(session, BriefRequest())
     else:
-        await inspect(session, [kept.id])
+        await inspect(session, InspectRequest(ids=[kept.id]))
     assert (await keep(KEPT + "!")).id == kept.id
 
 
@@ -144,7 +145,7 @@ async def test_what_was_not_shown_in_this_session_is_compared_as_ever(
 ) -> None:
     kept = await keep(KEPT)
     other = await open_session()
-    repeated = await remember.remember(other, remember.Request(content=KEPT + "!"))
+    repeated = await remember.remember(other, RememberRequest(content=KEPT + "!"))
     assert repeated.id != kept.id
     assert repeated.duplicate_of == kept.id
 
@@ -152,7 +153,7 @@ async def test_what_was_not_shown_in_this_session_is_compared_as_ever(
 async def test_a_memory_forgotten_after_it_was_shown_may_be_kept_anew(session: Session, keep: Keep, ask: Ask) -> None:
     kept = await keep(KEPT)
     await ask("billing")
-    await forget(session, Forget(ids=[kept.id]))
+    await forget(session, ForgetRequest(ids=[kept.id]))
     assert (await keep(KEPT)).id != kept.id
 
 

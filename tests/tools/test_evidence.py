@@ -6,6 +6,7 @@ from reverie.recall.freshness import demotion
 from reverie.recall.results import RecalledMemory
 from reverie.tools import recall, remember
 from reverie.tools.inspect import inspect
+from reverie.tools.requests import InspectRequest, RecallRequest, RememberRequest, ReviseRequest
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
 from reverie.tools.session import Session
@@ -24,11 +25,11 @@ async def here(repo: Repository, open_session: OpenSession) -> Session:
 
 
 async def _keep(session: Session, content: str, **arguments: object) -> Remembered:
-    return await remember.remember(session, remember.Request(content=content, **arguments))
+    return await remember.remember(session, RememberRequest(content=content, **arguments))
 
 
 async def _ask(session: Session, query: str) -> list[RecalledMemory]:
-    answer, _ = await recall.recall(session, recall.Request(query=query))
+    answer = await recall.recall(session, RecallRequest(query=query))
     return answer.results
 
 
@@ -56,10 +57,11 @@ async def test_recall_says_what_changed_moved_and_went_and_inspect_where_to(repo
     repo.git("mv", "src/lamp.py", "src/lantern.py")
     [row] = await _ask(here, "lamp")
     assert (row.freshness, row.evidence) == ("moved", "load_lamp moved to src/lantern.py")
-    [shown] = (await inspect(here, [kept.id])).memories
+    [shown] = (await inspect(here, InspectRequest(ids=[kept.id]))).memories
     assert (shown["freshness"], shown["anchors"][0]["now_at"]) == ("moved", "src/lantern.py")
     repo.git("rm", "-qf", "src/lantern.py")
-    answer, text = await recall.recall(here, recall.Request(query="lamp"))
+    answer = await recall.recall(here, RecallRequest(query="lamp"))
+    text = answer.text
     assert answer.results[0].freshness == "missing"
     assert "missing: src/lamp.py is gone, and load_lamp with it" in text
 
@@ -114,7 +116,7 @@ async def test_a_session_in_another_project_cannot_verify_and_does_not_doubt(
     other.write("README.md")
     other.commit()
     elsewhere = await open_session(folder=other.root)
-    answer, _ = await recall.recall(elsewhere, recall.Request(query="oil", all_projects=True))
+    answer = await recall.recall(elsewhere, RecallRequest(query="oil", all_projects=True))
     assert [row.freshness for row in answer.results] == ["unverifiable"]
 
 
@@ -130,6 +132,6 @@ async def test_the_same_text_again_renews_what_was_seen(repo: Repository, here: 
 async def test_a_revision_is_anchored_to_what_the_new_text_names(repo: Repository, here: Session) -> None:
     kept = await _keep(here, "Oil is filled in `src/oil.py`.", files=["src/lamp.py"])
     repo.git("mv", "src/oil.py", "src/fuel.py")
-    revised = await revise(here, kept.id, "Oil is filled in `src/fuel.py`.", "moved")
+    revised = await revise(here, ReviseRequest(id=kept.id, content="Oil is filled in `src/fuel.py`.", reason="moved"))
     anchors = (await here.store.resolve(revised.id)).anchors
     assert [anchor.path for anchor in anchors] == ["src/lamp.py", "src/fuel.py"]

@@ -16,13 +16,21 @@ from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.time import iso
 from reverie.tools.consolidate import consolidate
-from reverie.tools.forget import Request as Forget
 from reverie.tools.forget import forget
-from reverie.tools.move import move
+from reverie.tools.move import demote, promote
 from reverie.tools.pin import pin
-from reverie.tools.recall import Request, recall
-from reverie.tools.remember import Request as Remember
+from reverie.tools.recall import recall
 from reverie.tools.remember import remember
+from reverie.tools.requests import (
+    ConsolidateRequest,
+    ForgetRequest,
+    MoveRequest,
+    PinRequest,
+    RecallRequest,
+    RememberRequest,
+    RestoreRequest,
+    ReviseRequest,
+)
 from reverie.tools.restore import restore
 from reverie.tools.revise import revise
 from reverie.tools.session import Session
@@ -72,8 +80,8 @@ class Life:
     async def purge_one(self) -> None:
         """Purge a memory: then it was never there."""
         one = self._any()
-        await pin(self.session, one.id, pinned=False)
-        done = await forget(self.session, Forget(ids=[one.id], purge=True))
+        await pin(self.session, PinRequest(id=one.id, pinned=False))
+        done = await forget(self.session, ForgetRequest(ids=[one.id], purge=True))
         assert one.id in done.forgotten
         self.model = [(at, {i: s for i, s in state.items() if i not in done.forgotten}) for at, state in self.model]
         await self._note()
@@ -91,14 +99,14 @@ class Life:
         self._told += 1
         text = f"{' '.join(self.dice.sample(WORDS, 4))} number{self._told}x{self.dice.randint(0, 10**6)}"
         layer = self.dice.choice(("episodic", "semantic", "procedural"))
-        await remember(self.session, Remember(content=text, layer=layer, importance=self.dice.random()))
+        await remember(self.session, RememberRequest(content=text, layer=layer, importance=self.dice.random()))
 
     async def _repeat(self) -> None:
         one = self._any(status=("active",))
         if one is not None:
             await remember(
                 self.session,
-                Remember(
+                RememberRequest(
                     content=one.content, tags=[self.dice.choice(WORDS)], source=self.dice.choice(("ai", "human"))
                 ),
             )
@@ -106,28 +114,30 @@ class Life:
     async def _let_go(self) -> None:
         one = self._any(status=("active",), pinned=(False,))
         if one is not None:
-            await forget(self.session, Forget(ids=[one.id], reason=self.dice.choice(WORDS)))
+            await forget(self.session, ForgetRequest(ids=[one.id], reason=self.dice.choice(WORDS)))
 
     async def _bring_back(self) -> None:
         one = self._any(status=("expired",))
         if one is not None:
-            await restore(self.session, ids=[one.id])
+            await restore(self.session, RestoreRequest(ids=[one.id]))
 
     async def _move(self) -> None:
         one = self._any(layer=("semantic",))
         if one is not None:
-            await move(self.session, one.id, "", self.dice.choice(("up", "down")))
+            await self.dice.choice((promote, demote))(self.session, MoveRequest(id=one.id))
 
     async def _pin(self) -> None:
         one = self._any()
         if one is not None:
-            await pin(self.session, one.id, pinned=self.dice.random() < 0.5)
+            await pin(self.session, PinRequest(id=one.id, pinned=self.dice.random() < 0.5))
 
     async def _revise(self) -> None:
         one = self._any(status=("active",))
         if one is not None:
             self._told += 1
-            await revise(self.session, one.id, f"{one.content} again{self._told}", "better")
+            await revise(
+                self.session, ReviseRequest(id=one.id, content=f"{one.content} again{self._told}", reason="better")
+            )
 
     async def _set(self) -> None:
         """Change a field as drift, sweeps and the renaming of projects do."""
@@ -175,7 +185,7 @@ class Life:
         if one is not None:
             events = [e for e in await self.session.store.journal.about(one.id) if e.action in ("set", "pinned")]
             if events:
-                await restore(self.session, event_id=self.dice.choice(events).id)
+                await restore(self.session, RestoreRequest(event_id=self.dice.choice(events).id))
 
 
 async def _as_of(session: Session, moment: datetime) -> State:
@@ -190,8 +200,8 @@ async def _asserted(life: Life, looks: int) -> None:
         assert await _as_of(life.session, moment) == state, moment
     moment, state = life.dice.choice(life.model)
     wanted = {i for i, s in state.items() if s["status"] in ("active", "challenged") and "lamp" in s["content"]}
-    asked = Request(query="lamp", as_of=iso(moment), all_projects=True, limit=100, max_tokens=20_000)
-    answer, _ = await recall(life.session, asked)
+    asked = RecallRequest(query="lamp", as_of=iso(moment), all_projects=True, limit=100, max_tokens=20_000)
+    answer = await recall(life.session, asked)
     shown = {row.id: (row.content, row.layer, row.status, row.pinned) for row in answer.results}
     fields = ("content", "layer", "status", "pinned")
     assert all(shown[i] == tuple(state[i][name] for name in fields) for i in shown)
@@ -209,13 +219,13 @@ async def test_as_of_is_right_for_the_whole_life_of_a_store(
     for number in range(changes):
         await life.go_on()
         if number % (changes // 3) == changes // 4:
-            await consolidate(session, steps=["prune"])
+            await consolidate(session, ConsolidateRequest(steps=["prune"]))
         if number == changes // 2:
             await life.purge_one()
     await _asserted(life, looks)
     clock.advance(days=200)
     before = len(await session.store.journal.rows())
-    await consolidate(session, steps=["prune"])
+    await consolidate(session, ConsolidateRequest(steps=["prune"]))
     assert len(await session.store.journal.rows()) < before
     assert await session.store.journal.with_action(FOLDED)
     await _asserted(life, looks)
@@ -227,12 +237,12 @@ async def test_as_of_is_right_for_the_whole_life_of_a_store(
 async def test_a_store_that_an_older_version_cut_says_from_when_on_it_can_answer(
     session: Session, clock: Any
 ) -> None:
-    kept = await remember(session, Remember(content="the lamp burns oil"))
+    kept = await remember(session, RememberRequest(content="the lamp burns oil"))
     clock.advance(days=200)
     memory = await session.store.resolve(kept.id)
     event = session.store.event(FOLDED, memory, actor="dream", at=session.now, reason='{"through": 0, "hash": ""}')
     await session.store.journal.write([event])
-    early, _ = await recall(session, Request(query="lamp", as_of=iso(session.now - timedelta(days=100))))
+    early = await recall(session, RecallRequest(query="lamp", as_of=iso(session.now - timedelta(days=100))))
     assert early.scope["as_of_known_from"] == iso(session.now - timedelta(days=90))
-    late, _ = await recall(session, Request(query="lamp", as_of=iso(session.now - timedelta(days=80))))
+    late = await recall(session, RecallRequest(query="lamp", as_of=iso(session.now - timedelta(days=80))))
     assert "as_of_known_from" not in late.scope

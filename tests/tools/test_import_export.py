@@ -22,6 +22,7 @@ from reverie.tools import import_jsonl as importing
 from reverie.tools import pin, recall, remember
 from reverie.tools.export_jsonl import LONGEST_LINE, Exported, export
 from reverie.tools.import_jsonl import Imported, import_memories
+from reverie.tools.requests import PinRequest, RecallRequest, RememberRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
@@ -72,7 +73,7 @@ async def written(session: Session, memory: Memory) -> Memory:
 
 async def full_memory(session: Session, content: str, number: int = 0) -> Memory:
     """A memory with nothing left at its default."""
-    answer = await remember.remember(session, remember.Request(content=content))
+    answer = await remember.remember(session, RememberRequest(content=content))
     [plain] = (await session.store.get([answer.id])).values()
     at = datetime(2025, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC) - timedelta(days=number)
     return replace(
@@ -281,13 +282,13 @@ async def test_the_same_text_under_two_ids_is_kept_twice(session: Session) -> No
 
 async def test_an_id_that_is_there_is_updated_and_found_by_its_new_text(session: Session) -> None:
     await imported(session, {"id": "a", "content": "the old wording", "layer": "working", "tags": ["kept"]})
-    await recall.recall(session, recall.Request(query="old wording"))  # its vector is in memory now
+    await recall.recall(session, RecallRequest(query="old wording"))  # its vector is in memory now
     result = await imported(session, {"id": "a", "content": "something quite new", "layer": "semantic"})
     assert (result.added, result.updated) == (0, 1)
     [memory] = await session.store.find()
     assert (memory.content, memory.layer, memory.tags) == ("something quite new", "semantic", ("kept",))
     assert memory.title == "something quite new"
-    answer, _ = await recall.recall(session, recall.Request(query="quite new"))
+    answer = await recall.recall(session, RecallRequest(query="quite new"))
     assert [row.content for row in answer.results] == ["something quite new"]
     [embedding] = await session.embed(["something quite new"])
     [hit] = await session.store.nearest(embedding.vector, Scope(), 5)
@@ -309,8 +310,8 @@ async def test_an_edited_export_reaches_sessions_that_have_the_old_vector(
 
 
 async def test_an_update_keeps_what_the_line_does_not_say(session: Session) -> None:
-    answer = await remember.remember(session, remember.Request(content="the rule", source="human", tags=["t"]))
-    await pin.pin(session, answer.id)
+    answer = await remember.remember(session, RememberRequest(content="the rule", source="human", tags=["t"]))
+    await pin.pin(session, PinRequest(id=answer.id))
     await imported(session, {"id": answer.id, "content": "the new rule"})
     [memory] = await session.store.find()
     # The words are another's now: they have neither the source nor the trust of what they replace.
@@ -460,7 +461,7 @@ async def test_an_update_that_another_session_makes_meanwhile_is_not_lost(
     embed = Session.embed
 
     async def slow(self: Session, texts: Any) -> Any:
-        await pin.pin(session, "a")
+        await pin.pin(session, PinRequest(id="a"))
         return await embed(self, texts)
 
     monkeypatch.setattr(Session, "embed", slow)

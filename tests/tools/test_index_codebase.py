@@ -11,6 +11,7 @@ from reverie.memory import Memory
 from reverie.tools import projects, recall, remember
 from reverie.tools.index_codebase import index_codebase
 from reverie.tools.pin import pin
+from reverie.tools.requests import IndexRequest, PinRequest, RecallRequest, RememberRequest
 from reverie.tools.results import Indexed
 from reverie.tools.session import Session
 
@@ -33,7 +34,7 @@ async def here(repo: Repository, open_session: OpenSession) -> Session:
 
 
 async def _index(session: Session, **arguments: object) -> Indexed:
-    return await index_codebase(session, progress=lambda done, total: None, **arguments)
+    return await index_codebase(session, IndexRequest(**arguments))
 
 
 async def _kept(session: Session, *statuses: str) -> dict[str, Memory]:
@@ -151,7 +152,7 @@ async def test_another_repository_is_kept_under_its_own_name(here: Session, make
     found = await _index(here, path=str(other.root))
     assert found.project != here.here.project
     assert {memory.project for memory in (await _kept(here)).values()} == {found.project}
-    answer, _ = await recall.recall(here, recall.Request(query="row_boat"))
+    answer = await recall.recall(here, RecallRequest(query="row_boat"))
     assert answer.results == []
 
 
@@ -172,11 +173,11 @@ async def test_settings_and_keys_of_the_machine_are_no_project(
 
 async def test_signatures_are_found_by_recall_with_their_freshness(repo: Repository, here: Session) -> None:
     await _index(here)
-    answer, _ = await recall.recall(here, recall.Request(query="load lamp", layers=["codebase"]))
+    answer = await recall.recall(here, RecallRequest(query="load lamp", layers=["codebase"]))
     assert answer.results[0].content.startswith("src/lamp.py: The lamp of the lighthouse.")
     assert (answer.results[0].title, answer.results[0].freshness) == ("", "verified")  # the title is how it begins
     repo.write("src/lamp.py", LAMP + "# more\n")
-    answer, _ = await recall.recall(here, recall.Request(query="load lamp", layers=["codebase"]))
+    answer = await recall.recall(here, RecallRequest(query="load lamp", layers=["codebase"]))
     assert answer.results[0].freshness == "changed"
 
 
@@ -191,7 +192,7 @@ async def test_two_sessions_that_scan_at_once_write_everything_once(
 async def test_a_pinned_memory_of_a_file_that_is_gone_stays(repo: Repository, here: Session) -> None:
     await _index(here)
     kept = (await _kept(here))["file:src/lamp.py"]
-    await pin(here, kept.id, pinned=True)
+    await pin(here, PinRequest(id=kept.id))
     (repo.root / "src/lamp.py").unlink()
     await _index(here)
     assert "file:src/lamp.py" in await _kept(here)
@@ -201,10 +202,14 @@ async def test_other_calls_are_answered_while_a_scan_runs(repo: Repository, here
     for number in range(300):
         repo.write(f"src/many/m{number}.py", f'"""Module {number}."""\ndef function_{number}(): ...\n')
     seen: list[int] = []
-    scan = asyncio.create_task(index_codebase(here, progress=lambda done, total: seen.append(done)))
+
+    async def progress(done: int, total: int, message: str) -> None:
+        seen.append(done)
+
+    scan = asyncio.create_task(index_codebase(here, IndexRequest(), progress))
     answered = 0
     while not scan.done():
-        await remember.remember(here, remember.Request(content=f"Note {answered} taken during the scan"))
+        await remember.remember(here, RememberRequest(content=f"Note {answered} taken during the scan"))
         answered += 1
     assert (await scan).files == 305
     assert answered > 2

@@ -15,6 +15,7 @@ from reverie.tools.brief import brief
 from reverie.tools.consolidate import consolidate
 from reverie.tools.export_jsonl import export
 from reverie.tools.inspect import inspect
+from reverie.tools.requests import BriefRequest, ConsolidateRequest, InspectRequest, RestoreRequest, StatusRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
@@ -69,16 +70,16 @@ async def test_a_pin_holds(keep: Keep, ask: Ask, clock: Any) -> None:
 @pytest.mark.rule("000-tiers")
 async def test_brief_does_not_tell_it(keep: Keep, session: Session, clock: Any) -> None:
     kept = await keep("we meet at the fountain", kind="decision", layer="procedural", forget_after="2d")
-    assert kept.id in (await brief(session)).memories
+    assert kept.id in (await brief(session, BriefRequest())).memories
     clock.advance(days=3)
-    assert (await brief(session)).memories == []
+    assert (await brief(session, BriefRequest())).memories == []
 
 
 async def test_inspect_status_and_export_call_it_expired(late: str, session: Session, tmp_path: Path) -> None:
-    [memory] = (await inspect(session, [late])).memories
+    [memory] = (await inspect(session, InspectRequest(ids=[late]))).memories
     assert memory["status"] == "expired"
     assert memory["status_reason"] in ("ttl-expired", "tier-expired")
-    assert (await status(session)).counts["episodic"] == {"expired": 1}
+    assert (await status(session, StatusRequest())).counts["episodic"] == {"expired": 1}
     file = tmp_path / "out.jsonl"
     await export(session, str(file), progress=lambda done, total: None)
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
@@ -94,12 +95,12 @@ async def test_a_dream_without_a_sweep_does_not_see_it(keep: Keep, session: Sess
     for number in range(4):
         await keep(f"stall {number} of the fair sells lamps", layer="episodic", forget_after="2d")
     clock.advance(days=3)
-    told = await consolidate(session, steps=["dedupe", "cluster", "digest"], dry_run=True)
+    told = await consolidate(session, ConsolidateRequest(steps=["dedupe", "cluster", "digest"], dry_run=True))
     assert told.changes == []
 
 
 async def test_restore_brings_it_back_for_good(late: str, session: Session, ask: Ask) -> None:
-    assert (await restore(session, ids=[late])).restored == [late]
+    assert (await restore(session, RestoreRequest(ids=[late]))).restored == [late]
     assert late in [row.id for row in (await ask("market square fair")).results]
 
 

@@ -12,6 +12,7 @@ from reverie.recall.results import Recalled
 from reverie.storage.projects import read_projects
 from reverie.tools import projects, recall, remember
 from reverie.tools.consolidate import consolidate
+from reverie.tools.requests import ConsolidateRequest, RecallRequest, RememberRequest, RestoreRequest, StatusRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
@@ -27,11 +28,11 @@ HOSTED = "github.com/acme/anvil"
 
 
 async def _keep(session: Session, text: str = LAMP, **arguments: Any) -> Remembered:
-    return await remember.remember(session, remember.Request(content=text, **arguments))
+    return await remember.remember(session, RememberRequest(content=text, **arguments))
 
 
 async def _ask(session: Session, query: str = "which lamp on the pier", **arguments: Any) -> Recalled:
-    return (await recall.recall(session, recall.Request(query=query, **arguments)))[0]
+    return await recall.recall(session, RecallRequest(query=query, **arguments))
 
 
 async def _sees(session: Session, text: str = LAMP) -> bool:
@@ -226,10 +227,11 @@ async def test_a_fork_shares_the_root_commit_but_not_the_memories_and_is_told_of
     fork = await open_session(folder=await _fork(started, tmp_path, "https://github.com/mallory/anvil"))
     assert fork.here.project == "github.com/mallory/anvil"
     assert not await _sees(fork)
-    answer, text = await recall.recall(fork, recall.Request(query=LAMP))
+    answer = await recall.recall(fork, RecallRequest(query=LAMP))
+    text = answer.text
     assert answer.scope["same_project_elsewhere"] == {HOSTED: 1}
     assert "reverie projects merge github.com/acme/anvil" in text
-    assert any(HOSTED in note for note in (await status(fork)).health)
+    assert any(HOSTED in note for note in (await status(fork, StatusRequest())).health)
 
 
 async def test_a_fork_that_lists_the_other_as_a_second_remote_does_not_read_its_memories(
@@ -373,7 +375,7 @@ async def test_where_there_is_no_project_memories_are_kept_apart_and_status_says
     for place in (tmp_path / "wile", tmp_path / "wile/.config", Path("/")):
         nowhere = await open_session(folder=place)
         assert nowhere.here.project == NO_PROJECT
-        assert any("is no project" in note for note in (await status(nowhere)).health)
+        assert any("is no project" in note for note in (await status(nowhere, StatusRequest())).health)
     kept = await _keep(nowhere)
     assert kept.project == NO_PROJECT
     (tmp_path / "wile/app").mkdir()
@@ -444,7 +446,7 @@ async def test_restore_takes_back_a_merge_too(open_session: OpenSession) -> None
     await _keep(old)
     done = await projects.merge(new, "old")
     assert await _sees(new)
-    await restore(new, dream_id=done.change_id)
+    await restore(new, RestoreRequest(dream_id=done.change_id))
     await new.refresh()
     assert not await _sees(new)
     assert not (await read_projects(new.store.database)).known
@@ -471,7 +473,7 @@ async def test_a_renamed_project_is_known_by_both_names_in_every_call(
     assert await _sees(session)
     for name in (before, "harbour"):
         assert (await _ask(session, project=name)).results
-        assert (await consolidate(session, project=name, dry_run=True)).project == "harbour"
+        assert (await consolidate(session, ConsolidateRequest(project=name, dry_run=True))).project == "harbour"
     again = await open_session(folder=started.root)
     assert again.here.project == "harbour"
     with pytest.raises(InvalidInput, match="already"):
@@ -510,7 +512,7 @@ async def test_status_counts_this_project_and_what_is_elsewhere(open_session: Op
     await _keep(here, layer="semantic")
     await _keep(here, "The bell is cracked", project="global")
     await _keep(here, "The mill turns", project="mill")
-    told = await status(here)
+    told = await status(here, StatusRequest())
     assert told.counts["semantic"] == {"active": 1}
     assert sum(sum(counts.values()) for counts in told.counts.values()) == 1
     assert told.elsewhere == {"global": 1, "other projects": 1}

@@ -12,10 +12,10 @@ from reverie.settings import Settings
 from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion, ReviewQueue
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
-from reverie.tools.forget import Request as Forgetting
 from reverie.tools.forget import forget
 from reverie.tools.pin import pin
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import ConsolidateRequest, ForgetRequest, PinRequest, RememberRequest, ReviewRequest
 from reverie.tools.review import review
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
@@ -51,7 +51,7 @@ async def at_work(home: Path, clock: Any, repository: Path) -> AsyncIterator[Ses
 
 
 async def keep(session: Session, content: str, **arguments: Any) -> str:
-    return (await remember(session, Request(content=content, layer="semantic", **arguments))).id
+    return (await remember(session, RememberRequest(content=content, layer="semantic", **arguments))).id
 
 
 async def a_merge(session: Session, clock: Any, root: Path) -> None:
@@ -129,26 +129,28 @@ async def test_the_loop_closes(
     text: str,
 ) -> None:
     await situation(at_work, clock, repository)
-    asked = (await consolidate(at_work)).questions
-    [shown] = (await review(at_work)).questions
+    asked = (await consolidate(at_work, ConsolidateRequest())).questions
+    [shown] = (await review(at_work, ReviewRequest())).questions
     assert (asked, shown["kind"]) == ([shown["id"]], kind)
     assert verdict in shown["verdicts"]
-    answer = await review(at_work, [{"question_id": shown["id"], "verdict": verdict, "text": text}])
+    answer = await review(
+        at_work, ReviewRequest(decisions=[{"question_id": shown["id"], "verdict": verdict, "text": text}])
+    )
     assert (answer.questions, len(answer.resolved)) == ([], 1)
     for days in (0, 1, 2, 5):
         clock.advance(days=days)
-        assert (await consolidate(at_work)).questions == []
-    assert (await review(at_work)).questions == []
+        assert (await consolidate(at_work, ConsolidateRequest())).questions == []
+    assert (await review(at_work, ReviewRequest())).questions == []
 
 
 async def test_what_is_not_certain_is_asked_and_nothing_is_changed(
     at_work: Session, clock: Any, repository: Path
 ) -> None:
     await a_possible_conflict(at_work, clock, repository)
-    told = await consolidate(at_work)
+    told = await consolidate(at_work, ConsolidateRequest())
     assert [change for change in told.changes if change["action"] == "challenged"] == []
     assert {memory.status for memory in await at_work.store.find()} == {"active"}
-    [question] = (await review(at_work)).questions
+    [question] = (await review(at_work, ReviewRequest())).questions
     assert question["evidence"][0] == "may conflict: names differ: Confluence / Notion"
 
 
@@ -159,10 +161,10 @@ async def test_a_revised_memory_is_anchored_to_the_code_as_it_is_now(
     (repository / "package.json").write_text('{"name": "x", "scripts": {"check": "eslint ."}}\n')
     (repository / "src" / "refunds.py").write_text("def refund():\n    return 2\n")
     clock.advance(days=1)
-    await consolidate(at_work, steps=["beliefs"])
-    [question] = (await review(at_work)).questions
+    await consolidate(at_work, ConsolidateRequest(steps=["beliefs"]))
+    [question] = (await review(at_work, ReviewRequest())).questions
     answer = {"question_id": question["id"], "verdict": "revise", "text": "Linting is `npm run check`"}
-    await review(at_work, [answer])
+    await review(at_work, ReviewRequest(decisions=[answer]))
     [revised] = [memory for memory in await at_work.store.find() if memory.status == "active"]
     assert {(anchor.path, anchor.symbol) for anchor in revised.anchors} >= {("src/refunds.py", None)}
     assert all(anchor.symbol != "lint" for anchor in revised.anchors)
@@ -174,42 +176,42 @@ async def test_a_question_is_gone_when_the_code_is_found_again(
     at_work: Session, clock: Any, repository: Path
 ) -> None:
     await a_missing_file(at_work, clock, repository)
-    assert len((await consolidate(at_work)).questions) == 1
+    assert len((await consolidate(at_work, ConsolidateRequest())).questions) == 1
     (repository / "src" / "billing.py").write_text("def charge():\n    return 8080\n")
     clock.advance(days=1)
-    await consolidate(at_work)
-    assert (await review(at_work)).questions == []
+    await consolidate(at_work, ConsolidateRequest())
+    assert (await review(at_work, ReviewRequest())).questions == []
     assert {memory.status for memory in await at_work.store.find()} == {"active"}
 
 
 async def test_the_command_drift_asks_what_it_challenges(at_work: Session, clock: Any, repository: Path) -> None:
     await a_missing_file(at_work, clock, repository)
     await drift(at_work)
-    [question] = (await review(at_work)).questions
+    [question] = (await review(at_work, ReviewRequest())).questions
     assert (question["kind"], question["verdicts"]) == ("drift", ["holds", "forget", "revise"])
-    assert (await consolidate(at_work)).questions == []  # asked once, whoever finds it
-    await review(at_work, [{"question_id": question["id"], "verdict": "holds"}])
+    assert (await consolidate(at_work, ConsolidateRequest())).questions == []  # asked once, whoever finds it
+    await review(at_work, ReviewRequest(decisions=[{"question_id": question["id"], "verdict": "holds"}]))
     clock.advance(days=1)
     assert (await drift(at_work)).memories == []
-    assert (await review(at_work)).questions == []
+    assert (await review(at_work, ReviewRequest())).questions == []
 
 
 async def test_a_question_disappears_at_once_with_a_memory_it_is_about(
     at_work: Session, clock: Any, repository: Path
 ) -> None:
     await a_belief(at_work, clock, repository)
-    await consolidate(at_work)
-    [question] = (await review(at_work)).questions
-    await forget(at_work, Forgetting(ids=[question["memories"][1]["id"]]))
-    assert (await review(at_work)).questions == []
+    await consolidate(at_work, ConsolidateRequest())
+    [question] = (await review(at_work, ReviewRequest())).questions
+    await forget(at_work, ForgetRequest(ids=[question["memories"][1]["id"]]))
+    assert (await review(at_work, ReviewRequest())).questions == []
 
 
 async def test_a_pinned_memory_may_be_said_to_hold(at_work: Session, clock: Any, repository: Path) -> None:
     await a_belief(at_work, clock, repository)
-    await consolidate(at_work)
-    [question] = (await review(at_work)).questions
-    await pin(at_work, question["memories"][0]["id"])
-    await review(at_work, [{"question_id": question["id"], "verdict": "holds"}])
+    await consolidate(at_work, ConsolidateRequest())
+    [question] = (await review(at_work, ReviewRequest())).questions
+    await pin(at_work, PinRequest(id=question["memories"][0]["id"]))
+    await review(at_work, ReviewRequest(decisions=[{"question_id": question["id"], "verdict": "holds"}]))
     memory = await at_work.store.resolve(question["memories"][0]["id"])
     assert (memory.status, memory.pinned) == ("active", True)
 
@@ -218,7 +220,7 @@ async def test_no_bridge_is_asked_about_between_projects(at_work: Session, clock
     for number, word in enumerate(("copies", "moves", "stores"), 1):
         await keep(at_work, f"Each time Alfa {word} nightly ledgers into cold storage batch {number}", project="one")
         await keep(at_work, f"Each time Bravo {word} nightly ledgers into cold storage batch {number}", project="two")
-    assert (await consolidate(at_work)).questions == []
+    assert (await consolidate(at_work, ConsolidateRequest())).questions == []
 
 
 async def test_questions_across_projects_of_an_old_store_are_withdrawn_and_do_not_stop_synthesis(
@@ -240,7 +242,7 @@ async def test_questions_across_projects_of_an_old_store_are_withdrawn_and_do_no
     ]
     await questions.write(old)
     await a_bridge(at_work, clock, repository)
-    assert len((await consolidate(at_work)).questions) == 1
+    assert len((await consolidate(at_work, ConsolidateRequest())).questions) == 1
     known = {asked.id: asked.status for asked in await questions.all()}
     assert {known[asked.id] for asked in old} == {WITHDRAWN}
     events = await at_work.store.journal.with_action("question withdrawn")

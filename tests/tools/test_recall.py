@@ -13,6 +13,7 @@ from reverie.ids import short_id
 from reverie.recall.results import Recalled, as_sent, lean
 from reverie.tools import forget, recall, remember
 from reverie.tools.import_jsonl import import_memories
+from reverie.tools.requests import ForgetRequest, RecallRequest, RememberRequest, ReviseRequest
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
 from reverie.tools.session import Session
@@ -49,12 +50,12 @@ async def test_only_this_project_and_what_belongs_to_none_is_seen(
     open_session: OpenSession,
 ) -> None:
     here = await open_session(project="here")
-    ours = await remember.remember(here, remember.Request(content="the lamp of ours"))
-    shared = await remember.remember(here, remember.Request(content="the lamp of all", project="global"))
-    theirs = await remember.remember(here, remember.Request(content="the lamp of theirs", project="there"))
+    ours = await remember.remember(here, RememberRequest(content="the lamp of ours"))
+    shared = await remember.remember(here, RememberRequest(content="the lamp of all", project="global"))
+    theirs = await remember.remember(here, RememberRequest(content="the lamp of theirs", project="there"))
 
     async def asked(**arguments: object) -> set[str]:
-        answer, _ = await recall.recall(here, recall.Request(query="lamp", **arguments))  # type: ignore[arg-type]
+        answer = await recall.recall(here, RecallRequest(query="lamp", **arguments))  # type: ignore[arg-type]
         return set(_ids(answer))
 
     assert await asked() == {ours.id, shared.id}
@@ -75,7 +76,7 @@ async def test_filters_narrow_by_layer_kind_tag_and_time(session: Session, keep:
 
 async def test_what_was_let_go_is_seen_only_when_asked_for(session: Session, keep: Keep, ask: Ask) -> None:
     gone = await keep("the lamp burns oil")
-    await forget.forget(session, forget.Request(ids=[gone.id]))
+    await forget.forget(session, ForgetRequest(ids=[gone.id]))
     assert _ids(await ask("lamp")) == []
     [row] = (await ask("lamp", include=["expired"])).results
     assert (row.id, row.status) == (gone.id, "expired")
@@ -87,9 +88,9 @@ async def test_the_past_is_answered_with_what_was_known_then(
 ) -> None:
     old = await keep("the lamp burns oil")
     clock.advance(days=10)  # type: ignore[attr-defined]
-    new = await revise(session, old.id, "the lamp burns gas", "changed")
+    new = await revise(session, ReviseRequest(id=old.id, content="the lamp burns gas", reason="changed"))
     clock.advance(days=10)  # type: ignore[attr-defined]
-    await forget.forget(session, forget.Request(ids=[new.id]))
+    await forget.forget(session, ForgetRequest(ids=[new.id]))
     assert _ids(await ask("lamp")) == []
     assert _ids(await ask("lamp", as_of="2026-03-05")) == [old.id]
     assert _ids(await ask("lamp", as_of="2026-03-15")) == [new.id]
@@ -116,8 +117,8 @@ async def test_more_matches_than_the_limit_are_counted(keep: Keep, ask: Ask) -> 
 @pytest.mark.rule("000-distance")
 async def test_strangers_beyond_the_distance_are_hidden_and_counted(open_session: OpenSession) -> None:
     session = await open_session(max_distance=0.5)
-    await remember.remember(session, remember.Request(content="quarterly invoices overdue"))
-    answer, _ = await recall.recall(session, recall.Request(query="lamp"))
+    await remember.remember(session, RememberRequest(content="quarterly invoices overdue"))
+    answer = await recall.recall(session, RecallRequest(query="lamp"))
     assert answer.results == []
     assert answer.filtered == {"distance": 1}
 
@@ -126,7 +127,8 @@ async def test_strangers_beyond_the_distance_are_hidden_and_counted(open_session
 async def test_the_text_never_passes_its_budget(session: Session, keep: Keep, budget: int) -> None:
     for number in range(12):
         await keep(f"The lamp number {number} stands in street {number}. " + f"It is number {number}. " * 20)
-    answer, text = await recall.recall(session, recall.Request(query="lamp street", max_tokens=budget, limit=12))
+    answer = await recall.recall(session, RecallRequest(query="lamp street", max_tokens=budget, limit=12))
+    text = answer.text
     assert answer.tokens == count_tokens(text) <= budget
     for row in answer.results:
         assert row.content in text
@@ -136,7 +138,7 @@ async def test_a_memory_too_long_for_the_budget_is_cut_at_a_sentence_with_the_id
     session: Session, keep: Keep
 ) -> None:
     long = await keep("The lamp stands by the sea. " * 200)
-    answer, _ = await recall.recall(session, recall.Request(query="lamp", max_tokens=200))
+    answer = await recall.recall(session, RecallRequest(query="lamp", max_tokens=200))
     [row] = answer.results
     assert row.content.endswith(f"by the sea. […cut: inspect {short_id(long.id)}]")
     assert count_tokens(as_sent(lean(answer))) > 150  # what is left belongs to the text
@@ -202,11 +204,13 @@ async def test_without_a_model_recall_answers_by_words_and_says_so(
 ) -> None:
     kept = await keep("the lamp burns gas")
     other = await open_session(embedder=embedder)
-    answer, text = await recall.recall(other, recall.Request(query="lamp"))
+    answer = await recall.recall(other, RecallRequest(query="lamp"))
+    text = answer.text
     assert _ids(answer) == [kept.id]
     assert answer.index_state == state
     assert "Only words were searched" in text
-    answer, text = await recall.recall(other, recall.Request(query="oysters"))
+    answer = await recall.recall(other, RecallRequest(query="oysters"))
+    text = answer.text
     assert _ids(answer) == []
     assert "Only words were searched" in text
 
@@ -234,7 +238,8 @@ async def test_the_first_question_waits_for_the_model(
 ) -> None:
     await keep("the lamp burns gas")
     other = await open_session(embedder=SlowEmbedder(0.3))
-    answer, text = await recall.recall(other, recall.Request(query="lamp"))
+    answer = await recall.recall(other, RecallRequest(query="lamp"))
+    text = answer.text
     assert answer.index_state == "ready"
     assert "Only words" not in text
 
@@ -245,11 +250,12 @@ async def test_a_question_waits_no_longer_than_it_may(
     monkeypatch.setattr(recall, "SECONDS_FOR_THE_MODEL", 0.05)
     kept = await keep("the lamp burns gas")
     other = await open_session(embedder=SlowEmbedder(0.6))
-    answer, text = await recall.recall(other, recall.Request(query="lamp"))
+    answer = await recall.recall(other, RecallRequest(query="lamp"))
+    text = answer.text
     assert (_ids(answer), answer.index_state) == ([kept.id], "warming")
     assert "Only words were searched: the model is still loading" in text
     await other.warm()
-    assert (await recall.recall(other, recall.Request(query="lamp")))[0].index_state == "ready"
+    assert (await recall.recall(other, RecallRequest(query="lamp"))).index_state == "ready"
 
 
 @pytest.mark.parametrize(
@@ -269,11 +275,12 @@ async def test_a_question_waits_no_longer_than_it_may(
 )
 async def test_a_wrong_argument_is_named(session: Session, arguments: dict[str, object], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
-        await recall.recall(session, recall.Request(**arguments))  # type: ignore[arg-type]
+        await recall.recall(session, RecallRequest(**arguments))  # type: ignore[arg-type]
 
 
 async def test_an_empty_store_says_what_to_try(session: Session) -> None:
-    answer, text = await recall.recall(session, recall.Request(query="anything"))
+    answer = await recall.recall(session, RecallRequest(query="anything"))
+    text = answer.text
     assert answer.results == []
     assert "all_projects" in text
 
@@ -296,7 +303,7 @@ async def test_other_languages_are_found_by_their_own_words(
     kept = await keep(written)
     await keep("something else")
     by_words_only = await open_session(embedder=WarmingEmbedder())
-    answer, _ = await recall.recall(by_words_only, recall.Request(query=asked))
+    answer = await recall.recall(by_words_only, RecallRequest(query=asked))
     assert _ids(answer) == [kept.id]
 
 
@@ -311,9 +318,9 @@ async def test_the_model_does_not_outvote_the_words_of_a_script_it_was_not_taugh
         "서버": "인증 서버는 포트 팔천에서 대기한다.",
         "авторизация": "Сервер авторизации слушает порт восемь тысяч.",
     }
-    kept = {word: (await remember.remember(session, remember.Request(content=t))).id for word, t in texts.items()}
+    kept = {word: (await remember.remember(session, RememberRequest(content=t))).id for word, t in texts.items()}
     for word, memory_id in kept.items():
-        answer, _ = await recall.recall(session, recall.Request(query=word))
+        answer = await recall.recall(session, RecallRequest(query=word))
         assert answer.index_state == "ready"
         assert _ids(answer)[0] == memory_id, word
 
@@ -322,7 +329,7 @@ async def test_what_is_passed_over_is_counted_by_reason(session: Session, keep: 
     seen = await keep("the lamp of the harbour")
     gone = await keep("the lamp that was sold")
     await keep("the lamp of another project", project="elsewhere")
-    await forget.forget(session, forget.Request(ids=[gone.id]))
+    await forget.forget(session, ForgetRequest(ids=[gone.id]))
     answer = await ask("lamp", explain=True)
     assert _ids(answer) == [seen.id]
     assert (answer.filtered["status"], answer.filtered["scope"]) == (1, 1)
@@ -354,7 +361,8 @@ async def test_a_challenged_memory_says_so(session: Session, keep: Keep) -> None
         await session.store.change(
             [memory], {"status": "challenged"}, action="challenged", actor="test", at=session.now
         )
-    answer, text = await recall.recall(session, recall.Request(query="lamp"))
+    answer = await recall.recall(session, RecallRequest(query="lamp"))
+    text = answer.text
     assert answer.results[0].status == "challenged"
     assert "challenged" in text
 
@@ -362,7 +370,7 @@ async def test_a_challenged_memory_says_so(session: Session, keep: Keep) -> None
 async def test_long_memories_leave_room_for_the_others(session: Session, keep: Keep) -> None:
     for number in range(5):
         await keep(f"Lamp number {number}. " + f"It burns in street {number}. " * 200)
-    answer, _ = await recall.recall(session, recall.Request(query="lamp", max_tokens=900))
+    answer = await recall.recall(session, RecallRequest(query="lamp", max_tokens=900))
     assert len(answer.results) == 5
     assert all(row.content.endswith(f"inspect {short_id(row.id)}]") for row in answer.results)
     assert 750 < count_tokens(as_sent(lean(answer))) <= 900
@@ -371,17 +379,18 @@ async def test_long_memories_leave_room_for_the_others(session: Session, keep: K
 async def test_the_text_costs_less_than_the_rows_it_shows(session: Session, keep: Keep) -> None:
     for number in range(8):
         await keep(f"lamp number {number}")
-    answer, text = await recall.recall(session, recall.Request(query="lamp"))
+    answer = await recall.recall(session, RecallRequest(query="lamp"))
+    text = answer.text
     assert count_tokens(text) < count_tokens(json.dumps([asdict(row) for row in answer.results]))
 
 
 async def test_a_memory_moved_to_another_layer_keeps_its_pieces(open_session: OpenSession) -> None:
     session = await open_session(embedder=BundledEmbedder())
     session.embedder.warm()
-    kept = await remember.remember(session, remember.Request(content="the lamp burns gas", layer="episodic"))
+    kept = await remember.remember(session, RememberRequest(content="the lamp burns gas", layer="episodic"))
     memory = await session.store.resolve(kept.id)
     async with session.store.changing():
         await session.store.move(memory, "semantic", actor="test", at=session.now)
-    answer, _ = await recall.recall(session, recall.Request(query="what does the lamp burn", explain=True))
+    answer = await recall.recall(session, RecallRequest(query="what does the lamp burn", explain=True))
     assert answer.results[0].why is not None
     assert "pieces" in answer.results[0].why

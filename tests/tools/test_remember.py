@@ -5,6 +5,7 @@ import pytest
 
 from reverie.errors import EmbedderError, InvalidInput, MemoryNotFound
 from reverie.tools import remember
+from reverie.tools.requests import RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 
@@ -145,7 +146,7 @@ async def test_a_wrong_argument_is_named_and_nothing_is_written(
     session: Session, arguments: dict[str, object], says: str
 ) -> None:
     with pytest.raises(InvalidInput, match=says):
-        await remember.remember(session, remember.Request(**arguments))  # type: ignore[arg-type]
+        await remember.remember(session, RememberRequest(**arguments))  # type: ignore[arg-type]
     assert await session.store.count() == 0
     assert await session.store.database.table("events").count() == 0
 
@@ -173,7 +174,7 @@ class BrokenEmbedder:
 async def test_a_text_that_cannot_be_embedded_is_not_half_written(open_session: OpenSession) -> None:
     session = await open_session(embedder=BrokenEmbedder())
     with pytest.raises(EmbedderError, match="Try again"):
-        await remember.remember(session, remember.Request(content="x"))
+        await remember.remember(session, RememberRequest(content="x"))
     assert await session.store.count() == 0
 
 

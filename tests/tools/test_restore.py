@@ -8,10 +8,18 @@ from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.settings import RETENTION_MODES
 from reverie.storage.scope import Scope
 from reverie.tools import remember
-from reverie.tools.forget import Request, forget
+from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import import_memories
-from reverie.tools.move import move
+from reverie.tools.move import promote
 from reverie.tools.pin import pin
+from reverie.tools.requests import (
+    ForgetRequest,
+    MoveRequest,
+    PinRequest,
+    RememberRequest,
+    RestoreRequest,
+    ReviseRequest,
+)
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import revise
@@ -30,36 +38,36 @@ async def _last_event(session: Session, memory_id: str) -> str:
 
 async def test_an_event_is_taken_back(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await pin(session, kept.id)
-    await restore(session, event_id=await _last_event(session, kept.id))
+    await pin(session, PinRequest(id=kept.id))
+    await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))
     assert not (await session.store.resolve(kept.id)).pinned
 
 
 async def test_a_move_is_taken_back(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil", layer="episodic")
-    await move(session, kept.id, "", "up")
-    await restore(session, event_id=await _last_event(session, kept.id))
+    await promote(session, MoveRequest(id=kept.id))
+    await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))
     assert (await session.store.resolve(kept.id)).layer == "episodic"
 
 
 async def test_undoing_can_itself_be_undone(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await pin(session, kept.id)
-    await restore(session, event_id=await _last_event(session, kept.id))
-    await restore(session, event_id=await _last_event(session, kept.id))
+    await pin(session, PinRequest(id=kept.id))
+    await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))
+    await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))
     assert (await session.store.resolve(kept.id)).pinned
 
 
 async def test_undoing_a_writing_lets_the_memory_go_softly(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await restore(session, event_id=await _last_event(session, kept.id))
+    await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))
     assert (await session.store.resolve(kept.id)).status == "expired"
 
 
 async def test_the_superseded_comes_back_beside_its_successor(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    new = await revise(session, kept.id, "the lamp burns gas", "")
-    assert (await restore(session, ids=[kept.id])).restored == [kept.id]
+    new = await revise(session, ReviseRequest(id=kept.id, content="the lamp burns gas"))
+    assert (await restore(session, RestoreRequest(ids=[kept.id]))).restored == [kept.id]
     memory = await session.store.resolve(kept.id)
     assert (memory.status, memory.superseded_by, memory.expired_at) == ("active", None, None)
     assert (await session.store.resolve(new.id)).status == "active"
@@ -67,19 +75,19 @@ async def test_the_superseded_comes_back_beside_its_successor(session: Session, 
 
 async def test_what_is_active_needs_no_restoring(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    answer = await restore(session, ids=[kept.id])
+    answer = await restore(session, RestoreRequest(ids=[kept.id]))
     assert (answer.restored, answer.skipped[0].reason) == ([], "already active")
 
 
 async def test_what_was_purged_cannot_be_restored(session: Session, keep: Keep) -> None:
     kept = await keep("the lamp burns oil")
-    await pin(session, kept.id)
+    await pin(session, PinRequest(id=kept.id))
     event = await _last_event(session, kept.id)
-    await pin(session, kept.id, pinned=False)
-    await forget(session, Request(ids=[kept.id], purge=True))
+    await pin(session, PinRequest(id=kept.id, pinned=False))
+    await forget(session, ForgetRequest(ids=[kept.id], purge=True))
     with pytest.raises(MemoryNotFound):
-        await restore(session, ids=[kept.id])
-    assert (await restore(session, event_id=event)).skipped[0].reason == "purged since"
+        await restore(session, RestoreRequest(ids=[kept.id]))
+    assert (await restore(session, RestoreRequest(event_id=event))).skipped[0].reason == "purged since"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +95,7 @@ async def test_what_was_purged_cannot_be_restored(session: Session, keep: Keep) 
 )
 async def test_a_wrong_request_is_told_what_to_give(session: Session, arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
-        await restore(session, **arguments)  # type: ignore[arg-type]
+        await restore(session, RestoreRequest(**arguments))  # type: ignore[arg-type]
 
 
 # ── what a sweep let go and a user brought back stays ─────────────────────────────────────────────────────────────
@@ -107,10 +115,10 @@ async def test_what_was_let_go_as_faded_and_restored_stays(
     open_session: OpenSession, clock: Callable[[], object], retention: str
 ) -> None:
     session = await open_session(retention=retention)
-    kept = await remember.remember(session, remember.Request(content="ship moon", layer="episodic", importance=0.1))
+    kept = await remember.remember(session, RememberRequest(content="ship moon", layer="episodic", importance=0.1))
     clock.advance(days=400)  # type: ignore[attr-defined]
     await _swept_away(session, kept.id)
-    assert (await restore(session, ids=[kept.id])).restored == [kept.id]
+    assert (await restore(session, RestoreRequest(ids=[kept.id]))).restored == [kept.id]
     await _stays(session, kept.id)
 
 
@@ -120,16 +128,16 @@ async def test_a_deadline_that_has_passed_is_cleared(
     kept = await keep("the fair is in town", forget_after="2d")
     clock.advance(days=3)  # type: ignore[attr-defined]
     await _swept_away(session, kept.id)
-    await restore(session, ids=[kept.id])
+    await restore(session, RestoreRequest(ids=[kept.id]))
     assert (await session.store.resolve(kept.id)).forget_after is None
     await _stays(session, kept.id)
 
 
 async def test_a_deadline_still_to_come_is_kept(session: Session, keep: Keep) -> None:
     kept = await keep("the fair is in town", forget_after="2d")
-    await forget(session, Request(ids=[kept.id]))
+    await forget(session, ForgetRequest(ids=[kept.id]))
     deadline = (await session.store.resolve(kept.id)).forget_after
-    await restore(session, ids=[kept.id])
+    await restore(session, RestoreRequest(ids=[kept.id]))
     assert (await session.store.resolve(kept.id)).forget_after == deadline is not None
 
 
@@ -148,7 +156,7 @@ async def test_an_outlived_tier_is_raised(
     kept = await keep("the harbour froze", layer="episodic", importance=0.6, tier=tier)
     clock.advance(days=days)  # type: ignore[attr-defined]
     await _swept_away(session, kept.id)
-    await restore(session, ids=[kept.id])
+    await restore(session, RestoreRequest(ids=[kept.id]))
     assert (await session.store.resolve(kept.id)).tier == raised
     await _stays(session, kept.id)
 
@@ -158,8 +166,8 @@ async def test_a_tier_that_was_not_outlived_is_left_alone(
 ) -> None:
     kept = await keep("the harbour froze", layer="episodic", tier="standard")
     clock.advance(days=5)  # type: ignore[attr-defined]
-    await forget(session, Request(ids=[kept.id]))
-    await restore(session, ids=[kept.id])
+    await forget(session, ForgetRequest(ids=[kept.id]))
+    await restore(session, RestoreRequest(ids=[kept.id]))
     assert (await session.store.resolve(kept.id)).tier == "standard"
     await _stays(session, kept.id)
 
@@ -168,10 +176,10 @@ async def test_the_tier_of_the_domain_does_not_take_it_away_again(
     open_session: OpenSession, clock: Callable[[], object]
 ) -> None:
     session = await open_session(tier="standard")
-    kept = await remember.remember(session, remember.Request(content="ship moon", layer="episodic"))
+    kept = await remember.remember(session, RememberRequest(content="ship moon", layer="episodic"))
     clock.advance(days=10)  # type: ignore[attr-defined]
     await _swept_away(session, kept.id)
-    await restore(session, ids=[kept.id])
+    await restore(session, RestoreRequest(ids=[kept.id]))
     assert (await session.store.resolve(kept.id)).tier == "elephant"
     await _stays(session, kept.id)
 
@@ -182,15 +190,15 @@ async def test_undoing_the_sweep_by_its_event_keeps_the_memory_too(
     kept = await keep("ship moon", layer="episodic", importance=0.1)
     clock.advance(days=400)  # type: ignore[attr-defined]
     await _swept_away(session, kept.id)
-    await restore(session, event_id=await _last_event(session, kept.id))
+    await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))
     await _stays(session, kept.id)
 
 
 async def test_a_restore_counts_as_a_recall(session: Session, keep: Keep, clock: Callable[[], object]) -> None:
     kept = await keep("the lamp burns oil")
-    await forget(session, Request(ids=[kept.id]))
+    await forget(session, ForgetRequest(ids=[kept.id]))
     clock.advance(days=1)  # type: ignore[attr-defined]
-    await restore(session, ids=[kept.id])
+    await restore(session, RestoreRequest(ids=[kept.id]))
     memory = await session.store.resolve(kept.id)
     assert (memory.access_count, memory.last_accessed_at) == (1, session.now)
     assert memory.tier is None
@@ -201,7 +209,7 @@ async def test_an_import_that_changed_a_text_is_taken_back_with_its_vector(sessi
     before = await session.store.resolve(kept.id)
     line = json.dumps({"id": kept.id, "content": "plums and cherries", "layer": "semantic"})
     await import_memories(session, io.BytesIO(line.encode()), lambda _: None)
-    await restore(session, event_id=await _last_event(session, kept.id))
+    await restore(session, RestoreRequest(event_id=await _last_event(session, kept.id)))
     after = await session.store.resolve(kept.id)
     assert (after.content, after.title, after.trust) == (before.content, before.title, before.trust)
     [embedding] = await session.embed([before.content])

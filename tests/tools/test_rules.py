@@ -14,6 +14,7 @@ from reverie.time import iso
 from reverie.tools.consolidate import consolidate
 from reverie.tools.import_jsonl import import_memories
 from reverie.tools.inspect import inspect
+from reverie.tools.requests import ConsolidateRequest, InspectRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
@@ -33,7 +34,7 @@ async def imported(session: Session, **fields: Any) -> dict[str, Any]:
 
 
 async def seen(session: Session, memory_id: str) -> dict[str, Any]:
-    [memory] = (await inspect(session, [memory_id])).memories
+    [memory] = (await inspect(session, InspectRequest(ids=[memory_id]))).memories
     return memory
 
 
@@ -114,7 +115,7 @@ async def test_a_file_is_trusted_by_half_at_most(session: Session) -> None:
 @pytest.mark.rule("002-dream")
 async def test_a_dream_goes_through_all_steps(session: Session, keep: Keep) -> None:
     await keep("the crane is yellow")
-    told = await consolidate(session)
+    told = await consolidate(session, ConsolidateRequest())
     assert [step.name for step in told.steps] == list(STEPS)
 
 
@@ -122,7 +123,7 @@ async def test_a_dream_goes_through_all_steps(session: Session, keep: Keep) -> N
 async def test_a_dream_writes_the_note_of_the_day(session: Session, keep: Keep, ask: Ask) -> None:
     for number in range(3):
         await keep(f"crane {number} was painted {('red', 'blue', 'green')[number]}", layer="episodic", kind="event")
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     [note] = (await ask("crane painted", kinds=["digest"])).results
     assert "was painted" in note.content
     assert len(note.content) <= 1_200
@@ -135,7 +136,7 @@ async def test_of_two_texts_with_the_same_tokens_the_older_is_superseded(
     older = await keep("the crane on the northern quay is yellow", layer="semantic")
     clock.advance(days=1)
     newer = await keep("The crane on the northern quay is yellow!", layer="semantic")
-    await consolidate(session)
+    await consolidate(session, ConsolidateRequest())
     memory = await seen(session, older.id)
     assert (memory["status"], memory["superseded_by"]) == ("superseded", newer.id)
 

@@ -11,8 +11,9 @@ from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
 from reverie.storage.rows import Embedded
 from reverie.tools import remember
-from reverie.tools.move import move
+from reverie.tools.move import demote
 from reverie.tools.pin import pin
+from reverie.tools.requests import MoveRequest, PinRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 from reverie.tools.sweep import _planned, sweep
@@ -73,7 +74,7 @@ async def test_an_important_and_often_recalled_episode_becomes_knowledge(session
 async def test_a_demotion_is_not_undone_by_the_next_sweep(session: Session, keep: Keep) -> None:
     kept = await keep("the harbour froze", layer="semantic", importance=0.9, source="human")
     await _recalled(session, kept.id, 5, apart=timedelta(days=1))
-    await move(session, kept.id, "", "down")
+    await demote(session, MoveRequest(id=kept.id))
     assert (await sweep(session)).moved == {}
     assert (await _memory(session, kept)).layer == "episodic"
 
@@ -103,7 +104,7 @@ async def test_ten_spaced_recalls_in_three_sessions_make_a_memory_core(
     open_session: OpenSession, clock: Callable[[], object]
 ) -> None:
     sessions = [await open_session() for _ in range(3)]
-    kept = await remember.remember(sessions[0], remember.Request(content="the harbour froze", layer="semantic"))
+    kept = await remember.remember(sessions[0], RememberRequest(content="the harbour froze", layer="semantic"))
     for number in range(12):
         clock.advance(days=2)  # type: ignore[attr-defined]
         session = sessions[number % 3]
@@ -150,7 +151,7 @@ async def test_a_second_sweep_at_the_same_moment_changes_nothing(
 
 async def test_sessions_that_sweep_at_once_act_once(open_session: OpenSession, clock: Callable[[], object]) -> None:
     sessions = [await open_session() for _ in range(4)]
-    kept = await remember.remember(sessions[0], remember.Request(content="the fair", forget_after="1d"))
+    kept = await remember.remember(sessions[0], RememberRequest(content="the fair", forget_after="1d"))
     clock.advance(days=2)  # type: ignore[attr-defined]
     answers = await asyncio.gather(*(sweep(session) for session in sessions))
     assert sum(answer.let_go == {"ttl-expired": [kept.id]} for answer in answers) == 1
@@ -176,7 +177,7 @@ async def test_tiers_let_go_of_what_fades_and_of_nothing_else(
 
 async def test_a_domain_may_have_a_tier_for_all(open_session: OpenSession, clock: Callable[[], object]) -> None:
     session = await open_session(tier="standard")
-    kept = await remember.remember(session, remember.Request(content="ship moon", layer="episodic"))
+    kept = await remember.remember(session, RememberRequest(content="ship moon", layer="episodic"))
     clock.advance(days=8)  # type: ignore[attr-defined]
     assert (await sweep(session)).let_go == {"tier-expired": [kept.id]}
 
@@ -184,7 +185,7 @@ async def test_a_domain_may_have_a_tier_for_all(open_session: OpenSession, clock
 @pytest.mark.rule("002-pin")
 async def test_a_pin_outlasts_every_rule(session: Session, keep: Keep, clock: Callable[[], object]) -> None:
     kept = await keep("ship moon", layer="episodic", importance=0.0, tier="goldfish", forget_after="1h")
-    await pin(session, kept.id)
+    await pin(session, PinRequest(id=kept.id))
     clock.advance(days=4000)  # type: ignore[attr-defined]
     assert (await sweep(session)).let_go == {}
     assert (await _memory(session, kept)).status == "active"
