@@ -24,13 +24,14 @@ from reverie.cli.terminal import (
     terminal_width,
 )
 from reverie.ids import short_id, short_ids
+from reverie.memory import Memory
 from reverie.time import iso
 from reverie.tools import catalog
 from reverie.tools.arguments import MOST_IDS
 from reverie.tools.quarantine import Decided, Held, decide, held_memories
 from reverie.tools.render import render
 from reverie.tools.requests import ForgetRequest, RestoreRequest
-from reverie.tools.resolve import resolved_event
+from reverie.tools.resolve import resolved_each, resolved_event
 from reverie.tools.results import Forgotten
 
 if TYPE_CHECKING:
@@ -74,21 +75,26 @@ async def _forget(session: "Session", request: ForgetRequest, options: Options) 
 
 async def _plan(session: "Session", planned: Forgotten, asked: Sequence[str]) -> list[Line]:
     """Name what would go, what goes along with it, and what stays and why."""
-    shown = planned.forgotten[:_MOST_SHOWN]
-    short = short_ids(planned.forgotten)
-    rows: list[tuple[Cell, ...]] = []
-    for memory in (await session.store.get(shown)).values():
-        along = asked and not memory.id.startswith(tuple(asked))
-        title = shortened(memory.title or memory.content, max(20, terminal_width() - 40))
-        note = " (written by a dream from it)" if along else ""
-        rows.append((Span(short[memory.id], "cyan"), f"{memory.layer}/{memory.kind}", f"{title}{note}"))
-    lines: list[Line] = [*table(rows)]
-    if len(planned.forgotten) > len(shown):
-        lines.append(f"  and {len(planned.forgotten) - len(shown):,} more")
-    return [
-        *lines,
-        *(f"  stays: {short_id(one.id)} ({one_line(one.reason)})" for one in planned.skipped[:_MOST_SHOWN]),
+    going = list((await session.store.get(planned.forgotten)).values())
+    along = [memory.id for memory in going if asked and not memory.id.startswith(tuple(asked))]
+    lines = _memory_lines(going)
+    lines += (
+        [f"  written by a dream from them, and goes along: {', '.join(short_ids(along).values())}"] if along else []
+    )
+    left = [f"  stays: {short_id(one.id)} ({one_line(one.reason)})" for one in planned.skipped[:_MOST_SHOWN]]
+    return [*lines, *left]
+
+
+def _memory_lines(memories: Sequence[Memory]) -> list[Line]:
+    """Show the first of some memories, one a line, and count the rest."""
+    short = short_ids(memory.id for memory in memories)
+    width = max(20, terminal_width() - 40)
+    rows: list[tuple[Cell, ...]] = [
+        (Span(short[memory.id], "cyan"), f"{memory.layer}/{memory.kind}", shortened(memory.title, width))
+        for memory in memories[:_MOST_SHOWN]
     ]
+    more = len(memories) - len(rows)
+    return [*table(rows), *([f"  and {more:,} more"] if more else [])]
 
 
 def _as_shown(request: ForgetRequest, planned: Forgotten) -> ForgetRequest:
@@ -136,9 +142,8 @@ async def run_quarantine(session: "Session", request: QuarantineRequest, options
             say(*_held_lines(held))
         return DONE
     if request.forget:
-        plan = [f"Would forget {', '.join(request.forget)}."]
-        plan += [f"Would release {', '.join(request.release)}."] if request.release else []
-        if not agreed(*plan, question="Do it?", yes=options.yes):
+        going = await resolved_each(session, request.forget, "--forget")
+        if not agreed(*_memory_lines(going), question=f"Forget {counted(len(going), 'memory')}?", yes=options.yes):
             return FAILED
     decided = await decide(session, release=request.release, discard=request.forget, actor="quarantine")
     if options.json:
