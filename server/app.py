@@ -35,9 +35,8 @@ from reverie.server.rate_limit import RateLimit
 from reverie.server.resources import add_prompts, add_resources
 from reverie.server.schemas import ToolSchema, UnreadableArguments, schema_of
 from reverie.server.startup import Startup
-from reverie.tools.catalog import CONSOLIDATE, TOOLS, Tool, call, ignore_progress
+from reverie.tools.catalog import CONSOLIDATE, TOOLS, AnyTool, call_any, ignore_progress
 from reverie.tools.render import render
-from reverie.tools.requests import Request
 from reverie.tools.results import Result
 from reverie.version import __version__
 
@@ -51,7 +50,7 @@ INSTRUCTIONS = (
 _PAUSE_AFTER_HANDSHAKE = 0.02
 _ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 
-_SERVED: Mapping[str, Tool[Request, Result]] = {tool.name: tool for tool in TOOLS} | {
+_SERVED: Mapping[str, AnyTool] = {tool.name: tool for tool in TOOLS} | {
     # A server answers others while it dreams, so that a large dream gets a process of its own.
     "consolidate": replace(CONSOLIDATE, function="reverie.server.dream_process:consolidate_in_process")
 }
@@ -86,7 +85,7 @@ class ReverieServer(MCPServer[Any]):
                 request = schema.read(arguments)
                 session = await self._startup.session()
                 progress = ignore_progress if context is None else _Progress(context).report
-                result = await call(schema.tool, session, request, progress)
+                result = await call_any(schema.tool, session, request, progress)
                 return answer(result)
         except (RateLimited, UnreadableArguments) as error:
             raise ToolError(str(error)) from error

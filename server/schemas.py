@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, WithJsonSchema, create_model
 
 from reverie.recall.results import text_only_fields
-from reverie.tools.catalog import Tool
+from reverie.tools.catalog import AnyTool
 from reverie.tools.requests import Argument, Request, arguments_of
-from reverie.tools.results import Result
 
 _NOISE = frozenset({"title", "additionalProperties"})
 _NOISE_IN_ANSWERS = _NOISE | {"required", "description", "enum", "default"}
@@ -29,7 +28,7 @@ class UnreadableArguments(ValueError):
 class ToolSchema:
     """What a client is sent about a tool's arguments and answer, and the reader of the former."""
 
-    tool: Tool[Request, Result]
+    tool: AnyTool
     arguments: type[BaseModel]
     input: dict[str, Any]
     output: dict[str, Any]
@@ -56,7 +55,7 @@ class ToolSchema:
         return self.tool.request(**{argument: getattr(read, argument) for argument in known})
 
 
-def schema_of(tool: Tool[Request, Result]) -> ToolSchema:
+def schema_of(tool: AnyTool) -> ToolSchema:
     """Derive the schemas of a tool from its request and its result."""
     fields: Any = {argument.name: _field(argument) for argument in arguments_of(tool.request)}
     arguments = create_model(f"{tool.name}Arguments", **fields)

@@ -8,7 +8,7 @@ imported before a tool is called: a handshake only needs to describe them.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from reverie.recall.results import Recalled
 from reverie.tools import requests, results
@@ -21,48 +21,39 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int, str], Awaitable[None]]
 """Receives how much of how much is done, and what comes next."""
 
-TakenT = TypeVar("TakenT", bound=Request, covariant=True)
-GivenT = TypeVar("GivenT", bound=Result, covariant=True)
 RequestT = TypeVar("RequestT", bound=Request)
 ResultT = TypeVar("ResultT", bound=Result)
-InT = TypeVar("InT", bound=Request, contravariant=True)
-OutT = TypeVar("OutT", bound=Result, covariant=True)
+ResultT_co = TypeVar("ResultT_co", bound=Result, covariant=True)
 
 
-class Function(Protocol[InT, OutT]):
-    """The form of a tool's function."""
-
-    async def __call__(self, session: "Session", request: InT, /) -> OutT:
-        """Do what the tool is for."""
-
-
-class ReportingFunction(Protocol[InT, OutT]):
-    """The form of a tool's function that reports progress."""
-
-    async def __call__(self, session: "Session", request: InT, progress: Progress, /) -> OutT:
-        """Do what the tool is for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool(Generic[TakenT, GivenT]):
-    """One tool; `function` is `module:function`, imported at the first call."""
+@dataclass(frozen=True, kw_only=True)
+class AnyTool:
+    """One tool, its request and result as a loop over all tools sees them; `function` is `module:function`."""
 
     name: str
     title: str
     description: str  # what the model reads: first when to call it
-    request: type[TakenT]
-    result: type[GivenT]
-    function: str
+    request: type[Request]
+    result: type[object]
+    function: str  # imported at the first call
     reads: bool = False  # it changes nothing
     destroys: bool = False  # it may take something away
     repeatable: bool = False  # a second call with the same arguments changes nothing more
     always_loaded: bool = False  # some clients show only names until a model asks: these are used before it would
-    reports_progress: bool = False
+    reports_progress: bool = False  # its function takes a `progress` too
 
     @property
     def module(self) -> str:
         """Where its function is."""
         return self.function.partition(":")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(AnyTool, Generic[RequestT, ResultT_co]):
+    """One tool with the types of its request and its result."""
+
+    request: type[RequestT]
+    result: type[ResultT_co]
 
 
 async def ignore_progress(done: int, total: int, message: str) -> None:
@@ -75,17 +66,28 @@ async def call(
     """Run a tool.
 
     Raises:
-        ReverieError: telling what went wrong and what to try.
+        ReverieError: saying what went wrong and what to try.
+    """
+    result = await call_any(tool, session, request, progress)
+    if not isinstance(result, tool.result):
+        raise TypeError(f"{tool.name} gives a {tool.result.__name__}, not a {type(result).__name__}.")
+    return result
+
+
+async def call_any(
+    tool: AnyTool, session: "Session", request: Request, progress: Progress = ignore_progress
+) -> Result:
+    """Run a tool whose types are only known at run time.
+
+    Raises:
+        ReverieError: saying what went wrong and what to try.
         TypeError: if the request is another tool's.
     """
     if not isinstance(request, tool.request):
         raise TypeError(f"{tool.name} takes a {tool.request.__name__}, not a {type(request).__name__}.")
     module, _, name = tool.function.partition(":")
-    if tool.reports_progress:
-        reporting: ReportingFunction[RequestT, ResultT] = getattr(import_module(module), name)
-        return await reporting(session, request, progress)
-    function: Function[RequestT, ResultT] = getattr(import_module(module), name)
-    return await function(session, request)
+    function: Callable[..., Awaitable[Result]] = getattr(import_module(module), name)
+    return await (function(session, request, progress) if tool.reports_progress else function(session, request))
 
 
 REMEMBER = Tool(
@@ -223,7 +225,7 @@ REVIEW = Tool(
     destroys=True,
 )
 
-TOOLS: tuple[Tool[Request, Result], ...] = (
+TOOLS: tuple[AnyTool, ...] = (
     REMEMBER,
     REVISE,
     FORGET,
