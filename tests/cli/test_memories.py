@@ -153,9 +153,9 @@ def test_a_memory_is_shown_with_everything_a_person_asks_for(read: Run) -> None:
         "Importance 0.",
         "Retention",
         "365 days",
-        "never let go by itself: it is pinned",
+        "it is pinned",
         "History",
-        "imported",
+        "remembered  by import",
         "We decided on SQLite",
     ):
         assert part in shown
