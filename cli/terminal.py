@@ -74,6 +74,11 @@ def say_json(value: Any) -> None:
     _write(sys.stdout, escaped_json(json.dumps(plain, ensure_ascii=not utf8)) + "\n")
 
 
+def as_text(line: Line) -> str:
+    """Return a line as a pipe gets it: without styles, and with everything escaped that a terminal would obey."""
+    return spelled_out(line) if isinstance(line, str) else spelled_out("".join(map(str, line))).rstrip()
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a person looks at this stream, or types into it."""
     return stream is not None and stream.isatty()
@@ -97,7 +102,7 @@ def paragraph(text: str, indent: str = _INDENT, hanging: str = "") -> str:
 
 def columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
     """Align rows in columns, two spaces apart; a cell is one line, whatever it quotes."""
-    return ["".join(map(str, line)).rstrip() for line in table(rows, indent)]
+    return [as_text(line) for line in table(rows, indent)]
 
 
 def table(rows: Sequence[tuple[Cell, ...]], indent: str = "  ") -> list[tuple[Cell, ...]]:
@@ -187,11 +192,9 @@ def _has_color(stream: TextIO) -> bool:
 
 
 def _shown(line: Line, stream: TextIO) -> str:
-    if isinstance(line, str):
-        return spelled_out(line)
-    has_color = _has_color(stream)
-    parts = [_painted(part) if has_color and isinstance(part, Span) else spelled_out(str(part)) for part in line]
-    return "".join(parts).rstrip()
+    if isinstance(line, str) or not _has_color(stream):
+        return as_text(line)
+    return "".join(_painted(part) if isinstance(part, Span) else spelled_out(part) for part in line).rstrip()
 
 
 def _painted(span: Span) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from reverie.cli import asking
 from reverie.cli.memories import list_lines, memory_lines
-from reverie.cli.terminal import Line
+from reverie.cli.terminal import as_text
 from reverie.tools.list_memories import ListedMemory, MemoryList
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -65,10 +65,6 @@ def ids(result: "subprocess.CompletedProcess[str]") -> list[str]:
     return [memory["id"] for memory in answer(result)["memories"]]
 
 
-def plain(lines: list[Line]) -> list[str]:
-    return [line if isinstance(line, str) else "".join(map(str, line)).rstrip() for line in lines]
-
-
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -112,7 +108,7 @@ def test_titles_are_cut_to_the_terminal_and_escaped() -> None:
     )  # fmt: skip
     found = MemoryList([memory], 1, {"semantic": 1}, "p")
     for width in (80, None):
-        first = plain(list_lines(found, everywhere=False, width=width))[0]
+        first = as_text(list_lines(found, everywhere=False, width=width)[0])
         assert first.startswith("m1  57w  semantic/fact  moderate  Clear the screen \\x1b[2J")
         assert (len(first) <= 80, "\x1b" in first, "\u202e" in first) == (width is not None, False, False)
 
@@ -174,9 +170,7 @@ def test_no_part_of_a_shown_memory_commands_the_terminal(read: Run) -> None:
         "anchors": [{"path": HOSTILE, "symbol": HOSTILE, "freshness": "moved", "now_at": HOSTILE, "note": HOSTILE}],
         "events": [{"id": "e", "at": "2026-01-01T00:00:00Z", "action": "x", "actor": HOSTILE, "reason": HOSTILE}],
     }
-    from reverie.cli.terminal import _shown  # what `say` writes
-
-    said = "\n".join(_shown(line, sys.stdout) for line in memory_lines(memory))
+    said = "\n".join(map(as_text, memory_lines(memory)))
     assert "Clear the screen" in said
     assert not set(said) & set("\x1b\u202e")
 
