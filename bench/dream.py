@@ -191,7 +191,7 @@ async def meanwhile(size: int) -> None:
         print(f"recall at {size:,} memories, p50 and p95:")
         for name, dream in (("apart, as a server does", consolidate_in_process), ("in this process", consolidate)):
             alone = await _asked_until(session, questions(100, seed=4))
-            dreaming = asyncio.create_task(dream(session, dry_run=True))
+            dreaming = asyncio.create_task(dream(session, ConsolidateRequest(dry_run=True)))
             during = await _asked_until(session, questions(10_000, seed=5), dreaming)
             await dreaming
             ratio = statistics.median(during) / statistics.median(alone)

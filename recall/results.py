@@ -1,7 +1,4 @@
-"""What recall answers with, and the lean form in which results are sent.
-
-Plain values without slots: the MCP library would take a slot for a default value and leave out the schema.
-"""
+"""What recall answers with, and the lean form in which results are sent."""
 
 import json
 from collections.abc import Mapping
@@ -55,7 +52,7 @@ def repeats(title: str, content: str) -> bool:
 
 
 def freshness_word(freshness: str, since: str = "") -> str:
-    """Return freshness as texts tell it: what is there and the same is unchanged, which does not make it true."""
+    """Return the word for a freshness; evidence that is still there is `unchanged`, which proves nothing more."""
     if freshness != "verified":
         return freshness
     return f"unchanged since {since[:10]}" if since else "unchanged since seen"

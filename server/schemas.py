@@ -15,9 +15,9 @@ from reverie.tools.requests import Argument, Request, arguments_of
 _NOISE = frozenset({"title", "additionalProperties"})
 _NOISE_IN_ANSWERS = _NOISE | {"required", "description", "enum", "default"}
 _SCALARS = ("string", "number", "integer", "boolean")
-_WORTH_NAMING = 6  # parts of a row; rows of fewer speak for themselves
+_WORTH_NAMING = 6  # fields of a row; rows with fewer need no schema
 _BOUNDS = ("minimum", "maximum")
-_NOTHING: tuple[Any, ...] = ("", [], None, False, 0)
+_EMPTY_DEFAULTS: tuple[Any, ...] = ("", [], None, False, 0)
 
 
 class UnreadableArguments(ValueError):
@@ -118,12 +118,12 @@ def lean_input(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def lean_output(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return an output schema that names the parts of an answer; one without a type is a text, a number or a truth.
+    """Return an output schema that names the parts of an answer; one without a type is a text, a number or a boolean.
 
     What is empty is left out, so nothing is said to be required.
     """
     defined = schema.get("$defs", {})
-    return _told_plainly(
+    return _without_obvious_types(
         _lean(_inlined({k: v for k, v in schema.items() if k != "$defs"}, defined), _NOISE_IN_ANSWERS)
     )
 
@@ -144,7 +144,7 @@ def _lean_properties(properties: dict[str, Any], noise: frozenset[str]) -> dict[
 def _lean_part(part: Any, noise: frozenset[str]) -> Any:
     if isinstance(part, dict):
         slim = _lean(part, noise)
-        if "default" in slim and slim["default"] in _NOTHING:
+        if "default" in slim and slim["default"] in _EMPTY_DEFAULTS:
             del slim["default"]
         if slim.get("type") == "integer" or slim.get("maximum", 1) > 1:
             slim = {name: value for name, value in slim.items() if name not in _BOUNDS}
@@ -161,9 +161,9 @@ def _inlined(part: Any, defined: dict[str, Any]) -> Any:
     return [_inlined(item, defined) for item in part] if isinstance(part, list) else part
 
 
-def _told_plainly(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what a value shows by itself: that a text is a text, a number a number, what a list holds."""
-    plain = {name: _told_plainly(part) if isinstance(part, dict) else part for name, part in schema.items()}
+def _without_obvious_types(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what a value shows by itself: the type of a text or a number, and the items of a list."""
+    plain = {name: _without_obvious_types(part) if isinstance(part, dict) else part for name, part in schema.items()}
     if plain.get("type") in _SCALARS:
         del plain["type"]
     if "items" in plain and len(plain["items"].get("properties", ())) < _WORTH_NAMING:

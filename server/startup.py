@@ -1,4 +1,4 @@
-"""Opening store and model behind the handshake, and the background work of a serving process."""
+"""Opens store and model after the handshake, and runs the background work of a server process."""
 
 import asyncio
 import logging
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 SECONDS_AT_EXIT = 5.0
-"""It takes a hundredth of one; only where many sessions end at once do they wait for each other."""
+"""Writing takes a hundredth of one; it waits only where many sessions end at once."""
 
 SECONDS_FOR_THE_FIRST_ANSWERS = 1.0
-"""Somebody waits for them; what is done behind the answers begins after."""
+"""Somebody waits for them; background work begins after."""
 
 SECONDS_FOR_THE_CLIENTS_FOLDERS = 1.0
 """A client that has the folders at hand answers at once."""
 
 SECONDS_BETWEEN_SWEEPS = 300.0
-"""Working memories move on after half an hour: looking every five minutes is near enough."""
+"""Working memories expire after half an hour: a sweep every five minutes is close enough."""
 
 SECONDS_IDLE = 60.0
 """A server that has not been called for so long may dream."""
@@ -51,7 +51,7 @@ def load_tools() -> None:
 
 
 class Startup:
-    """The workspace of a server process; opened once, by whoever needs it first."""
+    """The session of a server process; opened once, by whoever needs it first."""
 
     def __init__(self, load_settings: Callable[[], Settings], folder: Path) -> None:
         self._load_settings = load_settings
@@ -67,7 +67,7 @@ class Startup:
             self._opening = asyncio.create_task(self._open())
 
     async def session(self) -> "Session":
-        """Return the open workspace, waiting for it if need be; a store that was swapped is opened again.
+        """Return the open session, waiting for it if need be; a store that was replaced on disk is opened again.
 
         Raises:
             ReverieError: if it cannot be opened. The next call tries again, so a mended setting or folder
@@ -125,7 +125,7 @@ class Startup:
         await asyncio.to_thread(load_tools)
         from reverie.tools.session import Session
 
-        # Read here and not at start: a wrong setting is told by the first answer, where somebody sees it.
+        # Read here and not at start: the first answer reports a wrong setting, where somebody sees it.
         session = await Session.open(self._load_settings(), folder=self._folder)
         self._behind = asyncio.create_task(_behind_the_answers(session, self.idle_seconds))
         return session
@@ -140,7 +140,7 @@ async def _behind_the_answers(session: "Session", idle_seconds: Callable[[], flo
 
 
 async def _sweep_while_serving(session: "Session") -> None:
-    """Let go, move and promote what is due, at start and every few minutes (003-start)."""
+    """Expire, move and promote what is due, at start and every few minutes."""
     tools = await asyncio.to_thread(import_module, "reverie.tools.sweep")  # a tenth of a second, off the loop
     while True:
         try:

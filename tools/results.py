@@ -1,7 +1,4 @@
-"""What each tool answers with. Plain values, so that the server can describe them before anything is loaded.
-
-Without slots: the MCP library would take a slot for a default value and leave out the schema.
-"""
+"""The result of each tool: plain values, so that the server can describe them before anything is loaded."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -68,7 +65,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was, or in a dry run would be, let go."""
+    """What was, or in a dry run would be, forgotten."""
 
     forgotten: list[str]
     skipped: list[Skipped]

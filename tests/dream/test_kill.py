@@ -16,7 +16,7 @@ from reverie.storage.audit import audit
 from reverie.storage.dream_log import DreamLog
 from reverie.tools.consolidate import consolidate
 from reverie.tools.remember import remember
-from reverie.tools.requests import RememberRequest, RestoreRequest
+from reverie.tools.requests import ConsolidateRequest, RememberRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.session import Session
 from tests.conftest import START, ManualClock
@@ -36,6 +36,7 @@ from reverie.settings import Settings
 from reverie.storage.dream_log import DreamLog
 from reverie.storage.lance_table import Table
 from reverie.tools.consolidate import consolidate
+from reverie.tools.requests import ConsolidateRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.session import Session
 
@@ -60,9 +61,9 @@ async def main():
     if undo:
         session.all_projects = True  # the dream is of several
         [record] = await DreamLog(session.store.database.table("dreams")).all()
-        await restore(session, dream_id=record.id)
+        await restore(session, RestoreRequest(dream_id=record.id))
     else:
-        await consolidate(session)
+        await consolidate(session, ConsolidateRequest())
 
 asyncio.run(main())
 """.replace("TINY_EMBEDDER", IMPORT)
@@ -124,12 +125,16 @@ async def finished(home: Path, clock: ManualClock, step: Callable[[Session], Awa
         await session.close()
 
 
+async def dreamt_once(session: Session) -> None:
+    await consolidate(session, ConsolidateRequest())
+
+
 async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
     filled: Path, clock: ManualClock, tmp_path: Path
 ) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
-    expected = await finished(whole, clock, consolidate)
+    expected = await finished(whole, clock, dreamt_once)
     kills = 0
     for write in range(1, MOST_WRITES):
         home = tmp_path / f"killed-{write}"
@@ -137,7 +142,7 @@ async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
         if not killed_at(home, clock, write, "dream"):
             break
         kills += 1
-        assert await finished(home, clock, consolidate) == expected, f"killed at write {write}"
+        assert await finished(home, clock, dreamt_once) == expected, f"killed at write {write}"
         shutil.rmtree(home)
     assert kills >= 6
     assert clock.moment > START
@@ -149,7 +154,7 @@ async def test_an_undoing_killed_at_any_write_is_finished_by_the_next_night_or_t
     before = await finished(filled, clock, everything)
     dreamt = tmp_path / "dreamt"
     shutil.copytree(filled, dreamt)
-    await finished(dreamt, clock, consolidate)
+    await finished(dreamt, clock, dreamt_once)
 
     async def undo_again(session: Session) -> None:
         session.all_projects = True  # the dream is of several

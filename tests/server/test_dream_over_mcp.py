@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from reverie.dream.steps import STEPS
-from reverie.server import app
+from reverie.tools import requests
 
 
 def told(home: Path, *arguments: str) -> Any:
@@ -28,7 +28,7 @@ def told(home: Path, *arguments: str) -> Any:
 
 
 def test_the_steps_a_client_may_name_are_those_there_are():
-    assert tuple(app.StepName.__args__) == tuple(STEPS)
+    assert tuple(requests.StepName.__args__) == tuple(STEPS)
 
 
 def test_a_dream_over_the_protocol_is_told_step_by_step_and_undone(server):

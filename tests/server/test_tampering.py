@@ -318,9 +318,10 @@ import asyncio, sys
 from pathlib import Path
 TINY_EMBEDDER
 from reverie.settings import Settings
-from reverie.tools.forget import Request as Forget, forget
+from reverie.tools.forget import forget
 from reverie.tools.pin import pin
-from reverie.tools.remember import Request, remember
+from reverie.tools.remember import remember
+from reverie.tools.requests import ForgetRequest, PinRequest, RememberRequest
 from reverie.tools.session import Session
 
 async def main(home, config, who, times):
@@ -328,11 +329,11 @@ async def main(home, config, who, times):
     session = await Session.open(settings, embedder=TinyEmbedder(), folder=Path(home).parent)
     for number in range(int(times)):
         text = f"worker {who} notes fact{who}x{number} about thing{number * 31 + int(who)}"
-        kept = await remember(session, Request(content=text))
+        kept = await remember(session, RememberRequest(content=text))
         if number % 5 == 1:
-            await pin(session, kept.id)
+            await pin(session, PinRequest(id=kept.id))
         if number % 5 == 3:
-            await forget(session, Forget(ids=[kept.id]))
+            await forget(session, ForgetRequest(ids=[kept.id]))
     await session.close()
 
 asyncio.run(main(*sys.argv[1:]))
