@@ -59,7 +59,7 @@ def review_lines(questions: Sequence[Question], resolved: Sequence[Mapping[str, 
     return [
         *lines,
         "",
-        f"{counted(len(questions), 'question')} open. `reverie review` on a terminal asks them one by one; "
+        f"{counted(len(questions), 'question')} open. `reverie review` on a terminal asks them one by one;",
         "`--answer QUESTION=VERDICT` answers one.",
     ]
 
@@ -68,7 +68,7 @@ def question_lines(question: Question, number: str = "") -> list[Line]:
     """Show one question, the memories it is about, and what speaks for and against."""
     names = short_ids(memory["id"] for memory in question["memories"])
     lines: list[Line] = [
-        (number, Span(one_line(question["ask"]), "bold")),
+        (Span(paragraph(number + one_line(question["ask"]), "", hanging="   "), "bold"),),
         (Span(f"   {question['id']}", "cyan"), f"  {' | '.join(question['verdicts'])}"),
     ]
     for memory in question["memories"]:
