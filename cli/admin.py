@@ -1,30 +1,25 @@
-"""`reverie doctor`, `reembed`, `audit`, `purge` and `quarantine`: looking after a store."""
+"""`reverie doctor`, `reembed` and `audit`: looking after a store."""
 
 import json
 import time
-from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.cli.terminal import Progress, counted, paragraph, say, say_json
+from reverie.cli.commands import Options
+from reverie.cli.requests import AuditRequest, DoctorRequest, NoRequest
+from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, one_line, say, say_json
 from reverie.embeddings.base import embedder_from
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError
-from reverie.guard.fence import neutralized_line
 from reverie.ids import SHORTEST_PREFIX
 from reverie.memory import Memory
-from reverie.settings import Settings, load_settings
+from reverie.settings import load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp
 from reverie.storage.reembed import reembed, stamp_of
 from reverie.time import clock_from
-from reverie.tools.arguments import checked_number
 from reverie.tools.doctor import Check, Doctor, versions
-from reverie.tools.forget import forget
-from reverie.tools.quarantine import Decided, Held, decide, held_memories
-from reverie.tools.requests import ForgetRequest
-from reverie.tools.results import Forgotten
 
 if TYPE_CHECKING:
     from reverie.storage.journal import Row
@@ -32,28 +27,32 @@ if TYPE_CHECKING:
     from reverie.tools.session import Session
 
 
-_MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+_MARKS: Mapping[str, Span] = {
+    "ok": Span("ok  ", "green"),
+    "warn": Span("warn", "yellow"),
+    "fail": Span("FAIL", "red"),
+}
 
 
-async def run_doctor(given: Namespace) -> int:
-    """Look at everything and tell it; 1 if anything has failed."""
+async def run_doctor(request: DoctorRequest, options: Options) -> int:
+    """Check everything and report it; 1 if a check failed."""
     try:
-        checks = await Doctor(load_settings(), fix=given.fix).examine()
+        checks = await Doctor(load_settings(), fix=request.fix).examine()
     except SettingError as error:
         checks = [versions(), Check("settings", "fail", str(error))]
     failed = sum(check.state == "fail" for check in checks)
-    if given.json:
+    if options.json:
         say_json({"healthy": not failed, "checks": [asdict(check) for check in checks]})
     else:
         say(*_checks_lines(checks))
-    return 1 if failed else 0
+    return FAILED if failed else DONE
 
 
-def _checks_lines(checks: list[Check]) -> list[str]:
+def _checks_lines(checks: list[Check]) -> list[Line]:
     width = max(len(check.name) for check in checks)
-    lines = []
+    lines: list[Line] = []
     for check in checks:
-        lines.append(f"{_MARKS[check.state]}  {check.name.ljust(width)}  {check.found}")
+        lines.append((_MARKS[check.state], f"  {check.name.ljust(width)}  {check.found}"))
         if check.advice and check.state != "ok":
             lines.append(f"      {' ' * width}  → {check.advice}")
     failed, warned = (sum(check.state == state for check in checks) for state in ("fail", "warn"))
@@ -66,13 +65,14 @@ def _checks_lines(checks: list[Check]) -> list[str]:
     return [*lines, "", verdict]
 
 
-async def run_reembed(settings: Settings, given: Namespace) -> int:
+async def run_reembed(_request: NoRequest, options: Options) -> int:
     """Convert the store and say from what to what."""
+    settings = load_settings()
     embedder = embedder_from(settings)
     folder = Path(settings.domain_uri)
     before = await stamp_of(folder)
     if before is None:
-        return _tell(given, "none", embedder.stamp, 0, f"There is no store in {folder} yet: nothing to convert.")
+        return _report(options, "none", embedder.stamp, 0, f"There is no store in {folder} yet: nothing to convert.")
     embedder.warm()
     bar = Progress("Embedding")
     started = time.perf_counter()
@@ -91,11 +91,11 @@ async def run_reembed(settings: Settings, given: Namespace) -> int:
     finally:
         bar.done()
     if converted is None:
-        return _tell(
-            given, before.embedder, embedder.stamp, 0, f"The store is already embedded with {embedder.stamp}."
+        return _report(
+            options, before.embedder, embedder.stamp, 0, f"The store is already embedded with {embedder.stamp}."
         )
-    return _tell(
-        given,
+    return _report(
+        options,
         before.embedder,
         embedder.stamp,
         converted,
@@ -104,43 +104,39 @@ async def run_reembed(settings: Settings, given: Namespace) -> int:
     )
 
 
-def _tell(given: Namespace, before: str, now: str, converted: int, sentence: str) -> int:
-    if given.json:
+def _report(options: Options, before: str, now: str, converted: int, sentence: str) -> int:
+    if options.json:
         say_json({"before": before, "embedder": now, "converted": converted})
     else:
         say(sentence)
-    return 0
+    return DONE
 
 
 _LONGEST_REASON = 60
 _IDS_AT_ONCE = 500
 
 
-async def run_audit(session: "Session", given: Namespace) -> int:
+async def run_audit(session: "Session", request: AuditRequest, options: Options) -> int:
     """Follow the chain of events, compare the rows with it, and print the last events; 1 if something was tampered
     with. With `--accept` the person takes the store as it is."""
-    most = int(checked_number("last", given.last, 1, 1_000_000))
-    journal = session.store.journal
-    if given.accept:
-        return await _accept(session, given)
+    if request.accept:
+        return await _accept(session, options)
     found = await audit(session.store)
-    rows = await journal.rows()
-    session.all_projects = given.all_projects
-    last = await _in_scope(session, rows)
-    if given.about:
-        last = _about(last, given.about)
-    last = last[-most:]
-    if given.json:
+    last = await _in_scope(session, await session.store.journal.rows())
+    if request.about:
+        last = _about(last, request.about)
+    last = last[-request.last :]
+    if options.json:
         say_json({**asdict(found), "intact": found.intact, "last": last})
     else:
-        elsewhere = [] if given.all_projects else ["Shown is this project; --all-projects shows all."]
+        elsewhere = [] if options.all_projects else ["Shown is this project; --all-projects shows all."]
         say(*map(_event_line, last), *([""] if last else []), *_audit_lines(found), *elsewhere)
-    return 0 if found.intact else 1
+    return DONE if found.intact else FAILED
 
 
-async def _accept(session: "Session", given: Namespace) -> int:
+async def _accept(session: "Session", options: Options) -> int:
     found = await accept(session.store, actor="audit", at=session.now)
-    if given.json:
+    if options.json:
         say_json({**asdict(found), "intact": found.intact, "accepted": True})
     else:
         say(
@@ -149,7 +145,7 @@ async def _accept(session: "Session", given: Namespace) -> int:
             if found.faults
             else "There was nothing to accept but the present state; the journal says so.",
         )
-    return 0
+    return DONE
 
 
 async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
@@ -161,10 +157,10 @@ async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
     for start in range(0, len(ids), _IDS_AT_ONCE):
         memories |= await session.store.get(ids[start : start + _IDS_AT_ONCE])
     projects = {memory.id: memory.project for memory in memories.values()}
-    for row in rows:  # of what is gone its own events tell whose it was
-        told = json.loads(row["after"]).get("project") or json.loads(row["before"]).get("project")
-        if told and row["memory_id"] not in memories:
-            projects[row["memory_id"]] = told
+    for row in rows:  # the project of a memory that is gone is in its own events
+        project = json.loads(row["after"]).get("project") or json.loads(row["before"]).get("project")
+        if project and row["memory_id"] not in memories:
+            projects[row["memory_id"]] = project
     hidden = {one for one, project in projects.items() if not session.sees_project(project)}
     return [row for row in rows if row["memory_id"] not in hidden]
 
@@ -206,62 +202,6 @@ def _audit_lines(found: Audit) -> list[str]:
 
 
 def _event_line(row: "Row") -> str:
-    reason = neutralized_line(row["reason"] or "")[:_LONGEST_REASON]
+    reason = one_line(row["reason"] or "")[:_LONGEST_REASON]
     what = f"{row['number']:>6}  {row['at'][:19]}  {row['action']:<12} {row['memory_id']:<18} by {row['actor']}"
     return f"{what}: {reason}" if reason else what
-
-
-async def run_purge(session: "Session", given: Namespace) -> int:
-    """Remove memories for good, and tell what was left; 1 if nothing could be removed."""
-    session.all_projects = given.all_projects
-    result = await forget(session, ForgetRequest(ids=given.ids, purge=True, dry_run=given.dry_run))
-    if given.json:
-        say_json(result)
-    else:
-        say(*_told_purge(result, given.ids))
-    return 0 if result.forgotten else 1
-
-
-async def run_quarantine(session: "Session", given: Namespace) -> int:
-    """List what is held back, or release or forget some of it."""
-    session.all_projects = given.all_projects
-    if given.release or given.forget:
-        decided = await decide(session, release=given.release, discard=given.forget, actor="quarantine")
-        if given.json:
-            say_json(decided)
-        else:
-            say(*_told_decided(decided))
-        return 0
-    held = await held_memories(session)
-    if given.json:
-        say_json([asdict(one) for one in held])
-    else:
-        say(*_told_held(held))
-    return 0
-
-
-def _told_purge(result: Forgotten, asked: list[str]) -> list[str]:
-    verb = "Would remove" if result.dry_run else "Removed"
-    lines = [f"{verb} {counted(len(result.forgotten), 'memory')} for good."]
-    along = [memory_id for memory_id in result.forgotten if not memory_id.startswith(tuple(asked))]
-    lines += [f"Goes along, written by a dream from them: {', '.join(along)}."] if along else []
-    lines += [f"Left {item.id}: {item.reason}." for item in result.skipped]
-    if result.forgotten and not result.dry_run:
-        lines.append("Files that you exported earlier are yours to delete.")
-    return lines
-
-
-def _told_decided(decided: Decided) -> list[str]:
-    done = {"Released": decided.released, "Forgotten": decided.forgotten}
-    lines = [f"{word} {', '.join(ids)}." for word, ids in done.items() if ids]
-    return [*lines, *(f"Left {item.id}: it {item.reason}." for item in decided.skipped)]
-
-
-def _told_held(held: list[Held]) -> list[str]:
-    if not held:
-        return ["Nothing is held back."]
-    lines: list[str] = []
-    for one in held:
-        why = " ".join(one.reason.split())
-        lines += [f"{one.id}  from {one.source}, {one.created_at[:10]}: {why}", paragraph(one.content), ""]
-    return [*lines, "`reverie quarantine --release ID` lets one be recalled; `--forget ID` lets it go."]

@@ -1,13 +1,14 @@
 """The commands that look at the code: `reverie index` and `reverie drift`."""
 
 import time
-from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from reverie.cli.terminal import Progress, columns, counted, say, say_json
+from reverie.cli.commands import Options
+from reverie.cli.requests import DriftRequest
+from reverie.cli.terminal import DONE, Progress, columns, counted, say, say_json
 from reverie.recall.results import freshness_word
+from reverie.tools import catalog
 from reverie.tools.drift import drift
-from reverie.tools.index_codebase import index_codebase
 from reverie.tools.requests import IndexRequest
 
 if TYPE_CHECKING:
@@ -15,40 +16,36 @@ if TYPE_CHECKING:
     from reverie.tools.session import Session
 
 
-async def run_index(session: "Session", given: Namespace) -> int:
+async def run_index(session: "Session", request: IndexRequest, options: Options) -> int:
     """Scan a project and say what was written."""
     bar = Progress("Indexing")
     started = time.perf_counter()
 
-    async def show(done: int, total: int, message: str) -> None:
+    async def show(done: int, total: int, _message: str) -> None:
         bar.show(done / (total or 1), f"{done // 2:,} of {total // 2:,} files")
 
     try:
-        result = await index_codebase(
-            session,
-            IndexRequest(path=given.path, project=given.project, max_files=given.max_files),
-            show,
-        )
+        result = await catalog.call(catalog.INDEX_CODEBASE, session, request, show)
     finally:
         bar.done()
-    if given.json:
+    if options.json:
         say_json(result)
     else:
-        say(*_told_index(result, time.perf_counter() - started))
-    return 0
+        say(*_index_lines(result, time.perf_counter() - started))
+    return DONE
 
 
-async def run_drift(session: "Session", given: Namespace) -> int:
-    """Check the evidence of this project's memories and tell what no longer holds."""
-    result = await drift(session, dry_run=given.dry_run)
-    if given.json:
+async def run_drift(session: "Session", request: DriftRequest, options: Options) -> int:
+    """Check the evidence of this project's memories and report what no longer holds."""
+    result = await drift(session, dry_run=request.dry_run)
+    if options.json:
         say_json(result)
     else:
-        say(*_told_drift(result))
-    return 0
+        say(*_drift_lines(result))
+    return DONE
 
 
-def _told_index(result: "Indexed", seconds: float) -> list[str]:
+def _index_lines(result: "Indexed", seconds: float) -> list[str]:
     lines = [
         f"Indexed {counted(result.files, 'file')} with {counted(result.symbols, 'definition')} of {result.project} "
         f"in {seconds:.1f} s: {result.memories:,} new, {result.updated:,} updated, {result.removed:,} removed."
@@ -60,7 +57,7 @@ def _told_index(result: "Indexed", seconds: float) -> list[str]:
     return lines
 
 
-def _told_drift(result: "Drifted") -> list[str]:
+def _drift_lines(result: "Drifted") -> list[str]:
     if not result.checked:
         return ["No memory of this project names code that is here."]
     found = ", ".join(
@@ -72,5 +69,5 @@ def _told_drift(result: "Drifted") -> list[str]:
     if result.dry_run:
         lines.append("Nothing was changed.")
     elif result.drift_id:
-        lines.append(f"To take this back: restore with dream_id={result.drift_id}.")
+        lines.append(f"`reverie restore --dream-id {result.drift_id}` undoes this.")
     return lines

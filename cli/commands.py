@@ -1,59 +1,365 @@
-"""What each command of `reverie` does: open the store, call the tool, tell the result.
+"""Every command of `reverie`, declared once: its help, what it takes, and the function that runs it.
 
-Everything heavy is imported by the command that needs it, after `load_tools`, which knows how to do so quickly.
+A command that is a tool takes that tool's request. Everything heavy is imported when a command runs, after
+`load_tools`, which knows how to do so quickly.
 """
 
 import asyncio
 import os
 import sys
-from argparse import Namespace
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from reverie.cli.render import told_recalled, told_remembered, told_status
-from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, note, say, say_json
+from reverie.cli import requests as own
+from reverie.cli.asking import interruptible
+from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, note
+from reverie.errors import InvalidInput
 from reverie.server.startup import load_tools
 from reverie.settings import Settings, load_settings
-from reverie.tools.requests import RecallRequest, RememberRequest, StatusRequest
+from reverie.tools import requests
+from reverie.tools.requests import Request
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
 
+Group = Literal["Every day", "Change memories", "Dreams", "Code", "The store", "More"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 _TICK_SECONDS = 0.2
 
-Command = Callable[[Settings, Namespace], Coroutine[Any, Any, int]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a command may take besides its request."""
+
+    json: bool = False
+    yes: bool = False
+    all_projects: bool = False
 
 
-def run(command: str, given: Namespace) -> int:
-    """Run a command other than `serve` and return its exit code.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command; `run` is `module:function` in this folder.
+
+    The function takes a session, the request and the options; where no store is opened for it, the last two.
+    """
+
+    name: str
+    help: str
+    group: Group
+    run: str
+    request: type[Request] = own.NoRequest
+    opens_store: bool = True
+    loads_tools: bool = True  # it needs LanceDB and the tools in this process
+    asks: bool = False  # it shows what it would do and asks; --yes does it without asking
+    finds_ids: bool = False  # it takes ids, and --all-projects finds them in other projects too
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        name="remember",
+        help="keep a fact, decision, preference, fix or how-to",
+        group="Every day",
+        run="tool_commands:run_remember",
+        request=requests.RememberRequest,
+    ),
+    Command(
+        name="recall",
+        help="find memories by meaning and by words",
+        group="Every day",
+        run="tool_commands:run_recall",
+        request=requests.RecallRequest,
+    ),
+    Command(
+        name="list",
+        help="list memories, newest first",
+        group="Every day",
+        run="memories:run_list",
+        request=requests.ListRequest,
+    ),
+    Command(
+        name="show",
+        help="show memories in full, with evidence, retention and history",
+        group="Every day",
+        run="memories:run_show",
+        request=requests.InspectRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="brief",
+        help="show what a session of an assistant starts with",
+        group="Every day",
+        run="tool_commands:run_brief",
+        request=requests.BriefRequest,
+    ),
+    Command(
+        name="status",
+        help="show what is remembered and how the store is doing",
+        group="Every day",
+        run="tool_commands:run_status",
+        request=requests.StatusRequest,
+    ),
+    Command(
+        name="edit",
+        help="correct a memory in your editor ($VISUAL or $EDITOR)",
+        group="Change memories",
+        run="memories:run_edit",
+        request=own.EditRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="revise",
+        help="correct a memory; the old text is kept as history",
+        group="Change memories",
+        run="tool_commands:run_revise",
+        request=requests.ReviseRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="pin",
+        help="keep a memory from being forgotten, merged or archived",
+        group="Change memories",
+        run="tool_commands:run_pin",
+        request=requests.PinRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="unpin",
+        help="take a pin away",
+        group="Change memories",
+        run="tool_commands:run_unpin",
+        request=requests.PinRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="promote",
+        help="move a memory up a layer",
+        group="Change memories",
+        run="tool_commands:run_promote",
+        request=requests.MoveRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="demote",
+        help="move a memory down a layer",
+        group="Change memories",
+        run="tool_commands:run_demote",
+        request=requests.MoveRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="forget",
+        help="forget memories by id or by filter; restore brings them back",
+        group="Change memories",
+        run="forgetting:run_forget",
+        request=requests.ForgetRequest,
+        asks=True,
+        finds_ids=True,
+    ),
+    Command(
+        name="restore",
+        help="bring forgotten memories back, or undo a dream or an event",
+        group="Change memories",
+        run="forgetting:run_restore",
+        request=requests.RestoreRequest,
+        asks=True,
+        finds_ids=True,
+    ),
+    Command(
+        name="purge",
+        help="remove memories for good: text, index, history, old versions",
+        group="Change memories",
+        run="forgetting:run_purge",
+        request=own.PurgeRequest,
+        asks=True,
+        finds_ids=True,
+    ),
+    Command(
+        name="quarantine",
+        help="list what is held back for review, and decide about it",
+        group="Change memories",
+        run="forgetting:run_quarantine",
+        request=own.QuarantineRequest,
+        asks=True,
+        finds_ids=True,
+    ),
+    Command(
+        name="dream",
+        help="run a dream: merge, forget, check, tidy; for cron too",
+        group="Dreams",
+        run="dreams:run_dream",
+        request=requests.ConsolidateRequest,
+    ),
+    Command(
+        name="dreams",
+        help="list the dreams, show one, or undo it",
+        group="Dreams",
+        run="dreams:run_dreams",
+        request=own.DreamsRequest,
+        asks=True,
+        finds_ids=True,
+    ),
+    Command(
+        name="review",
+        help="answer what dreams left open",
+        group="Dreams",
+        run="review:run_review",
+        request=requests.ReviewRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="curves",
+        help="draw the forgetting curves, with a memory's position on them",
+        group="Dreams",
+        run="plots:run_curves",
+        request=own.CurvesRequest,
+        opens_store=False,
+        finds_ids=True,
+    ),
+    Command(
+        name="forecast",
+        help="say what would be forgotten, moved and kept; change nothing",
+        group="Dreams",
+        run="plots:run_forecast",
+        request=own.ForecastRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="index",
+        help="read a project's files and signatures; again only what changed",
+        group="Code",
+        run="code:run_index",
+        request=requests.IndexRequest,
+    ),
+    Command(
+        name="drift",
+        help="check the code that memories name; mark what moved or is gone",
+        group="Code",
+        run="code:run_drift",
+        request=own.DriftRequest,
+    ),
+    Command(
+        name="projects",
+        help="list, rename and merge projects, move memories between them",
+        group="The store",
+        run="projects:run_projects",
+        request=own.ProjectsRequest,
+        asks=True,
+    ),
+    Command(
+        name="export",
+        help="write every memory to a JSON Lines file",
+        group="The store",
+        run="files:run_export",
+        request=own.ExportRequest,
+    ),
+    Command(
+        name="import",
+        help="read memories from a JSON Lines file; known ids are updated",
+        group="The store",
+        run="files:run_import",
+        request=own.ImportRequest,
+    ),
+    Command(
+        name="audit",
+        help="prove that nothing was tampered with; show the last events",
+        group="The store",
+        run="admin:run_audit",
+        request=own.AuditRequest,
+        finds_ids=True,
+    ),
+    Command(
+        name="reembed",
+        help="convert the store to the embedder that is set now",
+        group="The store",
+        run="admin:run_reembed",
+        opens_store=False,
+    ),
+    Command(
+        name="doctor",
+        help="check data folder, tables, embedder, lock; say what to do",
+        group="The store",
+        run="admin:run_doctor",
+        request=own.DoctorRequest,
+        opens_store=False,
+    ),
+    Command(
+        name="demo",
+        help="watch an assistant remember and recall, on a temporary store",
+        group="More",
+        run="demo:run_demo",
+        opens_store=False,
+        loads_tools=False,
+    ),
+)
+"""All commands but `serve` and `completion`, which need neither a store nor the tools."""
+
+
+def run(command: Command, values: dict[str, Any], options: Options) -> int:
+    """Run a command and return its exit code.
 
     Raises:
-        ReverieError: telling what went wrong and what to try.
+        ReverieError: saying what went wrong and what to try.
+        NobodyToAsk: if it asks before a change, and there is no terminal.
     """
-    if command == "demo":
-        from reverie.cli.demo import demo
-
-        return asyncio.run(demo(as_json=given.json))
+    if not command.loads_tools:
+        return asyncio.run(_run(command, values, options))
     load_tools()
-    if command == "doctor":
-        from reverie.cli.admin import run_doctor
+    return _until_interrupted(_run(command, values, options))
 
-        return asyncio.run(run_doctor(given))
-    return _until_interrupted(_COMMANDS[command](load_settings(), given))
+
+async def _run(command: Command, values: dict[str, Any], options: Options) -> int:
+    request = command.request(**_with_stdin(command.request, values))
+    module, _, name = command.run.partition(":")
+    function: Callable[..., Awaitable[int]] = getattr(import_module(f"reverie.cli.{module}"), name)
+    if not command.opens_store:
+        return await function(request, options)
+    async with opened(load_settings(), all_projects=options.all_projects) as session:
+        return await function(session, request, options)
+
+
+def _with_stdin(request: type[Request], values: dict[str, Any]) -> dict[str, Any]:
+    """Replace `-` by what stdin says, where an argument allows it."""
+    return values | {
+        argument.name: _text_from_stdin(argument.positional.metavar)
+        for argument in requests.arguments_of(request)
+        if argument.positional is not None and argument.positional.stdin and values.get(argument.name) == "-"
+    }
+
+
+def _text_from_stdin(argument: str) -> str:
+    try:
+        with interruptible():
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(argument, f"stdin is not UTF-8 at byte {error.start + 1}", "Convert it first.") from None
+
+
+@asynccontextmanager
+async def opened(settings: Settings, *, all_projects: bool = False) -> AsyncIterator["Session"]:
+    """Open the store for one command; whatever happens, what waits to be written is written."""
+    from reverie.tools.session import Session
+
+    session = await Session.open(settings, folder=Path.cwd())
+    session.all_projects = all_projects
+    try:
+        yield session
+    finally:
+        await session.close()
 
 
 def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
     """Run a command; after Ctrl-C finish what has begun to be written, and leave at once.
 
-    A thread that thinks or embeds cannot be stopped, and nobody waits for its result: an orderly exit would.
+    A thread that computes or embeds cannot be stopped, and nobody waits for its result: an orderly exit would.
     """
     with asyncio.Runner() as runner:
         try:
-            return runner.run(_awake(work))
+            return runner.run(_ticking(work))
         except KeyboardInterrupt:
             dreaming = sys.modules.get("reverie.tools.consolidate")
             if dreaming is not None:
@@ -63,9 +369,8 @@ def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
             os._exit(INTERRUPTED)
 
 
-async def _awake(work: Coroutine[Any, Any, int]) -> int:
-    """Run a command on a loop that wakes up often: a signal that comes just before it sleeps would wait for it."""
-
+async def _ticking(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command on a loop that wakes up often: a signal that comes just before it waits is noticed soon."""
     loop = asyncio.get_running_loop()
     ticking: asyncio.Handle
 
@@ -78,146 +383,3 @@ async def _awake(work: Coroutine[Any, Any, int]) -> int:
         return await work
     finally:
         ticking.cancel()
-
-
-@asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator["Session"]:
-    """Open the store for one command; whatever happens, what waits to be written is written."""
-    from reverie.tools.session import Session
-
-    session = await Session.open(settings, folder=Path.cwd())
-    try:
-        yield session
-    finally:
-        await session.close()
-
-
-async def _status(settings: Settings, given: Namespace) -> int:
-    from reverie.tools.status import status
-
-    async with opened(settings) as session:
-        await session.warm()
-        result = await status(session, StatusRequest())
-    if given.json:
-        say_json(result)
-    else:
-        say(*told_status(result))
-    return 0
-
-
-async def _remember(settings: Settings, given: Namespace) -> int:
-    from reverie.cli.files import text_from_stdin
-    from reverie.tools.remember import remember
-
-    request = RememberRequest(
-        content=text_from_stdin() if given.text == "-" else given.text,
-        layer=given.layer,
-        kind=given.kind,
-        title=given.title,
-        tags=given.tags,
-        importance=given.importance,
-        confidence=given.confidence,
-        source=given.source,
-        files=given.files,
-        project=given.project,
-        happened_at=given.happened_at,
-        forget_after=given.forget_after,
-        tier=given.tier,
-        pin=given.pin,
-        supersedes=given.supersedes,
-        valence=given.valence,
-    )
-    async with opened(settings) as session:
-        result = await remember(session, request)
-    if given.json:
-        say_json(result)
-    else:
-        say(*told_remembered(result))
-    return 0
-
-
-async def _recall(settings: Settings, given: Namespace) -> int:
-    from reverie.tools.recall import recall
-
-    request = RecallRequest(
-        query=given.query,
-        limit=given.limit,
-        max_tokens=given.max_tokens,
-        layers=given.layers,
-        kinds=given.kinds,
-        tags=given.tags,
-        project=given.project,
-        all_projects=given.all_projects,
-        since=given.since,
-        before=given.before,
-        as_of=given.as_of,
-        min_strength=given.min_strength,
-        include=given.include,
-        explain=given.explain,
-    )
-    async with opened(settings) as session:
-        await session.warm()
-        result = await recall(session, request)
-        if given.json:
-            say_json(result)
-        else:
-            say(*told_recalled(result))
-    return 0
-
-
-async def _reembed(settings: Settings, given: Namespace) -> int:
-    from reverie.cli.admin import run_reembed
-
-    return await run_reembed(settings, given)
-
-
-async def _dream(settings: Settings, given: Namespace) -> int:
-    from reverie.cli.dreams import run_dream
-
-    async with opened(settings) as session:
-        await session.warm()
-        return await run_dream(session, given)
-
-
-async def _curves(settings: Settings, given: Namespace) -> int:
-    from reverie.cli.plots import run_curves
-
-    return await run_curves(settings, given, opened)
-
-
-async def _forecast(settings: Settings, given: Namespace) -> int:
-    from reverie.cli.plots import run_forecast
-
-    return await run_forecast(settings, given, opened)
-
-
-def _in_store(module: str, function: str) -> Command:
-    """Return a command that opens the store and leaves the rest to a module of its own, imported only then."""
-
-    async def command(settings: Settings, given: Namespace) -> int:
-        run: Callable[[Session, Namespace], Awaitable[int]]
-        run = getattr(import_module(f"reverie.cli.{module}"), function)
-        async with opened(settings) as session:
-            return await run(session, given)
-
-    return command
-
-
-_COMMANDS: Mapping[str, Command] = {
-    "status": _status,
-    "remember": _remember,
-    "recall": _recall,
-    "export": _in_store("files", "run_export"),
-    "import": _in_store("files", "run_import"),
-    "purge": _in_store("admin", "run_purge"),
-    "quarantine": _in_store("admin", "run_quarantine"),
-    "audit": _in_store("admin", "run_audit"),
-    "projects": _in_store("projects", "run_projects"),
-    "reembed": _reembed,
-    "dream": _dream,
-    "dreams": _in_store("dreams", "run_dreams"),
-    "curves": _curves,
-    "forecast": _forecast,
-    "index": _in_store("code", "run_index"),
-    "drift": _in_store("code", "run_drift"),
-}

@@ -18,6 +18,8 @@ from typing import Any
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from reverie.cli.commands import Options
+from reverie.cli.requests import NoRequest
 from reverie.cli.terminal import columns, paragraph, say, say_json
 from reverie.errors import ReverieError
 from reverie.settings import TABLE
@@ -75,13 +77,13 @@ class Session:
         return answer
 
 
-async def demo(*, as_json: bool = False) -> int:
+async def run_demo(_request: NoRequest, options: Options) -> int:
     """Play the story through and print it; nothing of it stays on the disk.
 
     Raises:
         ReverieError: if the server does not start or a call fails.
     """
-    tell: Tell = (lambda *_lines: None) if as_json else say
+    tell: Tell = (lambda *_lines: None) if options.json else say
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="reverie-demo-", ignore_cleanup_errors=True) as folder:
         try:
@@ -90,7 +92,7 @@ async def demo(*, as_json: bool = False) -> int:
         except (MCPError, OSError, ExceptionGroup) as error:
             raise ReverieError(f"The demo's server did not answer ({error}). Try `reverie doctor`.") from error
     story["seconds"] = round(time.perf_counter() - started, 2)
-    if as_json:
+    if options.json:
         say_json(story)
     else:
         say(*_closing(story))

@@ -1,19 +1,19 @@
 """`reverie export` and `reverie import`: carrying memories in and out of files."""
 
-import asyncio
 import shutil
-import signal
 import sys
 import tempfile
 import time
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from reverie.cli.terminal import Progress, columns, counted, note, say, say_json
+from reverie.cli.asking import interruptible
+from reverie.cli.commands import Options
+from reverie.cli.requests import ExportRequest, ImportRequest
+from reverie.cli.terminal import DONE, FAILED, Progress, columns, counted, note, say, say_json
 from reverie.errors import InvalidInput, ReverieError
 from reverie.tools.export_jsonl import STDOUT, Exported, export
 from reverie.tools.import_jsonl import Imported, import_memories
@@ -26,29 +26,29 @@ _STDIN = "-"
 _BAD_LINES_SHOWN = 20
 
 
-async def run_export(session: "Session", given: Namespace) -> int:
+async def run_export(session: "Session", request: ExportRequest, options: Options) -> int:
     """Write an export and say how much went where; on stdout there is nothing but the memories."""
     bar = Progress("Exporting")
     try:
         result = await export(
             session,
-            given.file,
-            project=given.project,
+            request.file,
+            project=request.project,
             progress=lambda done, total: bar.show(done / (total or 1), f"{done:,} of {total:,}"),
         )
     finally:
         bar.done()
-    _tell_unsealed(result)
-    if given.file == STDOUT:
-        return 0
-    if given.json:
+    _note_unsealed(result)
+    if request.file == STDOUT:
+        return DONE
+    if options.json:
         say_json({"memories": result.memories, "file": result.file})
     else:
         say(f"Exported {counted(result.memories, 'memory')} to {result.file}.")
-    return 0
+    return DONE
 
 
-def _tell_unsealed(result: Exported) -> None:
+def _note_unsealed(result: Exported) -> None:
     if not result.sealed:
         note(
             "reverie: the lines carry no seal, because the key of this installation cannot be made: an import will "
@@ -56,12 +56,12 @@ def _tell_unsealed(result: Exported) -> None:
         )
 
 
-async def run_import(session: "Session", given: Namespace) -> int:
-    """Import a file and tell each line that was skipped; 1 if no line could be read."""
+async def run_import(session: "Session", request: ImportRequest, options: Options) -> int:
+    """Import a file and report each line that was skipped; 1 if no line could be read."""
     bar = Progress("Importing")
     tally = Imported()
     started = time.perf_counter()
-    with _source(given.file) as (file, size):
+    with _source(request.file) as (file, size):
 
         def show(so_far: Imported) -> None:
             nonlocal tally
@@ -69,7 +69,7 @@ async def run_import(session: "Session", given: Namespace) -> int:
             bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
 
         try:
-            await import_memories(session, file, show, trust=given.trust, revive=given.revive)
+            await import_memories(session, file, show, trust=request.trust, revive=request.revive)
         except ReverieError:
             bar.done()
             note(
@@ -79,24 +79,11 @@ async def run_import(session: "Session", given: Namespace) -> int:
             raise
         finally:
             bar.done()
-    if given.json:
+    if options.json:
         say_json({name: value for name, value in asdict(tally).items() if name != "forgotten_ids"})
     else:
-        say(*_told(tally, given.file, time.perf_counter() - started))
-    return 1 if tally.skipped == tally.lines else 0
-
-
-def text_from_stdin() -> str:
-    """Read a text to remember.
-
-    Raises:
-        InvalidInput: if it is not UTF-8.
-    """
-    try:
-        with _interruptible():
-            return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput("TEXT", f"stdin is not UTF-8 at byte {error.start + 1}", "Convert it first.") from None
+        say(*_import_lines(tally, request.file, time.perf_counter() - started))
+    return FAILED if tally.skipped == tally.lines else DONE
 
 
 @contextmanager
@@ -104,7 +91,7 @@ def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
     """Open what is to be imported, with its size if that is known."""
     if name == _STDIN:
         with tempfile.TemporaryFile() as log_file:
-            with _interruptible():
+            with interruptible():
                 shutil.copyfileobj(sys.stdin.buffer, log_file)
             size = log_file.tell()
             log_file.seek(0)
@@ -119,20 +106,7 @@ def _source(name: str) -> Iterator[tuple[BinaryIO, int]]:
         yield file, path.stat().st_size if path.is_file() else 0
 
 
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end a read at once; asyncio's own way would wait for the read to return."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():  # it came just before, and asyncio would tell us after the read
-        raise KeyboardInterrupt
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _told(tally: Imported, name: str, seconds: float) -> list[str]:
+def _import_lines(tally: Imported, name: str, seconds: float) -> list[str]:
     kept = tally.added + tally.updated + tally.unchanged
     parts = [f"{tally.added:,} new", f"{tally.updated:,} updated", f"{tally.unchanged:,} unchanged"]
     where = "stdin" if name == _STDIN else name

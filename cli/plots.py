@@ -1,20 +1,19 @@
 """`reverie curves` and `reverie forecast`: forgetting curves in plain characters or as a PNG, and what lies ahead."""
 
-from argparse import Namespace
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.cli.terminal import columns, counted, say, say_json
+from reverie.cli.commands import Options, opened
+from reverie.cli.requests import CurvesRequest, ForecastRequest
+from reverie.cli.terminal import DONE, columns, counted, say, say_json
 from reverie.errors import InvalidInput
 from reverie.lifecycle.rules import ARCHIVE_BELOW_RETENTION
-from reverie.settings import RETENTION_MODES, RetentionMode, Settings
-from reverie.tools.arguments import checked_number
+from reverie.settings import RETENTION_MODES, RetentionMode, load_settings
 from reverie.tools.curves import Curves, curves_of, typical_curves
 from reverie.tools.export_jsonl import keep_out_of
-from reverie.tools.forecast import LONGEST_DAYS, Forecast, forecast
+from reverie.tools.forecast import Forecast, forecast
 from reverie.tools.resolve import resolved
 
 if TYPE_CHECKING:
@@ -139,46 +138,40 @@ def save_png(curves: Curves, file: str) -> None:
         ) from error
 
 
-Opener = Callable[[Settings], AbstractAsyncContextManager["Session"]]
-
-_SHORTEST_DAYS = 1.0
 _TITLE = 44
 
 
-async def run_curves(settings: Settings, given: Namespace, opened: Opener) -> int:
+async def run_curves(request: CurvesRequest, options: Options) -> int:
     """Draw the curves; the store is opened only if a memory is asked about."""
-
-    days = checked_number("days", given.days, _SHORTEST_DAYS, LONGEST_DAYS)
-    if given.png:
-        keep_out_of(settings.home, given.png, "--png")
-    points = POINTS if given.png else WIDTH
-    if given.id:
-        async with opened(settings) as session:
-            session.all_projects = given.all_projects
-            memory = await resolved(session, given.id)
-            curves = curves_of(memory, session.now, settings.retention, days, points, settings.tier)
+    settings = load_settings()
+    if request.png:
+        keep_out_of(settings.home, request.png, "--png")
+    points = POINTS if request.png else WIDTH
+    if request.id:
+        async with opened(settings, all_projects=options.all_projects) as session:
+            memory = await resolved(session, request.id)
+            curves = curves_of(memory, session.now, settings.retention, request.days, points, settings.tier)
     else:
-        curves = typical_curves(settings.retention, days, points, settings.tier)
-    if given.png:
-        save_png(curves, given.png)
-    if given.json:
-        say_json(_as_json(curves, given.png))
-    elif given.png:
-        say(f"Drew the seven curves over {curves.days[-1]:g} days to {given.png}.")
+        curves = typical_curves(settings.retention, request.days, points, settings.tier)
+    if request.png:
+        save_png(curves, request.png)
+    if options.json:
+        say_json(_as_json(curves, request.png or None))
+    elif request.png:
+        say(f"Drew the seven curves over {curves.days[-1]:g} days to {request.png}.")
     else:
         say(*drawn(curves))
-    return 0
+    return DONE
 
 
-async def run_forecast(settings: Settings, given: Namespace, opened: Opener) -> int:
-    """Tell what would be let go, moved and kept."""
-    async with opened(settings) as session:
-        ahead = await forecast(session, given.days, all_projects=given.all_projects)
-    if given.json:
+async def run_forecast(session: "Session", request: ForecastRequest, options: Options) -> int:
+    """Show what would be forgotten, moved and kept."""
+    ahead = await forecast(session, request.days, all_projects=options.all_projects)
+    if options.json:
         say_json(ahead)
     else:
-        say(*_told(ahead))
-    return 0
+        say(*_forecast_lines(ahead))
+    return DONE
 
 
 def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
@@ -201,7 +194,7 @@ def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
     }
 
 
-def _told(ahead: Forecast) -> list[str]:
+def _forecast_lines(ahead: Forecast) -> list[str]:
     total = sum(ahead.kept.values())
     whose = "all projects" if ahead.projects == "all" else ", ".join(ahead.projects)
     lines = [

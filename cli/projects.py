@@ -1,11 +1,12 @@
 """`reverie projects`: listing projects, renaming and merging them, moving memories between them."""
 
-import sys
-from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.cli.terminal import columns, counted, note, say, say_json
+from reverie.cli.asking import agreed
+from reverie.cli.commands import Options
+from reverie.cli.requests import ProjectsRequest
+from reverie.cli.terminal import DONE, FAILED, columns, counted, say, say_json
 from reverie.codebase.folder_identity import mark_folder
 from reverie.errors import InvalidInput
 from reverie.tools.project_identity import look_alike
@@ -34,32 +35,32 @@ _TAKES = {
 }
 
 
-async def run_projects(session: "Session", given: Namespace) -> int:
+async def run_projects(session: "Session", request: ProjectsRequest, options: Options) -> int:
     """Do what was asked with projects; anything that changes memories is shown first and asked about."""
     session.all_projects = True  # the command is about all of them
-    action, arguments = given.action, given.arguments
+    action = request.action
     fewest, most, takes = _TAKES[action]
-    if not fewest <= len(arguments) <= most:
+    if not fewest <= len(request.names) <= most:
         raise InvalidInput("arguments", f"{action} takes {takes or 'none'}", f"`reverie projects {action} {takes}`")
     match action:
         case "list":
-            return await _list(session, given)
+            return await _list(session, options)
         case "mark":
-            return await _mark(session, given, arguments[0] if arguments else "")
+            return await _mark(session, request, options)
         case "undo":
-            return await _undo(session, given, arguments[0])
+            return await _undo(session, request, options)
         case _:
-            return await _regroup(session, given)
+            return await _regroup(session, request, options)
 
 
-async def _list(session: "Session", given: Namespace) -> int:
+async def _list(session: "Session", options: Options) -> int:
     listed = await list_projects(session)
-    if given.json:
+    if options.json:
         say_json(as_plain(listed))
-        return 0
+        return DONE
     say(*columns([("project", "memories", "also known as"), *map(_row, listed)]))
     say(*(f"note: {look_alike(one)}" for one in session.recognised.alike))
-    return 0
+    return DONE
 
 
 def _row(one: Listed) -> tuple[str, str, str]:
@@ -67,71 +68,71 @@ def _row(one: Listed) -> tuple[str, str, str]:
     return name, f"{sum(one.memories.values()):,}", ", ".join([*one.aliases, *one.remotes])
 
 
-async def _regroup(session: "Session", given: Namespace) -> int:
-    planned = await _done(session, given, dry_run=True)
-    told = f"{counted(planned.memories, 'memory')} of {', '.join(planned.source) or 'no project'} to {planned.target}"
-    if given.dry_run:
-        _tell(given, planned, f"Would take {told}.")
-        return 0
-    if not given.yes and not _agrees(f"Take {told}?"):
-        note("Nothing was changed. Add --yes to do it without being asked, --dry-run to only look.")
-        return 1
-    result = await _done(session, given, dry_run=False)
+async def _regroup(session: "Session", request: ProjectsRequest, options: Options) -> int:
+    planned = await _regrouped(session, request, dry_run=True)
+    going = (
+        f"{counted(planned.memories, 'memory')} of {', '.join(planned.source) or 'no project'} to {planned.target}"
+    )
+    if request.dry_run:
+        _print(options, planned, f"Would take {going}.")
+        return DONE
+    if not agreed(f"Would take {going}.", question="Do it?", yes=options.yes):
+        return FAILED
+    result = await _regrouped(session, request, dry_run=False)
     undo = f" `reverie projects undo {result.change_id}` takes it back." if result.change_id else ""
-    _tell(given, result, f"Took {told}.{undo}")
-    return 0
+    _print(options, result, f"Took {going}.{undo}")
+    return DONE
 
 
-async def _done(session: "Session", given: Namespace, *, dry_run: bool) -> Regrouped:
-    *first, last = given.arguments
-    match given.action:
+async def _regrouped(session: "Session", request: ProjectsRequest, *, dry_run: bool) -> Regrouped:
+    *first, last = request.names
+    match request.action:
         case "rename":
             return await rename(session, first[0] if first else "", last, dry_run=dry_run)
         case "merge":
-            return await merge(session, given.arguments[0], last if first else "", dry_run=dry_run)
+            return await merge(session, request.names[0], last if first else "", dry_run=dry_run)
         case _:
             return await move_memories(session, first, last, dry_run=dry_run)
 
 
-async def _undo(session: "Session", given: Namespace, change_id: str) -> int:
-    if given.dry_run or not (given.yes or _agrees(f"Take back {change_id}?")):
-        note("Nothing was changed. Add --yes to do it without being asked.")
-        return 0 if given.dry_run else 1
+async def _undo(session: "Session", request: ProjectsRequest, options: Options) -> int:
+    [change_id] = request.names
+    events = await session.store.journal.of_batch(change_id)
+    plan = f"Would take back {change_id}, which changed {counted(len(events), 'memory')}."
+    if request.dry_run:
+        say(plan)
+        return DONE
+    if not agreed(plan, question="Do it?", yes=options.yes):
+        return FAILED
     undone = await undo_change(session, change_id)
-    if given.json:
+    if options.json:
         say_json({"change_id": change_id, "memories": undone})
     else:
         say(f"Took back {counted(undone, 'memory')}.")
-    return 0
+    return DONE
 
 
-async def _mark(session: "Session", given: Namespace, name: str) -> int:
+async def _mark(session: "Session", request: ProjectsRequest, options: Options) -> int:
     folder = session.seen.root or Path.cwd()
     if session.seen.commit is not None or session.seen.remotes:
         raise InvalidInput("mark", f"{folder} is a git repository, which has an identity", "Rename it if you like.")
-    if given.dry_run or not (given.yes or _agrees(f"Write {folder / '.reverie'}?")):
-        note(f"Nothing was written. Add --yes to write {folder / '.reverie'}.")
-        return 0 if given.dry_run else 1
-    mark_folder(folder, name)
+    plan = f"Would write {folder / '.reverie'}."
+    if request.dry_run:
+        say(plan)
+        return DONE
+    if not agreed(plan, question="Do it?", yes=options.yes):
+        return FAILED
+    mark_folder(folder, request.names[0] if request.names else "")
     await session.change_folder(folder)  # so that the store knows the marker before the folder is moved
-    if given.json:
+    if options.json:
         say_json({"file": str(folder / ".reverie"), "project": session.here.project})
     else:
         say(f"{folder} is known by its marker now, wherever it is moved.")
-    return 0
+    return DONE
 
 
-def _tell(given: Namespace, result: Regrouped, sentence: str) -> None:
-    if given.json:
+def _print(options: Options, result: Regrouped, sentence: str) -> None:
+    if options.json:
         say_json(as_plain(result))
     else:
         say(sentence)
-
-
-def _agrees(question: str) -> bool:
-    """Ask the person at the terminal; where there is none, the answer is no."""
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")

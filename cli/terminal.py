@@ -1,32 +1,70 @@
-"""What a person or a script sees of a command: results on stdout, progress and complaints on stderr."""
+"""What a person or a script sees of a command: results on stdout, progress and complaints on stderr.
+
+A line is a text, or a row of texts of which some have a style. Text is escaped when it is written, styles are added
+after that: a memory cannot colour, move or clear anything.
+"""
 
 import json
 import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
-from dataclasses import is_dataclass
-from typing import Any
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Literal, TextIO
 
 from reverie.guard.hidden_text import escaped_json, spelled_out
 from reverie.recall.results import structured
 
+DONE = 0
+FAILED = 1
+REFUSED = 2
+"""The command was not understood, or needs --yes because there is nobody to ask."""
 INTERRUPTED = 130
-"""The exit code of a command that Ctrl-C ended, as shells have it."""
+"""Ctrl-C ended the command; the number is the shells' own."""
 
+Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
+ColorMode = Literal["auto", "always", "never"]
+
+_CODES: Mapping[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _BAR = 24
 _INDENT = "   "
+_WIDTH = 80
+_NARROWEST = 40
+_WIDEST_TEXT = 110
+_color_mode: ColorMode = "auto"
 
 
-def say(*lines: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A text with a style."""
+
+    text: str
+    style: Style
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Cell = str | Span
+Line = str | tuple[Cell, ...]
+
+
+def set_color(mode: ColorMode) -> None:
+    """Choose whether styles are shown: `auto` means on a terminal, unless NO_COLOR is set."""
+    global _color_mode
+    _color_mode = mode
+
+
+def say(*lines: Line) -> None:
     """Write lines for a person to stdout."""
-    _write(sys.stdout, "".join(f"{spelled_out(line)}\n" for line in lines))
+    _write(sys.stdout, "".join(f"{_shown(line, sys.stdout)}\n" for line in lines))
 
 
-def note(*lines: str) -> None:
-    """Write lines for a person to stderr, where they are in nobody's way."""
-    _write(sys.stderr, "".join(f"{spelled_out(line)}\n" for line in lines))
+def note(*lines: Line) -> None:
+    """Write lines for a person to stderr, where they do not mix with the result."""
+    _write(sys.stderr, "".join(f"{_shown(line, sys.stderr)}\n" for line in lines))
 
 
 def say_json(value: Any) -> None:
@@ -36,24 +74,75 @@ def say_json(value: Any) -> None:
     _write(sys.stdout, escaped_json(json.dumps(plain, ensure_ascii=not utf8)) + "\n")
 
 
-def paragraph(text: str, indent: str = _INDENT) -> str:
-    """Wrap a text to the terminal, keeping its own line breaks."""
-    width = max(40, min(shutil.get_terminal_size((96, 24)).columns, 110))
-    wrapped = (
-        textwrap.fill(line, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False) or ""
-        for line in text.strip().splitlines()
+def as_text(line: Line) -> str:
+    """Return a line as a pipe gets it: without styles, and with everything escaped that a terminal would obey."""
+    return spelled_out(line) if isinstance(line, str) else spelled_out("".join(map(str, line))).rstrip()
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person looks at this stream, or types into it."""
+    return stream is not None and stream.isatty()
+
+
+def terminal_width() -> int:
+    """Return how many columns there are; 80 if nothing says."""
+    return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns)
+
+
+def paragraph(text: str, indent: str = _INDENT, hanging: str = "") -> str:
+    """Wrap a text to the terminal, keeping its own line breaks; `hanging` indents all but the first line more."""
+    wrapper = textwrap.TextWrapper(
+        min(terminal_width(), _WIDEST_TEXT),
+        initial_indent=indent,
+        subsequent_indent=indent + hanging,
+        break_on_hyphens=False,
     )
-    return "\n".join(wrapped)
+    return "\n".join(wrapper.fill(line) for line in text.strip().splitlines())
 
 
 def columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
     """Align rows in columns, two spaces apart; a cell is one line, whatever it quotes."""
-    rows = [tuple(" ".join(cell.split()) for cell in row) for row in rows]
-    widths = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))] if rows else []
-    return [
-        (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
-        for row in rows
-    ]
+    return [as_text(line) for line in table(rows, indent)]
+
+
+def table(rows: Sequence[tuple[Cell, ...]], indent: str = "  ") -> list[tuple[Cell, ...]]:
+    """Align rows in columns as `columns` does, keeping the style of each cell."""
+    cells = [tuple(_one_line(cell) for cell in row) for row in rows]
+    widths = (
+        [max(display_width(str(row[number])) for row in cells) for number in range(len(cells[0]))] if cells else []
+    )
+    lines: list[tuple[Cell, ...]] = []
+    for row in cells:
+        line: list[Cell] = [indent]
+        for number, (cell, width) in enumerate(zip(row, widths, strict=True), 1):
+            gap = " " * (width - display_width(str(cell)) + 2) if any(map(str, row[number:])) else ""
+            line += [cell, gap]
+        lines.append(tuple(line))
+    return lines
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, with everything that a terminal would obey written as an escape."""
+    return " ".join(spelled_out(text).split())
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut a text to so many columns of one line, with an ellipsis where something was cut."""
+    text = one_line(text)
+    if display_width(text) <= width:
+        return text
+    while text and display_width(text) >= width:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def display_width(text: str) -> int:
+    """Count the columns that a text takes: two for each wide character, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
 
 
 def counted(number: int, noun: str) -> str:
@@ -68,7 +157,7 @@ class Progress:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._shown = sys.stderr.isatty()
+        self._shown = is_terminal(sys.stderr)
         self._drawn = False
 
     def show(self, share: float | None, detail: str) -> None:
@@ -90,11 +179,34 @@ class Progress:
 
 
 def give_up_on_stdout() -> None:
-    """Let nothing more be written to a pipe whose reader has gone, not even by the interpreter's exit."""
+    """Write nothing more to a pipe whose reader has gone, not even at the interpreter's exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _write(stream: Any, text: str) -> None:
+def _has_color(stream: TextIO) -> bool:
+    if _color_mode != "auto":
+        return _color_mode == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not is_terminal(stream):
+        return False
+    return sys.platform != "win32" or "WT_SESSION" in os.environ  # the old console prints the codes
+
+
+def _shown(line: Line, stream: TextIO) -> str:
+    if isinstance(line, str) or not _has_color(stream):
+        return as_text(line)
+    return "".join(_painted(part) if isinstance(part, Span) else spelled_out(part) for part in line).rstrip()
+
+
+def _painted(span: Span) -> str:
+    return f"\x1b[{_CODES[span.style]}m{spelled_out(span.text)}\x1b[0m" if span.text else ""
+
+
+def _one_line(cell: Cell) -> Cell:
+    text = one_line(str(cell))
+    return Span(text, cell.style) if isinstance(cell, Span) else text
+
+
+def _write(stream: TextIO, text: str) -> None:
     try:
         stream.write(text)
     except UnicodeEncodeError:  # a terminal that knows only its own letters

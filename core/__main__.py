@@ -1,4 +1,4 @@
-"""`python -m reverie`: the same as the `reverie` command."""
+"""`python -m reverie` runs the `reverie` command."""
 
 if __name__ == "__main__":
     try:

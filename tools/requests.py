@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from reverie.errors import InvalidInput
-from reverie.memory import Kind, Layer, Source, Tier
+from reverie.memory import Kind, Layer, Source, Status, Tier
 from reverie.tools.arguments import (
     LONGEST_CONTENT,
     checked_choices,
@@ -29,6 +29,7 @@ StepName = Literal[
 ]
 Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget"]
 HiddenStatus = Literal["expired", "superseded", "quarantined"]
+ListOrder = Literal["newest", "oldest", "used", "strongest", "weakest", "important"]
 
 MOST_RESULTS = 100
 FEWEST_TOKENS = 50
@@ -37,6 +38,7 @@ STRONGEST = 100.0
 MOST_CENTS = 10_000.0
 MOST_QUESTIONS = 50
 MOST_FILES_INDEXED = 1_000_000
+MOST_LISTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +391,15 @@ class ReviewRequest(Request):
         InvalidInput: if an answer has a part that is unknown, not a text, or too long.
     """
 
-    decisions: Annotated[tuple[ReviewDecision, ...], Help("answers: question_id, verdict, text")] = ()
+    decisions: Annotated[
+        tuple[ReviewDecision, ...],
+        Help("answers: question_id, verdict, text"),
+        CommandLine(
+            flag="--answer",
+            metavar="QUESTION=VERDICT",
+            help="answer a question; QUESTION=VERDICT:TEXT for merge, bridge and revise",
+        ),
+    ] = ()
     limit: Annotated[int, Range(0, MOST_QUESTIONS), Help("how many questions to show")] = 10
 
     def __post_init__(self) -> None:
@@ -407,3 +417,18 @@ def _decision(given: ReviewDecision | Mapping[str, Any]) -> ReviewDecision:
     if not all(isinstance(part, str) for part in parts.values()) or len(parts["text"]) > LONGEST_CONTENT:
         raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
     return ReviewDecision(**parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListRequest(Request):
+    """Which memories to list, for people: no tool, because a model is better served by `recall`."""
+
+    limit: Annotated[int, Range(1, MOST_LISTED), Help("how many at most")] = 20
+    layer: Annotated[tuple[Layer, ...], Help("only these")] = ()
+    kind: Annotated[tuple[Kind, ...], Help("only these")] = ()
+    tag: Annotated[tuple[str, ...], Check(checked_tags), Help("only memories with one of these")] = ()
+    status: Annotated[tuple[Status, ...], Help("instead of active and challenged")] = ()
+    project: Project = ""
+    all_projects: Annotated[bool, Help("look everywhere")] = False
+    since: Annotated[str, Help("ISO moment or span such as 7d"), _WHEN] = ""
+    sort: Annotated[ListOrder, Help("what comes first")] = "newest"

@@ -124,7 +124,7 @@ def test_a_change_is_shown_first_and_made_only_when_agreed_to(run: Run) -> None:
     planned = run("projects", "merge", "old", "--dry-run")
     assert (planned.returncode, planned.stdout) == (0, "Would take 1 memory of old to new.\n")
     refused = run("projects", "merge", "old")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "Nothing was changed" in refused.stderr
     assert len(json.loads(run("projects", "--json").stdout)) == 2
     assert run("projects", "merge", "old", "--yes").returncode == 0
@@ -166,7 +166,7 @@ def test_a_folder_is_marked_only_when_agreed_to_and_known_again_where_it_moves(
 
     (tmp_path / "plain").mkdir()
     assert run("plain", "remember", LAMP).returncode == 0
-    assert run("plain", "projects", "mark").returncode == 1
+    assert run("plain", "projects", "mark").returncode == 2
     assert not (tmp_path / "plain/.reverie").exists()
     told = json.loads(run("plain", "projects", "mark", "harbour", "--yes", "--json").stdout)
     (tmp_path / "plain").rename(tmp_path / "moved")

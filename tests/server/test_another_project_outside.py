@@ -51,7 +51,17 @@ def mine(run: Run, module_start: Callable[..., Any]) -> Iterator[Any]:
         ["forecast", "--days", "3650"],
         ["forecast", "--days", "3650", "--json"],
         ["export", "-", "--project", "mine"],
-        ["purge", "0theirs0"],
+        ["purge", "0theirs0", "--yes"],
+        ["list"],
+        ["list", "--json", "--status", "active,expired,quarantined"],
+        ["show", "0theirs0"],
+        ["edit", "0theirs0"],
+        ["pin", "0theirs0"],
+        ["forget", "0theirs0", "--yes"],
+        ["forget", "--layer", "semantic", "--dry-run"],
+        ["restore", "0theirs0"],
+        ["brief"],
+        ["review"],
         ["quarantine"],
         ["quarantine", "--release", "0theirs0"],
         ["audit"],
@@ -96,7 +106,8 @@ def test_the_journal_does_not_tell_what_others_have_had(module_folder: Path, cal
     theirs = {"REVERIE_PROJECT": "theirs"}
     called(module_folder, "import", "-", "--trust", stdin="\n".join(map(json.dumps, lines)), **theirs)
     dream = json.loads(called(module_folder, "dream", "--steps", "peer_cards", "--json", **theirs).stdout)
-    assert called(module_folder, "dreams", dream["dream_id"], "--undo", "--all-projects", **theirs).returncode == 0
+    undo = ("dreams", dream["dream_id"], "--undo", "--all-projects", "--yes")
+    assert called(module_folder, *undo, **theirs).returncode == 0
     own = called(module_folder, "audit", "--json", "--last", "1000", REVERIE_PROJECT="mine").stdout
     everything = called(module_folder, "audit", "--json", "--last", "1000", "--all-projects", **theirs).stdout
     assert "Zoltan" in everything

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.cli.render import told_recalled
+from reverie.cli.terminal import as_text
+from reverie.cli.tool_commands import recalled_lines
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import neutralized_json, quoted
 from reverie.ids import IdMaker, creation_order, short_id, short_ids
@@ -91,7 +92,7 @@ async def test_stored_lines_do_not_forge_rows_of_recall_brief_or_the_terminal(se
     page = await brief(session, BriefRequest(max_tokens=5_000))
     assert sum(line.startswith("- ") for line in page.text.splitlines()) == len(page.memories)
     assert sum(line.startswith("## ") for line in page.text.splitlines()) <= 8
-    shown = "\n".join(told_recalled(found)).splitlines()
+    shown = "\n".join(map(as_text, recalled_lines(found))).splitlines()
     assert sum(bool(re.match(r"\d+\. ", line)) for line in shown) == len(found.results)
     whole = render(await inspect(session, InspectRequest(ids=[row.id for row in found.results])))
     assert len(whole.splitlines()) == 4

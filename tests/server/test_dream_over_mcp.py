@@ -93,5 +93,5 @@ def test_cron_can_dream_and_a_person_can_read_and_undo_it(tmp_path):
     story = told(home, "dreams", dream["dream_id"])
     assert "Said twice: said again." in story
     assert f"reverie dreams {dream['dream_id']} --undo" in story
-    assert "as before" in told(home, "dreams", dream["dream_id"], "--undo")
+    assert "as before" in told(home, "dreams", dream["dream_id"], "--undo", "--yes")
     assert "undone" in told(home, "dreams")

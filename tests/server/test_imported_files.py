@@ -145,7 +145,7 @@ def test_an_older_export_revives_nothing_unless_told(run: Run) -> None:
 
 
 def forget(run: Run, *ids: str) -> None:
-    """Forget memories as a file of ours would say it: there is no command for a soft forget."""
+    """Forget memories as a file of ours would say it."""
     rows = [row for row in exported(run) if row["id"] in ids]
     lines = [{"id": row["id"], "content": row["content"], "status": "expired"} for row in rows]
     assert imported(run, *lines)["updated"] == len(ids)
@@ -175,8 +175,10 @@ def test_quarantine_refuses_a_decision_that_contradicts_itself_whole(run: Run) -
         run, {"id": "0stranger0orders", "content": ORDER}, {"id": "0stranger1orders", "content": f"{ORDER} Now."}
     )
     for second in ("0stranger0orders", "0stranger0", "unknown-memory"):
-        result = run("quarantine", "--release", "0stranger0orders", "--forget", second)
+        result = run("quarantine", "--release", "0stranger0orders", "--forget", second, "--yes")
         assert result.returncode == 1
         assert {row["status"] for row in exported(run)} == {"quarantined"}
-    assert run("quarantine", "--release", "0stranger0orders", "--forget", "0stranger1orders").returncode == 0
+    decision = ("quarantine", "--release", "0stranger0orders", "--forget", "0stranger1orders")
+    assert run(*decision).returncode == 2  # nobody to ask, and no --yes
+    assert run(*decision, "--yes").returncode == 0
     assert [row["status"] for row in exported(run)] == ["active", "expired"]

@@ -1,0 +1,169 @@
+"""`reverie forget`, `restore`, `purge` and `quarantine`: each shows what it would do, and asks."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from reverie.cli.asking import agreed
+from reverie.cli.commands import Options
+from reverie.cli.dreams import undo_dream
+from reverie.cli.requests import PurgeRequest, QuarantineRequest
+from reverie.cli.terminal import (
+    DONE,
+    FAILED,
+    Cell,
+    Line,
+    Span,
+    counted,
+    one_line,
+    paragraph,
+    say,
+    say_json,
+    shortened,
+    table,
+    terminal_width,
+)
+from reverie.ids import short_id, short_ids
+from reverie.memory import Memory
+from reverie.time import iso
+from reverie.tools import catalog
+from reverie.tools.arguments import MOST_IDS
+from reverie.tools.quarantine import Decided, Held, decide, held_memories
+from reverie.tools.render import render
+from reverie.tools.requests import ForgetRequest, RestoreRequest
+from reverie.tools.resolve import resolved_each, resolved_event
+from reverie.tools.results import Forgotten
+
+if TYPE_CHECKING:
+    from reverie.tools.session import Session
+
+_MOST_SHOWN = 20
+
+
+async def run_forget(session: "Session", request: ForgetRequest, options: Options) -> int:
+    """Forget memories by id or filter; 1 if none could be."""
+    return await _forget(session, request, options)
+
+
+async def run_purge(session: "Session", request: PurgeRequest, options: Options) -> int:
+    """Remove memories for good, and say what was left; 1 if nothing could be removed."""
+    return await _forget(session, ForgetRequest(ids=request.ids, purge=True, dry_run=request.dry_run), options)
+
+
+async def _forget(session: "Session", request: ForgetRequest, options: Options) -> int:
+    if not (request.dry_run or options.yes):
+        planned = await catalog.call(catalog.FORGET, session, replace(request, dry_run=True))
+        if planned.forgotten:
+            verb = "Remove for good" if request.purge else "Forget"
+            plan = await _plan(session, planned, request.ids)
+            if not agreed(*plan, question=f"{verb} {counted(len(planned.forgotten), 'memory')}?", yes=False):
+                return FAILED
+            request = _as_shown(request, planned)
+    result = await catalog.call(catalog.FORGET, session, request)
+    if options.json:
+        say_json(result)
+    elif request.purge:
+        say(*_purge_lines(result, request.ids))
+    else:
+        say(*render(result).splitlines())
+        if result.dry_run:
+            say(*await _plan(session, result, request.ids))
+        elif result.forgotten:
+            say("`reverie restore ID` brings one back.")
+    return DONE if result.forgotten else FAILED
+
+
+async def _plan(session: "Session", planned: Forgotten, asked: Sequence[str]) -> list[Line]:
+    """Name what would go, what goes along with it, and what stays and why."""
+    going = list((await session.store.get(planned.forgotten)).values())
+    along = [memory.id for memory in going if asked and not memory.id.startswith(tuple(asked))]
+    lines = _memory_lines(going)
+    lines += (
+        [f"  written by a dream from them, and goes along: {', '.join(short_ids(along).values())}"] if along else []
+    )
+    left = [f"  stays: {short_id(one.id)} ({one_line(one.reason)})" for one in planned.skipped[:_MOST_SHOWN]]
+    return [*lines, *left]
+
+
+def _memory_lines(memories: Sequence[Memory]) -> list[Line]:
+    """Show the first of some memories, one a line, and count the rest."""
+    short = short_ids(memory.id for memory in memories)
+    width = max(20, terminal_width() - 40)
+    rows: list[tuple[Cell, ...]] = [
+        (Span(short[memory.id], "cyan"), f"{memory.layer}/{memory.kind}", shortened(memory.title, width))
+        for memory in memories[:_MOST_SHOWN]
+    ]
+    more = len(memories) - len(rows)
+    return [*table(rows), *([f"  and {more:,} more"] if more else [])]
+
+
+def _as_shown(request: ForgetRequest, planned: Forgotten) -> ForgetRequest:
+    """Return a request for what was shown: more may fit a filter by the time it is agreed to."""
+    if request.ids or request.purge or len(planned.forgotten) > MOST_IDS:
+        return request
+    return ForgetRequest(ids=tuple(planned.forgotten), reason=request.reason)
+
+
+def _purge_lines(result: Forgotten, asked: Sequence[str]) -> list[Line]:
+    verb = "Would remove" if result.dry_run else "Removed"
+    lines: list[Line] = [f"{verb} {counted(len(result.forgotten), 'memory')} for good."]
+    along = [memory_id for memory_id in result.forgotten if asked and not memory_id.startswith(tuple(asked))]
+    lines += [f"Goes along, written by a dream from them: {', '.join(along)}."] if along else []
+    lines += [f"Left {item.id}: {item.reason}." for item in result.skipped]
+    if result.forgotten and not result.dry_run:
+        lines.append("Files that you exported earlier are yours to delete.")
+    return lines
+
+
+async def run_restore(session: "Session", request: RestoreRequest, options: Options) -> int:
+    """Bring memories back; undoing a dream or an event is shown first and asked about."""
+    if request.dream_id and not (request.ids or request.event_id):
+        return await undo_dream(session, request.dream_id, options)
+    if request.event_id and not (request.ids or options.yes):
+        event = await resolved_event(session, request.event_id)
+        plan = f"{event.id}: {event.action} {event.memory_id}, {iso(event.at)[:16]}, by {event.actor}"
+        if not agreed(plan, question="Undo it?", yes=False):
+            return FAILED
+    result = await catalog.call(catalog.RESTORE, session, request)
+    if options.json:
+        say_json(result)
+    else:
+        say(*render(result).splitlines())
+    return DONE
+
+
+async def run_quarantine(session: "Session", request: QuarantineRequest, options: Options) -> int:
+    """List what is held back, or release or forget some of it."""
+    if not (request.release or request.forget):
+        held = await held_memories(session)
+        if options.json:
+            say_json([asdict(one) for one in held])
+        else:
+            say(*_held_lines(held))
+        return DONE
+    if request.forget:
+        going = await resolved_each(session, request.forget, "--forget")
+        if not agreed(*_memory_lines(going), question=f"Forget {counted(len(going), 'memory')}?", yes=options.yes):
+            return FAILED
+    decided = await decide(session, release=request.release, discard=request.forget, actor="quarantine")
+    if options.json:
+        say_json(decided)
+    else:
+        say(*_decided_lines(decided))
+    return DONE
+
+
+def _decided_lines(decided: Decided) -> list[Line]:
+    done = {"Released": decided.released, "Forgotten": decided.forgotten}
+    lines = [f"{word} {', '.join(ids)}." for word, ids in done.items() if ids]
+    return [*lines, *(f"Left {item.id}: it {item.reason}." for item in decided.skipped)]
+
+
+def _held_lines(held: Sequence[Held]) -> list[Line]:
+    if not held:
+        return ["Nothing is held back."]
+    lines: list[Line] = []
+    for one in held:
+        label = f"  from {one.source}, {one.created_at[:10]}: {one_line(one.reason)}"
+        lines += [(Span(one.id, "cyan"), label), paragraph(one.content), ""]
+    return [*lines, "`reverie quarantine --release ID` makes one recallable; `--forget ID` forgets it."]
