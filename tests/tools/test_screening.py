@@ -21,7 +21,7 @@ def test_private_parts_and_secrets_are_named_in_their_order():
 
 @pytest.mark.parametrize("source", ["ai", "interaction", "ingest", "code_scan", "dream", "import"])
 def test_only_a_human_is_let_through(source):
-    found = Screening(orders=("a reason",))
+    found = Screening(injection=("a reason",))
     assert found.held_back(source) == "held back for review: a reason"
     assert found.held_back("human") is None
     assert "a reason" in found.warnings("human")[0]
