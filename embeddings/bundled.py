@@ -1,6 +1,6 @@
 """The embedder that ships inside the package: all-MiniLM-L6-v2 in int8, on onnxruntime.
 
-Each window runs alone, unpadded: on a processor a batch gains almost no time (docs/decisions/0002),
+Each window runs alone, unpadded: on a processor a batch gains almost no time (decision 0002),
 and so a text has the same vector whatever else is embedded with it.
 """
 

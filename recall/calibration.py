@@ -5,7 +5,7 @@
 agreement is that of the word pieces (late interaction), cosine that of the best vector, and coverage the share of the
 question's telling words, each by its rarity, that the memory has. None of them is held against the other candidates:
 ranking brings its parts to [0, 1] over the candidates of one question, so that the best of a bad lot looks as good as
-the best of a good one. The four numbers were fitted on four sets at once and checked on a fifth: docs/decisions/0032.
+the best of a good one. The four numbers were fitted on four sets at once and checked on a fifth: decision 0010.
 
 They are those of the bundled model. Without a model, or for a script it was not taught, words alone are weighed:
 

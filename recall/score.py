@@ -7,7 +7,7 @@ score     = relevance · strength · freshness · trust · standing, factors tha
             is said by somebody else than is asked about. What challenges another stands ahead of it.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
-were measured on three sets of conversations at once; see docs/decisions/0013.
+were measured on three sets of conversations at once; see decision 0009.
 """
 
 import re

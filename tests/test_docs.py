@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -77,9 +78,40 @@ def _anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_decision_has_a_number_of_its_own() -> None:
-    numbers = [int(page.name[:4]) for page in (ROOT / "docs" / "decisions").glob("*.md")]
-    assert len(set(numbers)) == len(numbers) > 0
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+
+def _sources() -> Iterator[Path]:
+    """Every text of ours that may cite a decision."""
+    yield from (file for file in ROOT.iterdir() if file.suffix in (".md", ".toml"))
+    yield from (ROOT / "scripts").iterdir()
+    for folder in (*FOLDERS, "tests", "bench", "training", "docs"):
+        yield from (file for ending in ("py", "md") for file in (ROOT / folder).rglob(f"*.{ending}"))
+
+
+def test_decisions_are_numbered_without_holes_and_say_their_number() -> None:
+    assert [page.name[:4] for page in DECISIONS] == [f"{number:04}" for number in range(1, len(DECISIONS) + 1)]
+    assert [page.name for page in DECISIONS if not page.read_text("utf-8").startswith(f"# {page.name[:4]} ")] == []
+
+
+def test_every_decision_that_is_cited_exists() -> None:
+    numbers = {page.name[:4] for page in DECISIONS}
+    cited = {
+        (f.name, number) for f in _sources() for number in re.findall(r"ecision (0\d{3})\b", f.read_text("utf-8"))
+    }
+    assert len(cited) > 10
+    assert [one for one in cited if one[1] not in numbers] == []
+
+
+def test_a_decision_is_cited_by_its_number_or_linked_never_by_half_a_path() -> None:
+    half = re.compile(r"docs/decisions/\d{4}(?!-)")
+    assert [f.name for f in _sources() if half.search(f.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_module_that_a_page_names_by_its_path_is_there(page: Path) -> None:
+    named = re.findall(rf"`((?:{'|'.join(FOLDERS)}|tests|bench|training)/[\w/]+\.py)`", page.read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path).exists() and page.name != "evidence.md"] == []
 
 
 # ── README ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 PROBABLE = 0.90
-"""From this probability on a statement is held back: 2 % of the near-miss notes are, each judged unseen (0029)."""
+"""A statement is held back from here on: 2 % of the near-miss notes are, each judged unseen (decision 0012)."""
 _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
 
