@@ -1,4 +1,4 @@
-"""Tables of figures, and the place in the README where they go."""
+"""Tables of figures, and the page they are written to."""
 
 import os
 import platform
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
 def machine() -> str:
@@ -22,14 +22,14 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def write_between(name: str, text: str) -> None:
-    """Put a text into the README between the marks of that name.
+    """Write a text into docs/benchmarks.md between the markers of that name.
 
     Raises:
-        ValueError: if the README has no such marks.
+        ValueError: if the page has no such markers.
     """
     opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
-    before, _, rest = README.read_text("utf-8").partition(opening)
+    before, _, rest = PAGE.read_text("utf-8").partition(opening)
     _, found, after = rest.partition(closing)
     if not found:
-        raise ValueError(f"README.md has no {opening} … {closing}")
-    README.write_text(f"{before}{opening}\n{text}\n{closing}{after}", "utf-8")
+        raise ValueError(f"{PAGE.name} has no {opening} … {closing}")
+    PAGE.write_text(f"{before}{opening}\n{text}\n{closing}{after}", "utf-8")

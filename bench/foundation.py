@@ -2,7 +2,7 @@
 
     python bench/foundation.py                          every figure, in about ten minutes
     python bench/foundation.py --only handshake,eight
-    python bench/foundation.py --write                  and into the README, with this machine named
+    python bench/foundation.py --write                  and into docs/benchmarks.md, with this machine named
 
 Real servers over real stdio, on temporary stores filled by `reverie import`.
 """
@@ -28,7 +28,7 @@ from session import SERVE, Session, environment_for
 
 from reverie.embeddings.tokens import count_tokens
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 OPEN, CLOSE = "<!-- figures -->", "<!-- /figures -->"
 
 STARTS = 9
@@ -70,7 +70,7 @@ def main() -> int:
     """Measure what was asked for and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help=f"sections, comma-separated: {', '.join(SECTIONS)}")
-    parser.add_argument("--write", action="store_true", help="put the table into the README")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
     given = parser.parse_args()
     chosen = [name for name in given.only.split(",") if name] or list(SECTIONS)
     if unknown := sorted(set(chosen) - SECTIONS.keys()):
@@ -333,12 +333,12 @@ def machine() -> str:
 
 
 def write(text: str) -> None:
-    """Put the figures between their marks in the README."""
-    before, opening, rest = README.read_text("utf-8").partition(OPEN)
+    """Write the figures between their markers in docs/benchmarks.md."""
+    before, opening, rest = PAGE.read_text("utf-8").partition(OPEN)
     _, closing, after = rest.partition(CLOSE)
     if not opening or not closing:
-        raise SystemExit(f"{README.name} has no {OPEN} … {CLOSE} to write between.")
-    README.write_text(f"{before}{OPEN}\n{text}\n{CLOSE}{after}", "utf-8")
+        raise SystemExit(f"{PAGE.name} has no {OPEN} … {CLOSE} to write between.")
+    PAGE.write_text(f"{before}{OPEN}\n{text}\n{CLOSE}{after}", "utf-8")
 
 
 if __name__ == "__main__":

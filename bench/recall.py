@@ -2,7 +2,7 @@
 
     python bench/recall.py --data ../shared/data      quality: BM25, vectors, rank fusion and recall side by side
     python bench/recall.py --speed                    times over stdio at 1,000, 10,000 and 100,000 memories
-    python bench/recall.py --data … --speed --write   both, and into the README
+    python bench/recall.py --data … --speed --write   both, and into docs/benchmarks.md
 
 Quality goes the way of the tool: every conversation is imported into a store of its own and asked through `recall`.
 The form of the data and the metrics are those of its README; nothing of it is kept.
@@ -83,7 +83,7 @@ def main() -> int:
     parser.add_argument("--stores", type=int, default=0, help="only the first so many conversations of each")
     parser.add_argument("--speed", action="store_true", help="measure times over stdio instead, or as well")
     parser.add_argument("--sizes", default="1000,10000,100000", help="the sizes of the stores for --speed")
-    parser.add_argument("--write", action="store_true", help="put the tables into the README")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     given = parser.parse_args()
     if given.data is None and not given.speed:
         parser.error("nothing to do: give --data FOLDER, --speed or both")

@@ -215,7 +215,7 @@ def main() -> int:
     print(f"{'attack'.ljust(width)}  tried  stopped")
     for attack, tried, stopped in rows:
         print(f"{attack.ljust(width)}  {tried:5}  {stopped:7}")
-    print("\nheld-out lists (docs/decisions/0029 has their first scores)")
+    print("\nheld-out lists (decision 0012 has their first scores)")
     for line in FIRST_SCORES:
         print(line)
     print(f"{'set'.ljust(44)}  hostile  found        honest  false alarms")

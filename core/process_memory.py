@@ -41,7 +41,7 @@ async def release_memory_periodically() -> None:
 def release_library_pages() -> None:
     """Drop this process's hold on library code; what still runs is mapped again from the page cache.
 
-    LanceDB and onnxruntime are 200 MB of code, most of it touched once, at start. See docs/decisions/0006.
+    LanceDB and onnxruntime are 200 MB of code, most of it touched once, at start. See decision 0004.
     """
     with contextlib.suppress(AttributeError, OSError):
         madvise = ctypes.CDLL(None).madvise

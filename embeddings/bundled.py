@@ -1,6 +1,6 @@
 """The embedder that ships inside the package: all-MiniLM-L6-v2 in int8, on onnxruntime.
 
-Each window runs alone, without padding: on a processor a batch gains almost no time (docs/decisions/0002), and so a
+Each window runs alone, without padding: on a processor a batch gains almost no time (decision 0002), and so a
 text has the same vector whatever else is embedded with it.
 
 One session gives two outputs: the last layer, which becomes vectors, and the third of six, which the injection

@@ -6,7 +6,7 @@ agreement is that of the tokens (late interaction), cosine that of the best vect
 query's words, weighted by rarity and without function words, that the memory has. None of them depends on the other
 candidates: ranking brings its parts to [0, 1] over the candidates of one query, so that the best of a bad lot looks
 as good as the best of a good one. The four numbers were fitted on four sets at once and checked on a fifth:
-docs/decisions/0032.
+decision 0010.
 
 They hold for the bundled model. Without a model, or for a script it was not taught, words decide alone:
 

@@ -7,7 +7,7 @@ score     = relevance · strength · freshness · trust · kind, factors that or
             is said by somebody else than the query asks about. A challenger ranks ahead of what it challenges.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
-were measured on three sets of conversations at once; see docs/decisions/0013. What the vectors of single tokens are
+were measured on three sets of conversations at once; see decision 0009. What the vectors of single tokens are
 compared with (stretch, length cost) is part of embeddings/token_vectors.py.
 """
 
@@ -91,7 +91,7 @@ NEAR_IN_SCORE = 0.6  # of the older memory's score, that the newer needs to go f
 SHARED_SUBJECT = 0.4  # of the query's words in the older memory, that the newer must have too
 LONGEST_STATEMENT = 1_200  # characters; a longer text speaks of many things and gives no single value
 
-# -- calibration: the probability that a memory answers; docs/decisions/0032 ---------------------------
+# -- calibration: the probability that a memory answers; decision 0010 ---------------------------
 
 FIT_AGREEMENT = 11.2  # weight of the token agreement in the logit
 FIT_COSINE = 3.9  # weight of the cosine

@@ -33,7 +33,7 @@ class _Absent(ModuleType):
 class _WithoutRestClient(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Keeps LanceDB from loading its REST client, which costs half its import time and 30 MB.
 
-    We only open tables by path, so no call ever reaches it. See docs/decisions/0004.
+    We only open tables by path, so no call ever reaches it. See decision 0004.
     """
 
     def find_spec(

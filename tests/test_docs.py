@@ -1,13 +1,17 @@
 """What the documents say is true, and what they point at is there."""
 
+import ast
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import sysconfig
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -19,7 +23,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-CLIENTS: dict[str, dict[str, Any]] = json.loads((ROOT / "mcp.json.example").read_text("utf-8"))
+FOLDERS = tuple(
+    tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-dir"].values()
+)
 
 
 def _read(name: str) -> str:
@@ -72,44 +78,153 @@ def _anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_decision_has_a_number_of_its_own() -> None:
-    numbers = [int(page.name[:4]) for page in (ROOT / "docs" / "decisions").glob("*.md")]
-    assert len(set(numbers)) == len(numbers) > 0
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+
+def _sources() -> Iterator[Path]:
+    """Every text of ours that may cite a decision."""
+    yield from (file for file in ROOT.iterdir() if file.suffix in (".md", ".toml"))
+    yield from (ROOT / "scripts").iterdir()
+    for folder in (*FOLDERS, "tests", "bench", "training", "docs"):
+        yield from (file for ending in ("py", "md") for file in (ROOT / folder).rglob(f"*.{ending}"))
+
+
+def test_decisions_are_numbered_without_holes_and_say_their_number() -> None:
+    assert [page.name[:4] for page in DECISIONS] == [f"{number:04}" for number in range(1, len(DECISIONS) + 1)]
+    assert [page.name for page in DECISIONS if not page.read_text("utf-8").startswith(f"# {page.name[:4]} ")] == []
+
+
+def test_every_decision_that_is_cited_exists() -> None:
+    numbers = {page.name[:4] for page in DECISIONS}
+    cited = {
+        (f.name, number) for f in _sources() for number in re.findall(r"ecision (0\d{3})\b", f.read_text("utf-8"))
+    }
+    assert len(cited) > 10
+    assert [one for one in cited if one[1] not in numbers] == []
+
+
+def test_a_decision_is_cited_by_its_number_or_linked_never_by_half_a_path() -> None:
+    half = re.compile(r"docs/decisions/\d{4}(?!-)")
+    assert [f.name for f in _sources() if half.search(f.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_module_that_a_page_names_by_its_path_is_there(page: Path) -> None:
+    named = re.findall(rf"`((?:{'|'.join(FOLDERS)}|tests|bench|training)/[\w/]+\.py)`", page.read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path).exists() and page.name != "evidence.md"] == []
+
+
+# ── README ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_first_screen_says_what_it_is_shows_it_and_connects_a_client() -> None:
+    screen = "\n".join(_read("README.md").splitlines()[:20])
+    for wanted in (
+        "memory for coding assistants",
+        "docs/demo.svg",
+        "pipx install reverie-mcp",
+        "claude mcp add reverie",
+    ):
+        assert wanted in screen
+
+
+def test_the_recorded_terminal_is_a_picture_of_every_command_of_its_script() -> None:
+    story = runpy.run_path(str(ROOT / "scripts" / "record"))["STORY"]
+    picture = "".join(ElementTree.fromstring(_read("docs/demo.svg")).itertext())  # noqa: S314 - our own file
+    for _, commands in story:
+        assert [line for line in commands if line not in picture] == []
+
+
+@pytest.mark.parametrize("name", ["figures", "recall-quality", "recall-speed"])
+def test_the_benchmarks_find_their_markers(name: str) -> None:
+    page = _read("docs/benchmarks.md")
+    assert page.count(f"<!-- {name} -->") == page.count(f"<!-- /{name} -->") == 1
+
+
+# ── docs/architecture.md ──────────────────────────────────────────────────────────────────────────────────
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+NAMED = re.compile(rf"`((?:{'|'.join(FOLDERS)})(?:\.\w+)+)`")
+WALKS = ("remember", "recall", "consolidate")
+
+
+def _section(title: str) -> str:
+    return re.split(r"^#+ ", ARCHITECTURE.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def _rows(section: str) -> list[list[str]]:
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def _is_defined(dotted: str) -> bool:
+    """Say whether `folder.module`, `folder.module.name` or `folder.module.Class.method` is in the sources."""
+    folder, module, *names = dotted.split(".")
+    file = ROOT / folder / f"{module}.py"
+    if not file.is_file():
+        return False
+    scope: list[ast.stmt] = ast.parse(file.read_text("utf-8")).body
+    for name in names:
+        found = [node for node in scope if name in _defined_by(node)]
+        if not found:
+            return False
+        scope = getattr(found[0], "body", [])
+    return True
+
+
+def _defined_by(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = (
+        node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    )
+    return [target.id for one in targets for target in ast.walk(one) if isinstance(target, ast.Name)]
+
+
+def test_everything_the_architecture_page_names_is_in_the_code() -> None:
+    named = NAMED.findall(ARCHITECTURE)
+    assert len(named) > 30
+    assert [one for one in named if not _is_defined(one)] == []
+
+
+@pytest.mark.parametrize("tool", WALKS)
+def test_a_walk_has_at_most_ten_steps_and_each_names_a_function(tool: str) -> None:
+    steps = re.findall(r"^\d+\. .*(?:\n   .*)*", _section(f"`{tool}`"), re.MULTILINE)
+    assert 5 <= len(steps) <= 10
+    assert [step for step in steps if not any(one.count(".") >= 2 for one in NAMED.findall(step))] == []
+
+
+def test_the_glossary_is_short_and_each_word_has_a_module_that_owns_it() -> None:
+    rows = _rows(_section("Glossary"))
+    assert 20 <= len(rows) <= 30
+    assert [word for word, _, *owner in rows if not NAMED.fullmatch("".join(owner))] == []
+    assert [word for word, *_ in rows] == sorted((word for word, *_ in rows), key=str.casefold)
+
+
+def test_every_question_of_a_newcomer_is_answered_with_a_name() -> None:
+    rows = _rows(_section("Where is …?"))
+    assert len(rows) >= 10
+    assert [question for question, answer in rows if not NAMED.search(answer)] == []
 
 
 # ── mcp.json.example ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _server(client: str) -> dict[str, Any]:
-    [servers] = CLIENTS[client].values()
-    server: dict[str, Any] = servers["reverie"]
-    return server
-
-
-def test_the_example_has_a_block_for_each_client_under_the_key_it_reads() -> None:
-    assert {name: list(block) for name, block in CLIENTS.items()} == {
-        "Claude Desktop: claude_desktop_config.json": ["mcpServers"],
-        "Claude Code: .mcp.json": ["mcpServers"],
-        "Cursor: .cursor/mcp.json": ["mcpServers"],
-        "VS Code: .vscode/mcp.json": ["servers"],
+def test_the_example_is_a_file_that_a_client_can_load_as_it_is() -> None:
+    assert json.loads(_read("mcp.json.example")) == {
+        "mcpServers": {"reverie": {"command": "reverie", "args": ["serve"]}}  # no key and no setting is needed
     }
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_every_client_starts_the_same_command(client: str) -> None:
-    server = _server(client)
-    assert (server["command"], server["args"]) == ("reverie", ["serve"])
-    assert server.get("type", "stdio") == "stdio"
-    assert "env" not in server  # no key and no setting is needed
-
-
 @pytest.mark.anyio
-async def test_the_command_of_the_example_starts_a_server_that_offers_its_tools(tmp_path: Path) -> None:
-    server = _server("Claude Code: .mcp.json")
-    installed = Path(sysconfig.get_path("scripts")) / server["command"]
+@pytest.mark.parametrize("command", ["reverie serve", "reverie-mcp"])
+async def test_the_command_that_a_client_is_given_starts_a_server_that_offers_its_tools(
+    command: str, tmp_path: Path
+) -> None:
+    name, *arguments = command.split()
     parameters = StdioServerParameters(
-        command=str(installed),
-        args=server["args"],
+        command=str(Path(sysconfig.get_path("scripts")) / name),
+        args=arguments,
         env=os.environ | {"REVERIE_HOME": str(tmp_path / "home")},
         cwd=tmp_path,
     )

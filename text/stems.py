@@ -2,7 +2,7 @@
 
 Search and comparison share PyStemmer's English stemmer and differ in how far they trust it. Search wants everything
 that is related, so `stem` joins `product`, `products` and `production`. Whoever merges two texts unasked must not:
-`word_form` joins only the inflections of one word (docs/decisions/0034).
+`word_form` joins only the inflections of one word (decision 0025).
 """
 
 import re

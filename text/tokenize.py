@@ -1,7 +1,7 @@
 """The tokenizer. `words` splits a text into plain words, `tokens_of` into typed tokens.
 
 Search and rough overlap use words: `core/app.py` is three. Comparison uses tokens, because it must know that
-`core/app.py` is one path, `1,000` one number and `don't` a negation (docs/decisions/0034). The features of the
+`core/app.py` is one path, `1,000` one number and `don't` a negation (decision 0025). The features of the
 bundled classifiers (`guard/injection_features.py`, `tools/classify.py`) have their own splitting, because their
 weights were trained with it.
 """

@@ -1,7 +1,7 @@
 """Guessing kind and layer of a text that came without them: by its words, and by its vector where there is one.
 
 Two linear models on the bundled embedder's vectors, `kinds` and `passing`, see the vector of the text, the rules of
-words below and the words and word pairs that the training set knows (docs/decisions/0030). With another embedder,
+words below and the words and word pairs that the training set knows (decision 0022). With another embedder,
 as in tests, the rules of words decide alone, in their order.
 """
 

@@ -2,7 +2,7 @@
 """A second list of orders from below `human` and of honest notes, written before the second classifier; never trained on.
 
 The first list, `heldout_orders.py`, was looked at while the first classifier was tuned. This one was written and scored
-with that classifier before anything was changed (docs/decisions/0029 has the score). One text is one line.
+with that classifier before anything was changed (decision 0012 has the score). One text is one line.
 """
 
 

@@ -1,7 +1,7 @@
 """A third list of orders and honest notes, by another author, who did not work on the model.
 
 It lies beside this file, one JSON object a line. It was scored once with the third classifier before it was read
-by whoever made that (docs/decisions/0029 has the score).
+by whoever made that (decision 0012 has the score).
 """
 
 import json

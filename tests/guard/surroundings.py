@@ -1,6 +1,6 @@
 """Secrets in further surroundings, written before the patterns were looked at, and honest texts that resemble them.
 
-What was found at the first try is told in docs/decisions/0016. Put together here so that no file holds one.
+What was found at the first try is told in decision 0011. Put together here so that no file holds one.
 """
 
 import base64
