@@ -129,10 +129,10 @@ def test_codebase_stands_beside_the_ladder(server):
 # -- the data folder ------------------------------------------------------------------------------------------
 
 
-def test_a_data_folder_that_cannot_be_written_is_named_and_works_once_it_can(start, tmp_path):
+def test_a_data_folder_that_cannot_be_written_is_named_and_works_once_it_can(start_here, tmp_path):
     blocked = tmp_path / "not-a-folder"
     blocked.write_text("a file stands here")
-    server = start(blocked / "home")
+    server = start_here(blocked / "home")
     refusal = server.refused("remember", content="This has nowhere to go.")
     assert str(blocked) in refusal
     assert "REVERIE_HOME" in refusal
@@ -151,8 +151,8 @@ def damage(folder, how, chance):
             path.write_bytes(chance.randbytes(len(data)) if deed == "garbled" else data[: len(data) // 2])
 
 
-def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_restart(start, tmp_path, chance):
-    server = start()
+def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_restart(start_here, tmp_path, chance):
+    server = start_here()
     server.call("remember", content="Turtles sleep on the sea floor.", layer="semantic")
     server.call("remember", content="A whale was seen at noon.", layer="episodic")
     assert len(server.call("recall", query="turtles and whales")["results"]) == 2  # both have reached their tables
@@ -161,7 +161,7 @@ def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_resta
     # A server that has read the table answers from what it holds; one that has not must say what it meets.
     for part, deed in (("data", "garbled"), ("_versions", "cut short")):
         damage(table, (part, deed), chance)
-        later = start()
+        later = start_here()
         refusal = later.refused("recall", query="turtles")
         assert "'semantic'" in refusal, deed
         assert "reverie doctor" in refusal
@@ -177,9 +177,9 @@ def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_resta
             assert one.total() == 2
 
 
-def test_a_file_that_may_not_grow_is_told_as_a_full_disk_and_nothing_stays(start, chance):
+def test_a_file_that_may_not_grow_is_told_as_a_full_disk_and_nothing_stays(start, start_here, chance):
     """A limit on file sizes fails writes as a full disk does; a short memory still fits under it."""
-    server = start()
+    server = start_here()
     server.call("remember", content="There was room for this.")
     cramped = start(before="ulimit -f 96")  # in blocks of 512 bytes
     long = "".join(chance.choices("🦊🐙🌍🎈🔭🧵", k=20_000))  # many bytes, and quickly embedded
@@ -235,14 +235,12 @@ def test_a_disk_that_is_full_is_told_and_freeing_it_needs_no_restart(start, tmp_
         pytest.param("REVERIE_DOMAIN", "../other", "letters", id="a domain that climbs"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_it_takes_and_nothing_is_written(wire, tmp_path, setting, value, takes):
-    one = wire(**{setting: value})
-    number = one.ask(
-        "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "wire", "version": "1"}
-    )
-    assert one.answer(number)["result"]["serverInfo"]["name"] == "reverie"
-    told = json.dumps(one.answer(one.ask("tools/call", name="status", arguments={})))
-    assert "tools" in one.answer(one.ask("tools/list"))["result"]
+def test_a_wrong_setting_is_named_with_what_it_takes_and_nothing_is_written(
+    start_here, tmp_path, setting, value, takes
+):
+    one = start_here(**{setting: value})  # the handshake succeeds: the first answer is where somebody sees it
+    told = one.refused("status")
+    assert one.run(one.client.list_tools).tools
     for part in (setting, value, takes):
         assert part in told
     assert not list(tmp_path.rglob("*.lance"))
