@@ -2,7 +2,7 @@
 
 `start` runs a server as a process over stdio; a start costs two seconds of processor time, so tests that are about
 the tools and not about the process use `start_here`, which runs the same server in this process. A `Wire` is a
-process with raw lines, for what no well-behaved client would send. All have folders of their own and end with the test.
+process with raw lines, for what no well-behaved client would send. All end with the test or module they serve.
 """
 
 import contextlib

@@ -11,7 +11,7 @@ from reverie.storage.scope import Scope
 from reverie.tools import remember
 from reverie.tools.session import Session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("tables_are_created")]
 
 OpenSession = Callable[..., Awaitable[Session]]
 
