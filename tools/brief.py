@@ -113,7 +113,7 @@ def _sections(now: datetime) -> tuple[Section, ...]:
         Section(_DRIFT, heeded & drifted, LADDER, 0.15),
         Section(_DIGEST, active & digest, LADDER, 0.25, "happened_at", most=1),
         Section(_DAY, active & lately, fading, 0.2, "happened_at"),
-        Section("ProjectRecord", active, ("semantic",), 0.2),
+        Section("Known", active, ("semantic",), 0.2),
     )
 
 
