@@ -1,5 +1,6 @@
 """Real stores and git repositories in temporary folders, a clock that tests move, a tiny deterministic embedder."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from reverie.codebase.folder_identity import CLIENT_FOLDERS
+from reverie.embeddings import bundled
 from reverie.embeddings.base import Embedder
 from reverie.settings import Settings
 from reverie.storage import database
@@ -35,6 +37,11 @@ class ManualClock:
         self.moment += timedelta(**span)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the folders with the longest files first, so that no process is left alone with one at the end."""
+    items.sort(key=lambda item: item.path.parent.name not in ("server", "cli"))
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     """LanceDB's asynchronous interface runs on asyncio."""
@@ -50,6 +57,14 @@ def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for variable in CLIENT_FOLDERS:  # an assistant may be running the tests
             patch.delenv(variable, raising=False)
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bundled_model_is_loaded_once() -> Iterator[None]:
+    """Load the bundled model once for all sessions and commands of this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundled, "_load", functools.cache(bundled._load))
+        yield
 
 
 @pytest.fixture

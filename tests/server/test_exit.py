@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-DEADLINE = 5.0
+DEADLINE = 30.0
 
 
 @pytest.fixture(scope="module")
