@@ -12,14 +12,18 @@ from typing import Any
 import pytest
 
 from reverie.codebase.folder_identity import CLIENT_FOLDERS
+from reverie.codebase.identity import has_commit, identify_project, root_commits
+from reverie.codebase.tree import SourceTree
 from reverie.embeddings import bundled
 from reverie.embeddings.base import Embedder
 from reverie.settings import Settings
 from reverie.storage import database
 from reverie.time import iso
+from reverie.tools import recall
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
+PATIENCE = 60.0
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 
@@ -64,6 +68,16 @@ def bundled_model_is_loaded_once() -> Iterator[None]:
     """Load the bundled model once for all sessions and commands of this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundled, "_load", functools.cache(bundled._load))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_may_be_busy() -> Iterator[None]:
+    """Wait a minute where users wait two seconds, for git and for the model; tests of the limits set their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recall, "SECONDS_FOR_THE_MODEL", PATIENCE)
+        for asks_git in (identify_project, root_commits, has_commit, SourceTree.__init__):
+            patch.setitem(asks_git.__kwdefaults__, "patience", PATIENCE)
         yield
 
 

@@ -293,6 +293,21 @@ def server(module_start: Starter) -> Server:
     return server
 
 
+@pytest.fixture(scope="module")
+def module_start_here(module_folder: Path) -> Iterator[Starter]:
+    """Start servers in this process on one store that the tests of a module share."""
+    with _starting_here(module_folder) as starter:
+        yield starter
+
+
+@pytest.fixture(scope="module")
+def server_here(module_start_here: Starter) -> Server:
+    """One server in this process that the tests of a module share."""
+    server = module_start_here()
+    server.until_ready()
+    return server
+
+
 @contextlib.contextmanager
 def _wiring(folder: Path) -> Iterator[Callable[..., Wire]]:
     running: list[Wire] = []

@@ -75,14 +75,14 @@ SERVE = ["-m", "reverie", "serve"]
         pytest.param("pin", {"id": "zzzzzzzzzz"}, ["zzzzzzzzzz", "recall"], id="pin the unknown"),
     ],
 )
-def test_bad_input_is_refused_in_words_and_leaves_the_store_as_it_was(server, tool, arguments, says):
-    before = server.total()
-    refusal = server.refused(tool, **arguments)
+def test_bad_input_is_refused_in_words_and_leaves_the_store_as_it_was(server_here, tool, arguments, says):
+    before = server_here.total()
+    refusal = server_here.refused(tool, **arguments)
     for part in says:
         assert part in refusal
     assert len(refusal) < 700
     assert "Traceback" not in refusal
-    assert server.total() == before
+    assert server_here.total() == before
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
@@ -95,35 +95,35 @@ def test_a_number_that_is_none_is_refused(shared_wire, value):
     assert not any(shared_wire.call("status")["counts"].values())
 
 
-def test_content_of_exactly_the_longest_length_is_kept_whole(server, chance):
+def test_content_of_exactly_the_longest_length_is_kept_whole(server_here, chance):
     # Signs that the model reads as one unknown word: embedding a hundred thousand letters takes ten seconds.
     content = "".join(chance.choices("🦊🐙🌍🎈🔭🧵", k=LONGEST))
-    kept = server.call("remember", content=content)["id"]
-    assert server.full(kept)["content"] == content
+    kept = server_here.call("remember", content=content)["id"]
+    assert server_here.full(kept)["content"] == content
 
 
-def test_an_id_prefix_that_fits_two_memories_names_both(server, called, module_folder):
+def test_an_id_prefix_that_fits_two_memories_names_both(server_here, called, module_folder):
     # Ids of the first versions begin with their time: what was written within thirty-two milliseconds shares eight.
     one, other = "01hx2c3d4e5f6g7h", "01hx2c3d4e5f6g7j"
     lines = [json.dumps({"id": name, "content": f"Told in one breath as {name}."}) for name in (one, other)]
     (module_folder / "old.jsonl").write_text("\n".join(lines) + "\n")
     assert called(module_folder, "import", "old.jsonl").returncode == 0
-    refusal = server.refused("forget", ids=[one[:8]])
+    refusal = server_here.refused("forget", ids=[one[:8]])
     assert one in refusal
     assert other in refusal
-    assert server.full(one)["status"] == server.full(other)["status"] == "active"
+    assert server_here.full(one)["status"] == server_here.full(other)["status"] == "active"
 
 
-def test_a_refused_forget_forgets_nothing(server):
-    kept = server.call("remember", content="One unknown id among the known spoils the whole call.")["id"]
-    server.refused("forget", ids=[kept, "zzzzzzzzzz"])
-    assert server.full(kept)["status"] == "active"
+def test_a_refused_forget_forgets_nothing(server_here):
+    kept = server_here.call("remember", content="One unknown id among the known spoils the whole call.")["id"]
+    server_here.refused("forget", ids=[kept, "zzzzzzzzzz"])
+    assert server_here.full(kept)["status"] == "active"
 
 
-def test_codebase_stands_beside_the_ladder(server):
-    kept = server.call("remember", content="The ladder has four rungs.", layer="semantic")["id"]
-    assert "codebase" in server.refused("promote", id=kept, to="codebase")
-    assert server.full(kept)["layer"] == "semantic"
+def test_codebase_stands_beside_the_ladder(server_here):
+    kept = server_here.call("remember", content="The ladder has four rungs.", layer="semantic")["id"]
+    assert "codebase" in server_here.refused("promote", id=kept, to="codebase")
+    assert server_here.full(kept)["layer"] == "semantic"
 
 
 # -- the data folder ------------------------------------------------------------------------------------------
@@ -246,15 +246,13 @@ def test_a_wrong_setting_is_named_with_what_it_takes_and_nothing_is_written(
     assert not list(tmp_path.rglob("*.lance"))
 
 
-def test_a_mistake_in_the_settings_file_is_named(wire, tmp_path):
+def test_a_mistake_in_the_settings_file_is_named(start_here, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "reverie.toml").write_text('embeder = "bundled"\n')
-    one = wire(home)
-    one.shake_hands()
-    told = json.dumps(one.answer(one.ask("tools/call", name="status", arguments={})))
+    one = start_here(home)
+    told = one.refused("status")
     assert "embeder" in told
     assert "embedder" in told
     (home / "reverie.toml").write_text('embedder = "bundled"\n')
-    mended = one.answer(one.ask("tools/call", name="status", arguments={}))
-    assert not mended["result"].get("isError")
+    assert one.call("status")["home"]
