@@ -103,6 +103,16 @@ class Server:
         own = sum(number for counts in told["counts"].values() for number in counts.values())
         return own + sum(told.get("elsewhere", {}).values())
 
+    def until_done(self, tool: str, refusal: str = "") -> dict[str, Any]:
+        """Repeat a call until it succeeds, and return its structured content; every refusal must hold these words."""
+        deadline = time.monotonic() + PATIENCE
+        while (answer := self.answer(tool)).is_error:
+            assert refusal in _text(answer)
+            assert time.monotonic() < deadline, _text(answer)
+            time.sleep(0.05)
+        assert answer.structured_content is not None
+        return answer.structured_content
+
     def until_ready(self) -> None:
         """Wait until recall searches by meaning too."""
         deadline = time.monotonic() + PATIENCE

@@ -216,10 +216,7 @@ def test_a_disk_that_is_full_is_told_and_freeing_it_needs_no_restart(start, tmp_
         kept += 1
     assert "full" in refusal
     (tmp_path / "free").touch()
-    for _ in range(100):
-        answer = server.answer("status")
-        if not answer.is_error:
-            break
+    server.until_done("status")
     assert server.total() == kept
 
 
