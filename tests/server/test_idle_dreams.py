@@ -127,7 +127,7 @@ from reverie.tools.dreams import dreams
 async def main():
     session = await Session.open(load_settings(), folder=Path.cwd())
     watching = asyncio.create_task(dream_while_serving(session, lambda: SECONDS_IDLE, look_every=0.0))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(110):
         while not await dreams(session):
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.5)
