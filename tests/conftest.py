@@ -1,6 +1,8 @@
 """Real stores and git repositories in temporary folders, a clock that tests move, a tiny deterministic embedder."""
 
+import functools
 import os
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,11 +12,18 @@ from typing import Any
 import pytest
 
 from reverie.codebase.folder_identity import CLIENT_FOLDERS
+from reverie.codebase.identity import has_commit, identify_project, root_commits
+from reverie.codebase.tree import SourceTree
+from reverie.embeddings import bundled
 from reverie.embeddings.base import Embedder
 from reverie.settings import Settings
+from reverie.storage import database
+from reverie.time import iso
+from reverie.tools import recall
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
+PATIENCE = 60.0
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 
@@ -30,6 +39,11 @@ class ManualClock:
     def advance(self, **span: float) -> None:
         """Move on by days, hours, minutes or seconds."""
         self.moment += timedelta(**span)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the folders with the longest files first, so that no process is left alone with one at the end."""
+    items.sort(key=lambda item: item.path.parent.name not in ("server", "cli"))
 
 
 @pytest.fixture
@@ -49,6 +63,24 @@ def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def bundled_model_is_loaded_once() -> Iterator[None]:
+    """Load the bundled model once for all sessions and commands of this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundled, "_load", functools.cache(bundled._load))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine_may_be_busy() -> Iterator[None]:
+    """Wait a minute where users wait two seconds, for git and for the model; tests of the limits set their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recall, "SECONDS_FOR_THE_MODEL", PATIENCE)
+        for asks_git in (identify_project, root_commits, has_commit, SourceTree.__init__):
+            patch.setitem(asks_git.__kwdefaults__, "patience", PATIENCE)
+        yield
+
+
 @pytest.fixture
 def clock() -> ManualClock:
     """A clock for the test to move."""
@@ -59,6 +91,43 @@ def clock() -> ManualClock:
 def home(tmp_path: Path) -> Path:
     """A data folder that does not exist yet."""
     return tmp_path / "home"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def empty_stores_are_copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Awaitable[None]]]:
+    """Create the tables of an empty store once for each embedder and copy them: it saves each test 0.15 s.
+
+    A store that has tables already, and a test that replaces the migrations, get what users get; so do all tests
+    that use `tables_are_created`, and the processes that tests start.
+    """
+    create, migrations = database._migrate, database.MIGRATIONS
+    templates: dict[database.Stamp, tuple[Path, datetime]] = {}
+
+    async def copy(connection: Any, stamp: database.Stamp, now: datetime) -> None:
+        if database.MIGRATIONS is not migrations or await database.table_names(connection):
+            await create(connection, stamp, now)
+            return
+        if stamp not in templates:
+            template = tmp_path_factory.mktemp("empty-store") / "tables"
+            await create(await database.connect_to(template), stamp, now)
+            templates[stamp] = template, now
+        template, created_at = templates[stamp]
+        shutil.copytree(template, connection.uri, dirs_exist_ok=True)
+        if now != created_at:
+            meta = database.Table("meta", await connection.open_table("meta"))
+            await meta.upsert(database.meta_rows({"created_at": iso(now)}))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_migrate", copy)
+        yield create
+
+
+@pytest.fixture
+def tables_are_created(
+    empty_stores_are_copied: Callable[..., Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Create the tables of every store anew, as users do."""
+    monkeypatch.setattr(database, "_migrate", empty_stores_are_copied)
 
 
 OpenSession = Callable[..., Awaitable[Session]]

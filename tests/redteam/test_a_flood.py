@@ -10,23 +10,23 @@ from reverie.tools.requests import InspectRequest
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"content": "a" * 100_001}, "100,001"),
-        ({"content": "a" * 50_000_000}, "50,000,000"),
-        ({"content": "x", "title": "t" * 201}, "title"),
-        ({"content": "x", "tags": [f"t{n}" for n in range(51)]}, "51 tags"),
-        ({"content": "x", "tags": ["t" * 201]}, "tags"),
-        ({"content": "x", "project": "p" * 201}, "project"),
-        ({"content": "x", "files": [f"f{n}.py" for n in range(101)]}, "files"),
-        ({"content": "x", "files": ["f" * 5_000]}, "files"),
-    ],
+TOO_MUCH = (
+    ({"content": "a" * 100_001}, "100,001"),
+    ({"content": "a" * 50_000_000}, "50,000,000"),
+    ({"content": "x", "title": "t" * 201}, "title"),
+    ({"content": "x", "tags": [f"t{n}" for n in range(51)]}, "51 tags"),
+    ({"content": "x", "tags": ["t" * 201]}, "tags"),
+    ({"content": "x", "project": "p" * 201}, "project"),
+    ({"content": "x", "files": [f"f{n}.py" for n in range(101)]}, "files"),
+    ({"content": "x", "files": ["f" * 5_000]}, "files"),
 )
-async def test_what_is_too_much_for_one_memory_is_refused(session, keep, arguments, says):
-    with pytest.raises(InvalidInput, match=says):
-        await keep(**arguments)
-    assert await session.store.count() == 0
+
+
+async def test_what_is_too_much_for_one_memory_is_refused(session, keep):
+    for arguments, says in TOO_MUCH:
+        with pytest.raises(InvalidInput, match=says):
+            await keep(**arguments)
+        assert await session.store.count() == 0, says
 
 
 async def test_too_many_ids_are_refused(session):

@@ -74,38 +74,48 @@ async def _used(session, memories=1):
     return [(anchor["freshness"], anchor.get("now_at")) for anchor in anchors]
 
 
-@pytest.mark.parametrize("digest", [content_digest(SECRET), "0" * 32, None])
-@pytest.mark.parametrize("project", ["global", "ours"])
-async def test_a_root_that_a_memory_names_is_never_looked_at(here, take_in, outside, looked_at, digest, project):
-    line = _line(path="secret.txt", kind="file", digest=digest, root=str(outside))
-    await take_in(line | {"project": here.here.project if project == "ours" else project})
+async def test_a_root_that_a_memory_names_is_never_looked_at(here, take_in, outside, looked_at):
+    digests = (content_digest(SECRET), "0" * 32, None)
+    cases = [(project, digest) for project in ("global", here.here.project) for digest in digests]
+    lines = [
+        _line(number, path="secret.txt", kind="file", digest=digest, root=str(outside)) | {"project": project}
+        for number, (project, digest) in enumerate(cases)
+    ]
+    await take_in(*lines)
     looked_at.clear()
     # An import's anchor is looked up where the session stands: there the file is not.
-    assert await _used(here) == [("missing" if project == "ours" and digest else "unverifiable", None)]
+    expected = ["missing" if project != "global" and digest else "unverifiable" for project, digest in cases]
+    assert dict(zip(cases, await _used(here, len(lines)), strict=True)) == {
+        case: (freshness, None) for case, freshness in zip(cases, expected, strict=True)
+    }
     assert [path for path in looked_at if "private" in path] == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "{outside}/secret.txt",
-        "../private/secret.txt",
-        "src/../../private/secret.txt",
-        "way_out/secret.txt",
-        "//{outside}",
-    ],
+OUT = (
+    "{outside}/secret.txt",
+    "../private/secret.txt",
+    "src/../../private/secret.txt",
+    "way_out/secret.txt",
+    "//{outside}",
 )
-@pytest.mark.parametrize("part", ["path", "now_at"])
-async def test_a_path_that_leads_out_tells_nothing_about_what_is_there(here, take_in, outside, path, part):
-    path = path.format(outside=outside)
+
+
+async def test_a_path_that_leads_out_tells_nothing_about_what_is_there(here, take_in, outside):
     kinds = (("file", None), ("folder", None), ("symbol", "open_safe"), ("dependency", "x"))
+    cases = [(part, path, kind) for part in ("path", "now_at") for path in OUT for kind in kinds]
     lines = []
-    for number, (kind, symbol) in enumerate(kinds):
-        anchor = {"path": "gone.py", "kind": kind, "digest": content_digest(SECRET), part: path}
+    for number, (part, path, (kind, symbol)) in enumerate(cases):
+        anchor = {
+            "path": "gone.py",
+            "kind": kind,
+            "digest": content_digest(SECRET),
+            part: path.format(outside=outside),
+        }
         anchor |= {"symbol": symbol} if symbol else {}
         lines.append(_line(number, **anchor) | {"project": here.here.project})
     await take_in(*lines)
-    assert await _used(here, len(lines)) == [("missing", None)] * len(lines)
+    found = dict(zip(cases, await _used(here, len(lines)), strict=True))
+    assert {case: stands for case, stands in found.items() if stands != ("missing", None)} == {}
 
 
 COMMITS = ("--output={file}", "-O{file}", "HEAD --output={file}", "a" * 40, "HEAD@{{0}}", "a\nb", "\x00", "", ":/x")

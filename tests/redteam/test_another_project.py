@@ -58,27 +58,27 @@ async def ask(session, **arguments):
     return answer, answer.text
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {},
-        {"include": ["expired", "superseded", "quarantined"]},
-        {"tags": ["launch"]},
-        {"as_of": "2026-03-02T09:30:00Z"},
-        {"since": "30d"},
-        {"layers": ["semantic", "episodic"]},
-        {"kinds": ["fact", "event"]},
-        {"limit": 100, "max_tokens": 20_000},
-        {"project": "their"},
-        {"project": "theirs' OR '1'='1"},
-        {"project": "%"},
-        {"project": "global"},
-    ],
+QUESTIONS = (
+    {},
+    {"include": ["expired", "superseded", "quarantined"]},
+    {"tags": ["launch"]},
+    {"as_of": "2026-03-02T09:30:00Z"},
+    {"since": "30d"},
+    {"layers": ["semantic", "episodic"]},
+    {"kinds": ["fact", "event"]},
+    {"limit": 100, "max_tokens": 20_000},
+    {"project": "their"},
+    {"project": "theirs' OR '1'='1"},
+    {"project": "%"},
+    {"project": "global"},
 )
-async def test_recall_shows_nothing_of_it(mine, arguments):
-    answer, text = await ask(mine, **arguments)
-    assert answer.results == []
-    assert "May" not in text
+
+
+async def test_recall_shows_nothing_of_it(mine):
+    for arguments in QUESTIONS:
+        answer, text = await ask(mine, **arguments)
+        assert answer.results == [], arguments
+        assert "May" not in text, arguments
 
 
 async def test_recall_crosses_only_when_told_and_says_so(mine, theirs):

@@ -1,7 +1,8 @@
-"""Real servers over real stdio, for tests that are plain sentences.
+"""Real servers with the real MCP client on the other end, for tests that are plain sentences.
 
-A `Server` is a process with the real MCP client on its other end; a `Wire` is the same process with raw lines, for
-what no well-behaved client would send. Both live in folders of their own and are gone when the test is.
+`start` runs a server as a process over stdio; a start costs two seconds of processor time, so tests that are about
+the tools and not about the process use `start_here`, which runs the same server in this process. A `Wire` is a
+process with raw lines, for what no well-behaved client would send. All end with the test or module they serve.
 """
 
 import contextlib
@@ -24,10 +25,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult
 
-PATIENCE = 60.0
-"""No answer takes this long, even on a machine that is busy with eight other servers."""
+PATIENCE = 180.0
+"""No answer takes this long, even on a machine that does ten other things."""
 
-# The shell notes its process id and then becomes the server; `$2` is a place for `ulimit` and the like.
+# The shell notes its process id and then becomes the server; `$2` may be `ulimit` and the like.
 _AS = 'echo $$ > "$1"; eval "$2"; shift 2; exec "$@"'
 
 Starter = Callable[..., "Server"]
@@ -38,9 +39,11 @@ class Refused(Exception):
 
 
 class Server:
-    """A server process and a client that speaks to it."""
+    """A server and a client that speaks to it."""
 
-    def __init__(self, portal: BlockingPortal, client: Client, pid_file: Path, errors: Path) -> None:
+    def __init__(
+        self, portal: BlockingPortal, client: Client, pid_file: Path | None = None, errors: Path | None = None
+    ) -> None:
         self.client = client
         self._portal = portal
         self._pid_file = pid_file
@@ -48,10 +51,12 @@ class Server:
 
     @property
     def pid(self) -> int:
+        assert self._pid_file is not None, "it runs in this process"
         return int(self._pid_file.read_text())
 
     @property
     def stderr(self) -> str:
+        assert self._errors is not None, "it runs in this process"
         return self._errors.read_text(errors="replace")
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -97,6 +102,16 @@ class Server:
         told = self.call("status")
         own = sum(number for counts in told["counts"].values() for number in counts.values())
         return own + sum(told.get("elsewhere", {}).values())
+
+    def until_done(self, tool: str, refusal: str = "") -> dict[str, Any]:
+        """Repeat a call until it succeeds, and return its structured content; every refusal must hold these words."""
+        deadline = time.monotonic() + PATIENCE
+        while (answer := self.answer(tool)).is_error:
+            assert refusal in _text(answer)
+            assert time.monotonic() < deadline, _text(answer)
+            time.sleep(0.05)
+        assert answer.structured_content is not None
+        return answer.structured_content
 
     def until_ready(self) -> None:
         """Wait until recall searches by meaning too."""
@@ -228,6 +243,25 @@ def _starting(folder: Path) -> Iterator[Starter]:
         yield start
 
 
+@contextlib.contextmanager
+def _starting_here(folder: Path) -> Iterator[Starter]:
+    """Give a function that starts servers in this process, by default on a store in this folder."""
+    from reverie.server.app import build_server
+    from reverie.server.startup import Startup
+    from reverie.settings import load_settings
+
+    with start_blocking_portal() as portal, contextlib.ExitStack() as running:
+
+        def start(home: Path | None = None, *, within: Path = folder, **settings: str) -> Server:
+            environment = _environment(home or folder / "home", settings)
+            startup = Startup(lambda: load_settings(environment), within)
+            running.callback(portal.call, startup.close)
+            client = running.enter_context(portal.wrap_async_context_manager(Client(build_server(startup))))
+            return Server(portal, client)
+
+        yield start
+
+
 @pytest.fixture
 def chance() -> random.Random:
     """Dice that fall the same way every time."""
@@ -238,6 +272,13 @@ def chance() -> random.Random:
 def start(tmp_path: Path) -> Iterator[Starter]:
     """Start servers on one store of the test's own."""
     with _starting(tmp_path) as starter:
+        yield starter
+
+
+@pytest.fixture
+def start_here(tmp_path: Path) -> Iterator[Starter]:
+    """Start servers in this process on one store of the test's own."""
+    with _starting_here(tmp_path) as starter:
         yield starter
 
 
@@ -258,6 +299,21 @@ def module_start(module_folder: Path) -> Iterator[Starter]:
 def server(module_start: Starter) -> Server:
     """One server that the tests of a module share."""
     server = module_start()
+    server.until_ready()
+    return server
+
+
+@pytest.fixture(scope="module")
+def module_start_here(module_folder: Path) -> Iterator[Starter]:
+    """Start servers in this process on one store that the tests of a module share."""
+    with _starting_here(module_folder) as starter:
+        yield starter
+
+
+@pytest.fixture(scope="module")
+def server_here(module_start_here: Starter) -> Server:
+    """One server in this process that the tests of a module share."""
+    server = module_start_here()
     server.until_ready()
     return server
 

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,9 @@ def run(module_folder: Path, called: Run) -> Run:
 
 
 @pytest.fixture(scope="module")
-def mine(run: Run, module_start: Callable[..., Any]) -> Iterator[Any]:
+def mine(run: Run, module_start_here: Callable[..., Any]) -> Any:
     """A server in the project `mine`."""
-    server = module_start(REVERIE_PROJECT="mine")
+    server = module_start_here(REVERIE_PROJECT="mine")
     server.until_ready()
     return server
 

@@ -75,14 +75,14 @@ SERVE = ["-m", "reverie", "serve"]
         pytest.param("pin", {"id": "zzzzzzzzzz"}, ["zzzzzzzzzz", "recall"], id="pin the unknown"),
     ],
 )
-def test_bad_input_is_refused_in_words_and_leaves_the_store_as_it_was(server, tool, arguments, says):
-    before = server.total()
-    refusal = server.refused(tool, **arguments)
+def test_bad_input_is_refused_in_words_and_leaves_the_store_as_it_was(server_here, tool, arguments, says):
+    before = server_here.total()
+    refusal = server_here.refused(tool, **arguments)
     for part in says:
         assert part in refusal
     assert len(refusal) < 700
     assert "Traceback" not in refusal
-    assert server.total() == before
+    assert server_here.total() == before
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
@@ -95,44 +95,44 @@ def test_a_number_that_is_none_is_refused(shared_wire, value):
     assert not any(shared_wire.call("status")["counts"].values())
 
 
-def test_content_of_exactly_the_longest_length_is_kept_whole(server, chance):
+def test_content_of_exactly_the_longest_length_is_kept_whole(server_here, chance):
     # Signs that the model reads as one unknown word: embedding a hundred thousand letters takes ten seconds.
     content = "".join(chance.choices("🦊🐙🌍🎈🔭🧵", k=LONGEST))
-    kept = server.call("remember", content=content)["id"]
-    assert server.full(kept)["content"] == content
+    kept = server_here.call("remember", content=content)["id"]
+    assert server_here.full(kept)["content"] == content
 
 
-def test_an_id_prefix_that_fits_two_memories_names_both(server, called, module_folder):
+def test_an_id_prefix_that_fits_two_memories_names_both(server_here, called, module_folder):
     # Ids of the first versions begin with their time: what was written within thirty-two milliseconds shares eight.
     one, other = "01hx2c3d4e5f6g7h", "01hx2c3d4e5f6g7j"
     lines = [json.dumps({"id": name, "content": f"Told in one breath as {name}."}) for name in (one, other)]
     (module_folder / "old.jsonl").write_text("\n".join(lines) + "\n")
     assert called(module_folder, "import", "old.jsonl").returncode == 0
-    refusal = server.refused("forget", ids=[one[:8]])
+    refusal = server_here.refused("forget", ids=[one[:8]])
     assert one in refusal
     assert other in refusal
-    assert server.full(one)["status"] == server.full(other)["status"] == "active"
+    assert server_here.full(one)["status"] == server_here.full(other)["status"] == "active"
 
 
-def test_a_refused_forget_forgets_nothing(server):
-    kept = server.call("remember", content="One unknown id among the known spoils the whole call.")["id"]
-    server.refused("forget", ids=[kept, "zzzzzzzzzz"])
-    assert server.full(kept)["status"] == "active"
+def test_a_refused_forget_forgets_nothing(server_here):
+    kept = server_here.call("remember", content="One unknown id among the known spoils the whole call.")["id"]
+    server_here.refused("forget", ids=[kept, "zzzzzzzzzz"])
+    assert server_here.full(kept)["status"] == "active"
 
 
-def test_codebase_stands_beside_the_ladder(server):
-    kept = server.call("remember", content="The ladder has four rungs.", layer="semantic")["id"]
-    assert "codebase" in server.refused("promote", id=kept, to="codebase")
-    assert server.full(kept)["layer"] == "semantic"
+def test_codebase_stands_beside_the_ladder(server_here):
+    kept = server_here.call("remember", content="The ladder has four rungs.", layer="semantic")["id"]
+    assert "codebase" in server_here.refused("promote", id=kept, to="codebase")
+    assert server_here.full(kept)["layer"] == "semantic"
 
 
 # -- the data folder ------------------------------------------------------------------------------------------
 
 
-def test_a_data_folder_that_cannot_be_written_is_named_and_works_once_it_can(start, tmp_path):
+def test_a_data_folder_that_cannot_be_written_is_named_and_works_once_it_can(start_here, tmp_path):
     blocked = tmp_path / "not-a-folder"
     blocked.write_text("a file stands here")
-    server = start(blocked / "home")
+    server = start_here(blocked / "home")
     refusal = server.refused("remember", content="This has nowhere to go.")
     assert str(blocked) in refusal
     assert "REVERIE_HOME" in refusal
@@ -151,8 +151,8 @@ def damage(folder, how, chance):
             path.write_bytes(chance.randbytes(len(data)) if deed == "garbled" else data[: len(data) // 2])
 
 
-def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_restart(start, tmp_path, chance):
-    server = start()
+def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_restart(start_here, tmp_path, chance):
+    server = start_here()
     server.call("remember", content="Turtles sleep on the sea floor.", layer="semantic")
     server.call("remember", content="A whale was seen at noon.", layer="episodic")
     assert len(server.call("recall", query="turtles and whales")["results"]) == 2  # both have reached their tables
@@ -161,7 +161,7 @@ def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_resta
     # A server that has read the table answers from what it holds; one that has not must say what it meets.
     for part, deed in (("data", "garbled"), ("_versions", "cut short")):
         damage(table, (part, deed), chance)
-        later = start()
+        later = start_here()
         refusal = later.refused("recall", query="turtles")
         assert "'semantic'" in refusal, deed
         assert "reverie doctor" in refusal
@@ -177,9 +177,9 @@ def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_resta
             assert one.total() == 2
 
 
-def test_a_file_that_may_not_grow_is_told_as_a_full_disk_and_nothing_stays(start, chance):
+def test_a_file_that_may_not_grow_is_told_as_a_full_disk_and_nothing_stays(start, start_here, chance):
     """A limit on file sizes fails writes as a full disk does; a short memory still fits under it."""
-    server = start()
+    server = start_here()
     server.call("remember", content="There was room for this.")
     cramped = start(before="ulimit -f 96")  # in blocks of 512 bytes
     long = "".join(chance.choices("🦊🐙🌍🎈🔭🧵", k=20_000))  # many bytes, and quickly embedded
@@ -216,10 +216,7 @@ def test_a_disk_that_is_full_is_told_and_freeing_it_needs_no_restart(start, tmp_
         kept += 1
     assert "full" in refusal
     (tmp_path / "free").touch()
-    for _ in range(100):
-        answer = server.answer("status")
-        if not answer.is_error:
-            break
+    server.until_done("status")
     assert server.total() == kept
 
 
@@ -235,28 +232,24 @@ def test_a_disk_that_is_full_is_told_and_freeing_it_needs_no_restart(start, tmp_
         pytest.param("REVERIE_DOMAIN", "../other", "letters", id="a domain that climbs"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_it_takes_and_nothing_is_written(wire, tmp_path, setting, value, takes):
-    one = wire(**{setting: value})
-    number = one.ask(
-        "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "wire", "version": "1"}
-    )
-    assert one.answer(number)["result"]["serverInfo"]["name"] == "reverie"
-    told = json.dumps(one.answer(one.ask("tools/call", name="status", arguments={})))
-    assert "tools" in one.answer(one.ask("tools/list"))["result"]
+def test_a_wrong_setting_is_named_with_what_it_takes_and_nothing_is_written(
+    start_here, tmp_path, setting, value, takes
+):
+    one = start_here(**{setting: value})  # the handshake succeeds: the first answer is where somebody sees it
+    told = one.refused("status")
+    assert one.run(one.client.list_tools).tools
     for part in (setting, value, takes):
         assert part in told
     assert not list(tmp_path.rglob("*.lance"))
 
 
-def test_a_mistake_in_the_settings_file_is_named(wire, tmp_path):
+def test_a_mistake_in_the_settings_file_is_named(start_here, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "reverie.toml").write_text('embeder = "bundled"\n')
-    one = wire(home)
-    one.shake_hands()
-    told = json.dumps(one.answer(one.ask("tools/call", name="status", arguments={})))
+    one = start_here(home)
+    told = one.refused("status")
     assert "embeder" in told
     assert "embedder" in told
     (home / "reverie.toml").write_text('embedder = "bundled"\n')
-    mended = one.answer(one.ask("tools/call", name="status", arguments={}))
-    assert not mended["result"].get("isError")
+    assert one.call("status")["home"]

@@ -69,12 +69,7 @@ def test_a_cancelled_dream_changes_nothing_and_leaves_the_next_one_free(server):
 
     server.call("remember", content="The lamp of the harbour burns oil", layer="semantic")
     server.run(cancelled)
-    for _ in range(50):
-        answer = server.answer("consolidate")
-        if not answer.is_error:
-            break
-        assert "is dreaming" in answer.content[0].text
-    assert not answer.is_error
+    assert server.until_done("consolidate", "is dreaming")["dream_id"]
 
 
 @pytest.mark.slow

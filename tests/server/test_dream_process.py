@@ -130,7 +130,7 @@ async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
         input=json.dumps(request).encode() + b"\n",  # and then stdin ends, long before a store could be opened
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert gone.returncode == 0
     assert b"result" not in gone.stdout

@@ -1,6 +1,7 @@
 """Attack: a repository configures programs, or shows git another repository, and somebody works in it.
 
-Every program leaves a canary when it runs. The server and the commands are real processes; git is the one installed.
+Every program leaves a canary when it runs. Git is the one installed. The first test starts a server process and a
+command process; the others run the same code in this process.
 """
 
 import hashlib
@@ -101,7 +102,11 @@ def arm(git_dir: Path, canaries: Canaries, attributes: Path) -> None:
     """Set every executable option in a git directory, in itself and in a file that it includes."""
 
     def configure(file: Path, key: str, value: str) -> None:
-        subprocess.run(["git", "config", "--file", str(file), key, value], check=True)
+        section, _, rest = key.partition(".")
+        part, _, name = rest.rpartition(".")
+        heading = f'{section} "{part}"' if part else section
+        with file.open("a") as config:
+            config.write(f'[{heading}]\n\t{name} = "{value}"\n')
 
     config, included = git_dir / "config", git_dir / "included"
     for key in PROGRAMS:
@@ -118,6 +123,10 @@ def arm(git_dir: Path, canaries: Canaries, attributes: Path) -> None:
         configure(included, key, canaries.program(f"included-{key}"))
     configure(config, "include.path", str(included))
     configure(config, "includeIf.gitdir:/**.path", str(included))
+    listed = subprocess.run(
+        ["git", "config", "--file", str(config), "--list", "--name-only"], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    assert {key.lower() for key in PROGRAMS} <= {key.lower() for key in listed}, "git reads what was written"
     (git_dir / "hooks").mkdir(exist_ok=True)
     for hook in HOOKS:
         shutil.copy(canaries.program(f"own-hook-{hook}"), git_dir / "hooks" / hook)
@@ -144,11 +153,11 @@ Serve = Callable[[Path], Any]
 
 
 @pytest.fixture
-def serve(start: Callable[..., Any], tmp_path: Path) -> Serve:
-    """Start a server that stands in a folder."""
+def serve(start_here: Callable[..., Any]) -> Serve:
+    """Start a server, in this process, that works in a folder."""
 
     def in_folder(folder: Path) -> Any:
-        server = start(before=f"cd '{folder}'", REVERIE_PROJECT="")
+        server = start_here(within=folder, REVERIE_PROJECT="")
         server.until_ready()
         return server
 
@@ -156,21 +165,13 @@ def serve(start: Callable[..., Any], tmp_path: Path) -> Serve:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Callable[..., str]:
-    """Run one of our commands in a folder, as a process."""
+def command(called: Callable[..., Any], tmp_path: Path) -> Callable[..., str]:
+    """Run one of our commands in a folder, in this process."""
 
     def run(folder: Path, *arguments: str) -> str:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("REVERIE_", "OPENAI_"))}
-        done = subprocess.run(
-            [sys.executable, "-m", "reverie", *arguments],
-            cwd=folder,
-            env=environment | {"REVERIE_HOME": str(tmp_path / "home")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = called(folder, *arguments, REVERIE_HOME=str(tmp_path / "home"), REVERIE_PROJECT="")
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return str(done.stdout)
 
     return run
 
@@ -222,7 +223,12 @@ def _freshness(server: Any, memory_id: str) -> list[tuple[str, str | None]]:
 
 
 def test_nothing_that_a_repository_configures_is_run_and_nothing_is_written_into_it(
-    lighthouse: Repository, canaries: Canaries, serve: Serve, command: Callable[..., str], tmp_path: Path
+    lighthouse: Repository,
+    canaries: Canaries,
+    start: Callable[..., Any],
+    serve: Serve,
+    command: Callable[..., str],
+    tmp_path: Path,
 ) -> None:
     git_dir = lighthouse.root / ".git"
     before_arming = serve(lighthouse.root)
@@ -239,11 +245,17 @@ def test_nothing_that_a_repository_configures_is_run_and_nothing_is_written_into
     os.utime(lighthouse.root / "docs/keeper.md", (1_800_000_000, 1_800_000_000))  # the index would be refreshed
     arm(git_dir, canaries, lighthouse.root / ".gitattributes")
     before = fingerprint(git_dir)
-    server = serve(lighthouse.root)
+    server = start(before=f"cd '{lighthouse.root}'", REVERIE_PROJECT="")
+    server.until_ready()
     for done in _operations(server, kept[0]):
         assert canaries.ran == [], done
         assert fingerprint(git_dir) == before, done
-    for arguments in (["drift", "--dry-run"], ["drift"], ["index"], ["status"], ["doctor"], ["recall", "the lamp"]):
+    environment = os.environ | {"REVERIE_HOME": str(tmp_path / "home")}
+    process = [sys.executable, "-m", "reverie", "drift", "--dry-run"]
+    subprocess.run(process, cwd=lighthouse.root, env=environment, check=True, capture_output=True)
+    assert canaries.ran == []
+    assert fingerprint(git_dir) == before
+    for arguments in (["drift"], ["index"], ["status"], ["doctor"], ["recall", "the lamp"]):
         command(lighthouse.root, *arguments)
         assert canaries.ran == [], arguments
         assert fingerprint(git_dir) == before, arguments
@@ -286,8 +298,8 @@ def _embedding(make_repository: MakeRepository, canaries: Canaries, clone: Path,
     shutil.copytree(other.root / "src", inside / "src")
     arm(inside, canaries, author.root / ".gitattributes")
     shutil.copy(author.root / ".gitattributes", inside)
-    for key, value in {"core.worktree": work_tree, "core.bare": "false"}.items():
-        subprocess.run(["git", "config", "--file", str(inside / "config"), key, value], check=True)
+    with (inside / "config").open("a") as config:
+        config.write(f'[core]\n\tworktree = "{work_tree}"\n\tbare = false\n')
     for empty in ("refs/tags", "objects/info", "objects/pack"):
         (inside / empty / "keep").write_text("")
     author.git("add", "--all", "--force")
@@ -343,9 +355,8 @@ def test_a_work_tree_that_the_configuration_names_is_not_believed(
     assert "private" not in str(server.call("recall", query="private_key", layers=["codebase"])["results"])
 
 
-@pytest.mark.parametrize("pointer", ["file", "link", "commondir", "worktree"])
 def test_a_pointer_to_the_repository_of_another_work_tree_is_not_followed(
-    make_repository: MakeRepository, serve: Serve, tmp_path: Path, pointer: str
+    make_repository: MakeRepository, serve: Serve, tmp_path: Path
 ) -> None:
     victim = make_repository("victim")
     victim.write("plans.py", "def secret_plan(): ...\n")
@@ -354,16 +365,17 @@ def test_a_pointer_to_the_repository_of_another_work_tree_is_not_followed(
     victim.git("worktree", "add", "-q", str(tmp_path / "beside"))
     project = serve(victim.root).call("status")["project"]
     assert serve(tmp_path / "beside").call("status")["project"] == project
-    trap = Repository(tmp_path / "trap")
-    trap.write("readme.md")
-    match pointer:
-        case "file":
-            trap.write(".git", f"gitdir: {victim.root}/.git\n")
-        case "link":
-            (trap.root / ".git").symlink_to(victim.root / ".git")
-        case "worktree":
-            trap.write(".git", f"gitdir: {victim.root}/.git/worktrees/beside\n")
-        case _:
-            trap.write(".git/HEAD", "ref: refs/heads/main\n")
-            trap.write(".git/commondir", f"{victim.root}/.git\n")
-    assert serve(trap.root).call("status")["project"] != project
+    for pointer in ("file", "link", "worktree", "commondir"):
+        trap = Repository(tmp_path / f"trap-{pointer}")
+        trap.write("readme.md")
+        match pointer:
+            case "file":
+                trap.write(".git", f"gitdir: {victim.root}/.git\n")
+            case "link":
+                (trap.root / ".git").symlink_to(victim.root / ".git")
+            case "worktree":
+                trap.write(".git", f"gitdir: {victim.root}/.git/worktrees/beside\n")
+            case "commondir":
+                trap.write(".git/HEAD", "ref: refs/heads/main\n")
+                trap.write(".git/commondir", f"{victim.root}/.git\n")
+        assert serve(trap.root).call("status")["project"] != project, pointer

@@ -62,10 +62,12 @@ def test_a_person_may_vouch_for_a_file(run: Run) -> None:
 
 
 @pytest.mark.parametrize("status", ["active", "challenged", "superseded", "expired"])
-def test_orders_are_held_whatever_status_they_claim_and_restore_frees_none(run: Run, start: Any, status: str) -> None:
+def test_orders_are_held_whatever_status_they_claim_and_restore_frees_none(
+    run: Run, start_here: Any, status: str
+) -> None:
     tally = imported(run, {"id": "0stranger0orders", "content": ORDER, "source": "human", "status": status})
     assert tally["quarantined"] == 1
-    server = start()
+    server = start_here()
     skipped = server.call("restore", ids=["0stranger0orders"])["skipped"]
     assert "quarantine" in skipped[0]["reason"]
     assert server.full("0stranger0orders")["status"] == "quarantined"

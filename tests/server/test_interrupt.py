@@ -1,11 +1,14 @@
-"""Ctrl-C in `reverie dream`, in a real process: it ends at once, and nothing is half done."""
+"""Ctrl-C in `reverie dream`, in a real process: it ends at once, and nothing is half done.
+
+On a machine of its own it ends within two seconds. The limit here is generous, since timing never decides a test:
+half the time that the interrupted step would still take.
+"""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,13 +49,12 @@ else:
 from reverie.cli.main import main
 sys.exit(main(["dream"]))
 """
+PROMPT = 15.0
 TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
 
 
 @pytest.mark.parametrize("where", ["think", "embed", "write"])
-def test_it_ends_within_two_seconds_with_nothing_half_done(
-    tmp_path: Path, called: Callable[..., Any], where: str
-) -> None:
+def test_it_ends_at_once_with_nothing_half_done(tmp_path: Path, called: Callable[..., Any], where: str) -> None:
     lines = [{"id": f"backup{n}", "content": TEXT + "!" * n, "layer": "semantic"} for n in range(3)]
     called(tmp_path, "import", "-", stdin="\n".join(map(json.dumps, lines)))
     before = statuses(tmp_path, called)
@@ -67,13 +69,10 @@ def test_it_ends_within_two_seconds_with_nothing_half_done(
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
-        asked = time.monotonic()
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
-        took = time.monotonic() - asked
+        assert process.wait(PROMPT) == 130
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
-    assert took < 2.0
     nights = json.loads(called(tmp_path, "dreams", "--json").stdout)
     if where == "write":
         assert [night["status"] for night in nights] == ["done"]

@@ -55,27 +55,22 @@ def odd(request: pytest.FixtureRequest, make_repository: MakeRepository, tmp_pat
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Callable[..., str]:
+def command(called: Callable[..., Any], tmp_path: Path) -> Callable[..., str]:
+    """Run one of our commands in a folder; whatever it says is UTF-8."""
+
     def run(folder: Path, *arguments: str) -> str:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("REVERIE_", "OPENAI_"))}
-        done = subprocess.run(
-            [sys.executable, "-m", "reverie", *arguments],
-            cwd=folder,
-            env=environment | {"REVERIE_HOME": str(tmp_path / "home")},
-            capture_output=True,
-            check=False,
-        )
+        done = called(folder, *arguments, REVERIE_HOME=str(tmp_path / "home"), REVERIE_PROJECT="")
         assert done.returncode == 0, done.stderr
-        return done.stdout.decode()  # whatever is said is UTF-8
+        return str(done.stdout)
 
     return run
 
 
 def test_what_cannot_be_stored_is_counted_and_the_rest_is_indexed(
-    odd: Path, command: Callable[..., str], start: Callable[..., Any]
+    odd: Path, command: Callable[..., str], start_here: Callable[..., Any]
 ) -> None:
     command(odd, "index")
-    server = start(before=f"cd '{odd}'", REVERIE_PROJECT="")
+    server = start_here(within=odd, REVERIE_PROJECT="")
     server.until_ready()
     found = server.call("index_codebase")
     assert found["skipped"]["name not printable"] == len(UNSTORABLE)
@@ -106,7 +101,9 @@ def test_a_session_in_a_folder_whose_name_is_no_text(
     folder = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), b"caf\xe9")))
     folder.mkdir()
     (folder / "lamp.py").write_bytes(SOURCE)
-    command(folder, "remember", "The lamp is in `lamp.py`.")
+    environment = os.environ | {"REVERIE_HOME": str(tmp_path / "home")}
+    process = [sys.executable, "-m", "reverie", "remember", "The lamp is in `lamp.py`."]
+    subprocess.run(process, cwd=folder, env=environment, check=True, capture_output=True)
     command(folder, "index")
     assert "lamp" in command(folder, "recall", "the lamp")
     command(folder, "status")

@@ -25,6 +25,20 @@ Command = Callable[..., tuple[int, str]]
 Row = dict[str, Any]
 
 
+@pytest.fixture(scope="module")
+def module_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The path that every test of this module works at: the head of a journal is kept by the path of its folder."""
+    return tmp_path_factory.mktemp("tampering") / "here"
+
+
+@pytest.fixture
+def tmp_path(module_path: Path) -> Path:
+    """An empty folder."""
+    shutil.rmtree(module_path, ignore_errors=True)
+    module_path.mkdir()
+    return module_path
+
+
 @pytest.fixture
 def reverie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run the command on a store of the test's own; the exit code and what it said."""
@@ -41,12 +55,21 @@ def reverie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return run
 
 
+@pytest.fixture(scope="module")
+def untouched(module_path: Path, called: Callable[..., Any]) -> Path:
+    """A copy of a store with three memories, of which the first was forgotten, and of its configuration folder."""
+    module_path.mkdir(exist_ok=True)
+    config = {"REVERIE_CONFIG": str(module_path / "config")}
+    ids = [json.loads(called(module_path, "remember", "--json", text, **config).stdout)["id"] for text in TOLD]
+    _on(module_path, lambda session: _forgotten(session, ids[0]))
+    assert called(module_path, "audit", **config).returncode == 0
+    return Path(shutil.move(module_path, module_path.with_name("untouched")))
+
+
 @pytest.fixture
-def folder(reverie: Command, tmp_path: Path) -> Path:
+def folder(untouched: Path, reverie: Command, tmp_path: Path) -> Path:
     """The folder of a store with three memories, of which the first was forgotten."""
-    ids = [json.loads(reverie("remember", "--json", text)[1])["id"] for text in TOLD]
-    _on(tmp_path, lambda session: _forgotten(session, ids[0]))
-    assert reverie("audit")[0] == 0
+    shutil.copytree(untouched, tmp_path, dirs_exist_ok=True)
     return tmp_path / "home" / "domains" / "default"
 
 
@@ -341,12 +364,15 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @pytest.mark.parametrize(
-    "processes", [pytest.param(3, id="three"), pytest.param(8, id="eight", marks=pytest.mark.slow)]
+    ("processes", "times"),
+    [pytest.param(3, 10, id="three"), pytest.param(8, 30, id="eight", marks=pytest.mark.slow)],
 )
-def test_auditing_while_processes_append_never_gives_a_false_alarm(processes: int, tmp_path: Path) -> None:
+def test_auditing_while_processes_append_never_gives_a_false_alarm(
+    processes: int, times: int, tmp_path: Path
+) -> None:
     home, config = str(tmp_path / "home"), str(tmp_path / "config")
     arguments = [sys.executable, "-c", APPENDING, home, config]
-    workers = [subprocess.Popen([*arguments, str(number), "30"]) for number in range(processes)]
+    workers = [subprocess.Popen([*arguments, str(number), str(times)]) for number in range(processes)]
 
     async def watch() -> tuple[int, list[str]]:
         settings = Settings(home=home, config=config, project="tests")
@@ -358,7 +384,7 @@ def test_auditing_while_processes_append_never_gives_a_false_alarm(processes: in
             await asyncio.sleep(0.05)
         last = await audit(session.store)
         await session.close()
-        assert last.memories == processes * 30
+        assert last.memories == processes * times
         return looks, [*faults, *last.faults, *last.unchecked]
 
     looks, faults = asyncio.run(watch())

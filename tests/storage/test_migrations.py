@@ -12,7 +12,7 @@ from reverie.tools import remember
 from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("tables_are_created")]
 
 OpenSession = Callable[..., Awaitable[Session]]
 

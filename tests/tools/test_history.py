@@ -210,7 +210,11 @@ async def _asserted(life: Life, looks: int) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "looks"),
-    [pytest.param(200, 25, id="200"), pytest.param(600, 60, id="600", marks=pytest.mark.slow)],
+    [
+        pytest.param(60, 12, id="60"),
+        pytest.param(200, 25, id="200", marks=pytest.mark.slow),
+        pytest.param(600, 60, id="600", marks=pytest.mark.slow),
+    ],
 )
 async def test_as_of_is_right_for_the_whole_life_of_a_store(
     changes: int, looks: int, session: Session, clock: Any

@@ -141,16 +141,15 @@ async def other(tmp_path: Path) -> Session:
     )
 
 
-@pytest.mark.parametrize("content", STRANGE)
-async def test_every_field_of_a_memory_comes_back_exactly(
-    session: Session, other: Session, tmp_path: Path, content: str
-) -> None:
-    await written(session, await full_memory(session, content))
+async def test_every_field_of_a_memory_comes_back_exactly(session: Session, other: Session, tmp_path: Path) -> None:
+    for number, content in enumerate(STRANGE):
+        await written(session, await full_memory(session, content, number))
     before = await session.store.find()
-    assert await exported(session, tmp_path / "out.jsonl") == Exported(2, str(tmp_path / "out.jsonl"))
+    both = 2 * len(STRANGE)  # the plain memory, and the one with nothing left at its default
+    assert await exported(session, tmp_path / "out.jsonl") == Exported(both, str(tmp_path / "out.jsonl"))
     with (tmp_path / "out.jsonl").open("rb") as file:
         result = await import_memories(other, file, quiet)
-    assert (result.lines, result.added, result.bad_lines) == (2, 2, [])
+    assert (result.lines, result.added, result.bad_lines) == (both, both, [])
     assert await other.store.find() == before
 
 
