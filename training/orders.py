@@ -1,7 +1,7 @@
 """Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
-are near to an order. Those with a `list` were written by two other authors, `a` and `b`. `--check` prints how the
+are near to an order. Those with a `list` were written by three other authors, `a`, `b` and `c`. `--check` prints how the
 model does on the texts of an author it has not seen, and on a third at a time. The lists under tests/guard are never
 read here.
 """
@@ -20,7 +20,7 @@ from reverie.embeddings.classifier import LinearModel
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
-AUTHORS = ("", "a", "b")
+AUTHORS = ("", "a", "b", "c")
 PARTS = 3
 RATES = (0.01, 0.015, 0.02, 0.05)
 
@@ -32,7 +32,7 @@ class Text:
     text: str
     order: bool
     group: str = ""  # what sort of order or note it is
-    author: str = ""  # `a` or `b`; the others are all of one author
+    author: str = ""  # `a`, `b` or `c`; the others are all of one author
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ def likelihoods(model: LinearModel, texts: list[Text], features: Features) -> ND
 
 
 def check(texts: list[Text], features: Features, plan: Plan) -> None:
-    """Print what is found among the texts of each author by a model of the two others, then a third at a time."""
+    """Print what is found among the texts of each author by a model of the others, then a third at a time."""
     scores = np.zeros(len(texts), np.float32)
     for author in AUTHORS:
         unseen = np.array([text.author == author for text in texts])
@@ -101,14 +101,14 @@ def check(texts: list[Text], features: Features, plan: Plan) -> None:
         _print(f"without author {author or 'of the first texts'}, tried on them", left_out, scores[unseen])
     others = np.array([bool(text.author) for text in texts])
     by_others = [text for text in texts if text.author]
-    _print("lists a and b together", by_others, scores[others])
+    _print("lists a, b and c together", by_others, scores[others])
     part = np.random.default_rng(0).integers(0, PARTS, len(texts))
     for number in range(PARTS):
         model = train([text for text, of in zip(texts, part, strict=True) if of != number], features, plan)
         left_out = [text for text, of in zip(texts, part, strict=True) if of == number]
         scores[part == number] = likelihoods(model, left_out, features)
     _print("a third at a time", texts, scores)
-    _print("of these, lists a and b", by_others, scores[others])
+    _print("of these, lists a, b and c", by_others, scores[others])
 
 
 def _print(title: str, texts: list[Text], scores: NDArray[np.float32]) -> None:

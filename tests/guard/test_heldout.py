@@ -31,7 +31,7 @@ def _share_held(texts, embedder):
 
 @pytest.mark.parametrize(
     ("name", "found", "false_alarms"),
-    [("heldout_orders", 0.69, 0.01), ("heldout_orders_second", 0.48, 0.025), ("heldout_orders_third", 0.84, 0.045)],
+    [("heldout_orders", 0.67, 0.01), ("heldout_orders_second", 0.49, 0.025), ("heldout_orders_third", 0.77, 0.022)],
 )
 def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(name, found, false_alarms, embedder):
     lists = _list(name)
