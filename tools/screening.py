@@ -20,7 +20,7 @@ from reverie.tools.arguments import checked_label
 from reverie.tools.requests import RememberRequest
 
 PROBABLE = 0.85
-"""From this probability on a statement is quarantined: 2 % of the near-miss notes are, in cross-validation (decision 0012)."""
+"""A statement is quarantined from this probability on; 2 % of near-miss notes are, unseen (decision 0012)."""
 _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
 
