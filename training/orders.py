@@ -1,9 +1,9 @@
 """Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
-are near to an order. Those with a `list` were written by three other authors, `a`, `b` and `c`. `--check` prints how
-the model does on the texts of an author it has not seen, and on a third at a time. The lists under tests/guard are never
-read here.
+are near to an order. Those with a `list` were written by three other authors, `a`, `b` and `c`. `--check` prints
+how the model does on the texts of an author it has not seen, and on a third at a time. The lists under tests/guard
+are never read here.
 """
 
 import json
