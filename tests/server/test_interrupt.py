@@ -21,10 +21,10 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 SLOW = """
 import asyncio, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where CI runs in the background
-from reverie.dream import apply, cycle
+from reverie.dream import cycle
 from reverie.dream.steps import Planner
 
-think, write = Planner.plan_next, apply.write
+write = cycle.write
 
 def slow_think(self):
     print("begun", flush=True)
@@ -45,7 +45,7 @@ if sys.argv[1] == "think":
 elif sys.argv[1] == "embed":
     cycle._embedded = slow_embed
 else:
-    apply.write = slow_write
+    cycle.write = slow_write
 from reverie.cli.main import main
 sys.exit(main(["dream"]))
 """

@@ -7,7 +7,7 @@ from reverie.tools import remember
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
 from reverie.tools.pin import pin
-from reverie.tools.requests import PinRequest, RememberRequest, RestoreRequest
+from reverie.tools.requests import ConsolidateRequest, PinRequest, RememberRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Drifted
 from reverie.tools.session import Session
@@ -204,12 +204,12 @@ async def test_a_memory_restored_by_its_id_is_not_expired_again_at_once_by_a_dre
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.git("rm", "-q", "src/lamp.py")
     for _ in range(3):
-        await consolidate(here, steps=["drift"])
+        await consolidate(here, ConsolidateRequest(steps=["drift"]))
         clock.advance(days=1)
     assert (await here.store.resolve(kept)).status == "expired"
-    await restore(here, ids=[kept])
+    await restore(here, RestoreRequest(ids=[kept]))
     clock.advance(days=1)
-    await consolidate(here, steps=["drift"])
+    await consolidate(here, ConsolidateRequest(steps=["drift"]))
     assert (await here.store.resolve(kept)).status in ("active", "challenged")
 
 
@@ -219,7 +219,7 @@ async def test_a_challenge_that_was_taken_back_is_not_repeated_by_the_command_ei
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
     repo.git("rm", "-q", "src/lamp.py")
     await drift(here)
-    await restore(here, ids=[kept])
+    await restore(here, RestoreRequest(ids=[kept]))
     clock.advance(days=1)
     assert _actions(await drift(here)) == [("missing", "none")]
     assert (await here.store.resolve(kept)).status == "active"

@@ -105,7 +105,7 @@ async def test_the_branch_is_the_one_checked_out_now_not_when_the_session_began(
     repo: Repository, here: Session
 ) -> None:
     repo.git("checkout", "-qb", "feature/oil")
-    here.evidence._grounds.clear()  # a second has passed
+    here.evidence._folders.clear()  # a second has passed
     kept = await _keep(here, "Oil is filled in `src/oil.py`.")
     assert (await here.store.resolve(kept.id)).branch == "feature/oil"
 
