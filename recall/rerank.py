@@ -72,7 +72,7 @@ def _is_copy(row: ScoredMemory, other: ScoredMemory) -> bool:
         return False
     ours, theirs = row.memory, other.memory
     if len(ours.content) + len(theirs.content) > LONGEST_COMPARED:
-        return ours.content_hash == theirs.content_hash
+        return ours.content == theirs.content
     return not substantive_differences(ours.content, theirs.content)
 
 

@@ -11,6 +11,7 @@ from reverie.recall.score import ScoredMemory, ScoreParts
 from reverie.storage.rows import CandidateRow
 
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+LONG = (("7", 0.9), ("8", 0.8), ("7", 0.7))
 HERE, NEAR, FAR = (1.0, 0.0), (0.9, 0.436), (0.0, 1.0)  # the cosine of the first two is 0.9
 
 
@@ -34,6 +35,12 @@ def test_what_says_the_same_in_another_session_is_told_newest_first() -> None:
     rows = [_row("old", 0.9, HERE, session="a"), _row("new", 0.6, NEAR, day=1, session="b")]
     assert _order(rows) == ["new", "old"]
     assert _order([rows[0], replace(rows[1], score=0.5)]) == ["old", "new"]  # answers too much worse
+
+
+def test_long_texts_are_copies_only_if_they_are_the_same_to_the_letter() -> None:
+    text = "the lamp burns oil " * 300
+    best, other, copy = (_row(f"{text}{end}", score, content_hash="", session="a") for end, score in LONG)
+    assert [row.diversity for row in reranked([best, other, copy], "lamp", 10).rows] == [1.0, 1.0, 0.5]
 
 
 def test_turns_of_one_session_stay_as_they_rank() -> None:
