@@ -169,14 +169,22 @@ class _Writer:
                 break
             shown.append(replace(row, content=content))
             lines.append(label + quoted(content))
-        # Counted line by line: joining them can only merge tokens, but a budget is kept for certain or not at all.
-        while shown and not self._has_room(shown, "".join([*lines, end])):
+        # Counted line by line; joined, they may cost a few tokens more. Then the last row is cut shorter, or left out.
+        while shown and (over := self._tokens_over(shown, "".join([*lines, end]))) > 0:
+            last = len(shown) - 1
+            shares[last] = min(shares[last], count_tokens(shown[last].content)) - over
             lines.pop()
             shown.pop()
+            if shares[last] >= _LEAST_CONTENT:
+                content = cut_at_sentence(
+                    rows[last].content, shares[last], f" […cut: inspect {short[rows[last].id]}]"
+                )
+                shown.append(replace(rows[last], content=content))
+                lines.append(labels[last] + quoted(content))
         return shown, "".join([*lines, end]) if shown else self._if_room(TOO_LITTLE, note)
 
-    def _has_room(self, rows: Sequence[RecalledMemory], text: str) -> bool:
-        return count_tokens(text) <= self.page.budget and self.size(rows, text) <= self.page.budget
+    def _tokens_over(self, rows: Sequence[RecalledMemory], text: str) -> int:
+        return max(count_tokens(text), self.size(rows, text)) - self.page.budget
 
     def _if_room(self, text: str, note: str, also: int = 0) -> str:
         """Add a note if the budget has room for it."""
