@@ -169,7 +169,7 @@ class _Writer:
                 break
             shown.append(replace(row, content=content))
             lines.append(label + quoted(content))
-        # Counted line by line; joined, they may cost a few tokens more. Then the last row is cut shorter, or left out.
+        # Counted line by line; joined, they may cost some tokens more. Then the last row is cut shorter or left out.
         while shown and (over := self._tokens_over(shown, "".join([*lines, end]))) > 0:
             last = len(shown) - 1
             shares[last] = min(shares[last], count_tokens(shown[last].content)) - over

@@ -11,7 +11,7 @@ def test_a_row_that_is_a_few_tokens_too_long_is_cut_shorter_and_stays() -> None:
     def size(shown: object, text: str) -> int:
         return count_tokens(text) + (7 if shown else 0)  # what joining costs, more than was counted row by row
 
-    shown, text = _Writer(Page(600, "ready", {}), "well", size).write(rows, evidence, START)
+    shown, text = _Writer(Page(budget=600, index_state="ready", scope={}), "well", size).write(rows, evidence, START)
     assert len(shown) == 3
     assert size(shown, text) <= 600
 
