@@ -5,15 +5,18 @@ from tests.recall.test_rerank import START, _row
 
 
 def test_a_row_that_is_a_few_tokens_too_long_is_cut_shorter_and_stays() -> None:
-    rows = [_row(f"Lamp {number}. " + f"It burns in street {number}. " * 100, 0.9) for number in range(3)]
+    text = "It burns in the street. " * 100
+    rows = [_row(f"Lamp {number}. {text}", 0.9, id=f"{number}lampcafe", title="") for number in range(3)]
     evidence = {row.memory.id: EvidenceState("unanchored") for row in rows}
 
     def size(shown: object, text: str) -> int:
         return count_tokens(text) + (7 if shown else 0)  # what joining costs, more than was counted row by row
 
-    shown, text = _Writer(Page(budget=600, index_state="ready", scope={}), "well", size).write(rows, evidence, START)
+    shown, written = _Writer(Page(budget=600, index_state="ready", scope={}), "well", size).write(
+        rows, evidence, START
+    )
     assert len(shown) == 3
-    assert size(shown, text) <= 600
+    assert size(shown, written) <= 600
 
 
 def test_short_texts_get_what_they_need_and_long_ones_share_the_rest() -> None:
