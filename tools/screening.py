@@ -19,8 +19,12 @@ from reverie.record import checked_text
 from reverie.tools.arguments import checked_label
 from reverie.tools.requests import RememberRequest
 
-PROBABLE = 0.85
-"""A statement is quarantined from this probability on; 2 % of near-miss notes are, unseen (decision 0012)."""
+PROBABLE = 0.75
+"""A text of one statement is quarantined from this probability on (decision 0012)."""
+_COST_OF_LENGTH = 1.5
+"""Each further statement is one more chance to be wrong: the odds that are asked of one grow with this power."""
+_MOST_COUNTED = 32
+"""So that nobody hides an order behind many honest sentences."""
 _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
 
@@ -36,11 +40,18 @@ def injection_by_meaning(content: str, title: str, embedder: Embedder | None) ->
     statements = list(dict.fromkeys(islice(statements_in(content), _MOST_STATEMENTS)))
     if title and not content.startswith(title.rstrip("…")):
         statements += statements_in(title)
+    least = _least_probability(len(statements))
     for statement, cues in _likeliest(statements):
-        if _likelihood(statement, cues, reader) >= PROBABLE:
+        if _likelihood(statement, cues, reader) >= least:
             marks = ", ".join(injection_marks_in(statement))
             return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
     return ()
+
+
+def _least_probability(statements: int) -> float:
+    """Return the probability from which one of so many statements is taken for an order."""
+    odds = PROBABLE / (1.0 - PROBABLE) * min(max(statements, 1), _MOST_COUNTED) ** _COST_OF_LENGTH
+    return float(odds / (1.0 + odds))
 
 
 def _likelihood(statement: str, cues: Sequence[float], reader: BundledEmbedder) -> float:

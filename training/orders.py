@@ -1,15 +1,16 @@
 """Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
-are near to an order. Those with a `list` were written by three other authors, `a`, `b` and `c`. `--check` prints
-how the model does on the texts of an author it has not seen, and on a third at a time. The lists under tests/guard
-are never read here.
+are near to an order. Those with a `list` were written by other authors, `a` to `d`; `d` is talk and prose of all
+sorts, which is no order either. `--check` prints how the model does on the texts of an author it has not seen, and on
+a third at a time. The lists under tests/guard are never read here.
 """
 
 import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from filters import Plan, fit_filters
@@ -20,7 +21,7 @@ from reverie.embeddings.classifier import LinearModel
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
-AUTHORS = ("", "a", "b", "c")
+AUTHORS = ("", "a", "b", "c", "d")
 PARTS = 3
 RATES = (0.01, 0.015, 0.02, 0.05)
 
@@ -32,7 +33,7 @@ class Text:
     text: str
     order: bool
     group: str = ""  # what sort of order or note it is
-    author: str = ""  # `a`, `b` or `c`; the others are all of one author
+    author: str = ""  # `a` to `d`; the others are all of one author
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -46,9 +47,16 @@ class Text:
 
 
 def read() -> list[Text]:
-    """Return the texts in the order of their file."""
-    rows = [json.loads(line) for line in TEXTS.read_text("utf-8").splitlines()]
-    return [Text(row["text"], row["label"] == "order", row.get("class", ""), row.get("list", "")) for row in rows]
+    """Return the texts in the order of their files; those for kinds and passing context are honest notes too."""
+    texts = [
+        Text(row["text"], row["label"] == "order", row.get("class", ""), row.get("list", "")) for row in _rows(TEXTS)
+    ]
+    honest = [row["content"] for name in ("kinds.jsonl", "passing.jsonl") for row in _rows(TEXTS.with_name(name))]
+    return texts + [Text(text, order=False, group="memory") for text in dict.fromkeys(honest)]
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 class Features:
