@@ -18,7 +18,7 @@ from reverie.cli import requests as own
 from reverie.cli.asking import interruptible
 from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, note
 from reverie.errors import InvalidInput
-from reverie.server.startup import load_tools
+from reverie.server.engine import load_tools
 from reverie.settings import Settings, load_settings
 from reverie.tools import requests
 from reverie.tools.requests import Request

@@ -24,18 +24,18 @@ from pydantic import ValidationError
 from reverie.process_memory import limit_malloc_arenas
 from reverie.server.app import build_server
 from reverie.server.compat import run_on_streams
-from reverie.server.startup import Startup
+from reverie.server.engine import Engine, LazySession
 from reverie.settings import Settings
 
 
 async def run_on_stdio(server: MCPServer[Any]) -> None:
     """Serve until stdin ends. While it does, file descriptor 1 leads to stderr: nothing stray reaches the wire."""
     async with stdio_server() as (lines, answers):
-        await run_on_streams(server, _Answering(lines, answers), answers)
+        await run_on_streams(server, AnsweringStream(lines, answers), answers)
 
 
-class _Answering:
-    """A stream of messages that answers what is none.
+class AnsweringStream:
+    """A stream of messages; a line that is not one is answered with a JSON-RPC error.
 
     The SDK passes over such lines in silence, and a caller whose text holds half an emoji, as JavaScript's
     `slice` leaves it, would wait for ever.
@@ -125,8 +125,8 @@ def serve(load_settings: Callable[[], Settings]) -> int:
 
 
 async def _serve(load_settings: Callable[[], Settings]) -> None:
-    startup = Startup(load_settings, Path.cwd())
-    serving = asyncio.ensure_future(run_on_stdio(build_server(startup)))
+    engine = Engine(load_settings)
+    serving = asyncio.ensure_future(run_on_stdio(build_server(LazySession(engine, Path.cwd()))))
     # Cancelling would wait for the thread that reads stdin, and a client that sends a signal may leave stdin open.
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -143,7 +143,7 @@ async def _serve(load_settings: Callable[[], Settings]) -> None:
     except Exception:  # the wire itself broke
         logging.getLogger(__name__).exception("Reverie stopped serving.")
     finally:
-        await startup.close()
+        await engine.close()
         # A thread may still be importing or waiting on stdin. Everything is written: do not wait for it.
         sys.stderr.flush()
         os._exit(code)

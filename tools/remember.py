@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from reverie.embeddings.base import Embedding
-from reverie.errors import InvalidInput
-from reverie.ids import content_hash
+from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.ids import SHORTEST_PREFIX, content_hash
 from reverie.lifecycle.importance import NEIGHBOURS, adjusted_importance, is_duplicate, surprise_from
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.strength import first_stability
@@ -163,6 +163,8 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     draft = _draft(session, request, now)
     refuse_purged(session, draft.content)
     files = _checked_files(session, request.files)
+    if (done := await done_before(session, draft)) is not None:
+        return await _completed(session, request, done, now), screening
     reason = screening.held_back(draft.source)
     if reason is not None:
         held = await hold(session, _classified(session, request, draft, None), reason, now)
@@ -201,6 +203,36 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         confirmed = await _confirm(session, around.duplicate, draft, now)
     session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
+
+
+async def done_before(session: Session, draft: Memory) -> Memory | None:
+    """Return the memory that this call wrote when it was sent before, if it was and if it came that far."""
+    if not session.repeats:
+        return None
+    try:
+        found = await session.store.resolve(draft.id[:SHORTEST_PREFIX])
+    except MemoryNotFound:
+        return None
+    is_same = found.session == draft.session and found.content_hash == draft.content_hash
+    return found if is_same else None
+
+
+async def _completed(session: Session, request: RememberRequest, done: Memory, now: datetime) -> Remembered:
+    """Do what is left of a call that was cut short after it wrote its memory, and answer as it would have."""
+    await note_remembered(session, done, actor="remember", now=now)
+    if request.supersedes:
+        async with session.store.changing():
+            superseded = await resolved(session, request.supersedes)
+            if superseded.superseded_by != done.id:
+                await supersede(session, superseded, by=done, reason="superseded by remember", now=now)
+    session.maintenance.note_write()
+    return _remembered(done, Neighbours(done.surprise, None, None, []), confirmed=False, warnings=[])
+
+
+async def note_remembered(session: Session, memory: Memory, *, actor: str, now: datetime) -> None:
+    """Write the first event of a memory if the call that wrote the memory did not come so far."""
+    if not await session.store.journal.about(memory.id):
+        await session.store.journal.write([session.store.event("remembered", memory, actor=actor, at=now)])
 
 
 async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 
+from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
 from reverie.ids import content_hash
 from reverie.memory import Memory
@@ -10,7 +11,7 @@ from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.shorten import title_of
 from reverie.tools.arguments import checked_content
-from reverie.tools.remember import anchored, refuse_purged, supersede
+from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
 from reverie.tools.requests import ReviseRequest
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Revised
@@ -57,15 +58,25 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
     [embedding], drafted = await asyncio.gather(session.embed([content]), reanchored(session, old, content))
     async with session.store.changing():
         old = await resolved(session, request.id)
+        new_id = session.store.new_id.memory()
+        content_digest = content_hash(content)
+        done = await done_before(
+            session, replace(old, id=new_id, content_hash=content_digest, session=session.store.session)
+        )
+        if done is not None:  # this call was sent before, and cut short after it wrote the new text
+            await note_remembered(session, done, actor="revise", now=now)
+            if old.superseded_by != done.id and done.status != "quarantined":
+                await supersede(session, old, by=done, reason=reason, now=now)
+            return _revised(done, old if done.status != "quarantined" else None, screening, embedding)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
         if old.content == content:
             raise InvalidInput("content", "the text is the same as before", "Say what is different now.")
         new = replace(
             old,
-            id=session.store.new_id.memory(),
+            id=new_id,
             content=content,
-            content_hash=content_hash(content),
+            content_hash=content_digest,
             title=title_of(content),
             derived_from=(old.id,),
             session=session.store.session,
@@ -90,9 +101,13 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             await supersede(session, old, by=new, reason=reason, now=now)
     session.maintenance.note_write()
     session.served.note_ids([new.id])
+    return _revised(new, old if replaces else None, screening, embedding)
+
+
+def _revised(new: Memory, old: Memory | None, screening: Screening, embedding: Embedding) -> Revised:
     return Revised(
         new.id,
-        old.id if replaces else None,
+        old.id if old is not None else None,
         new.layer,
         new.kind,
         new.status,

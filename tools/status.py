@@ -85,9 +85,12 @@ async def _overdue(session: Session, layer: Layer, own: Condition) -> list[Memor
 
 
 def _health(session: Session) -> list[str]:
-    notes = [f"{name} is set, but there is no such setting{meant_by(name)}" for name in unknown_variables()]
-    if session.embedder_fault:
-        notes.append(f"recall works by words only: {session.embedder_fault}")
+    notes = [
+        f"{name} is set, but there is no such setting{meant_by(name)}"
+        for name in unknown_variables(session.environment)
+    ]
+    if session.domain.embedder_fault:
+        notes.append(f"recall works by words only: {session.domain.embedder_fault}")
     if session.here.note:
         notes.append(session.here.note)
     notes += [look_alike(one) for one in session.recognised.alike]
