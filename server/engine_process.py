@@ -193,15 +193,14 @@ class EngineProcess:
 async def _load_engine() -> "Engine":
     """Import what the handshake needs, off the loop, so that connections are answered meanwhile."""
 
-    def load() -> "type[Engine]":
-        from reverie.server import connections
+    def load() -> None:
+        from reverie.server import connections  # noqa: F401 - with the `mcp` package
 
-        return connections.Engine
-
-    engine_class = await asyncio.to_thread(load)
+    await asyncio.to_thread(load)
+    from reverie.server.engine import Engine
     from reverie.settings import load_settings
 
-    return engine_class(load_settings, shared=True)
+    return Engine(load_settings, shared=True)
 
 
 def main(arguments: list[str]) -> int:

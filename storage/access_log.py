@@ -54,8 +54,9 @@ class AccessRecorder:
         self._counting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def note(self, memories: Iterable[Memory], at: datetime, session: str) -> None:
-        """Note that these were served to a session; they are written later."""
+    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
+        """Note that these were served to a session, by default the store's; they are written later."""
+        session = session or self._store.session
         for memory in memories:
             last = self._served.get((session, memory.id))
             if last is None or at - last >= ONE_ACCESS_PER:

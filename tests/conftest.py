@@ -58,6 +58,7 @@ def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("config")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
+        patch.setenv("REVERIE_ENGINE", "off")  # tests of the engine start their own, and see that it leaves
         for variable in CLIENT_FOLDERS:  # an assistant may be running the tests
             patch.delenv(variable, raising=False)
         yield folder

@@ -207,7 +207,7 @@ def _command(folder: Path, before: str, program: list[str]) -> tuple[list[str], 
 
 def _environment(home: Path, settings: dict[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OPENAI_"))}
-    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests"} | settings
+    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"} | settings
 
 
 _SERVE = [sys.executable, "-m", "reverie", "serve"]

@@ -141,7 +141,7 @@ asyncio.run(main())
 
 def test_two_processes_dream_once_by_a_clock_that_was_moved_on(tmp_path: Path, called: Callable[..., Any]) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
-    environment |= {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests"}
+    environment |= {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"}
     assert called(tmp_path, "remember", TEXT).returncode == 0
     moved_on = environment | {"REVERIE_CLOCK": "+1d"}
     processes = [subprocess.Popen([sys.executable, "-c", LOOK], env=moved_on, cwd=tmp_path) for _ in range(2)]
