@@ -165,6 +165,7 @@ def status_lines(result: Status) -> list[Line]:
         ("project", result.project),
         ("embedder", f"{result.embedder} ({result.index_state})"),
         ("on disk", f"{result.disk_bytes / 1e6:.1f} MB"),
+        ("engine", result.engine),
     ]
     if result.elsewhere:
         facts.append(("elsewhere", ", ".join(f"{number:,} in {name}" for name, number in result.elsewhere.items())))

@@ -11,9 +11,9 @@ def main() -> int:
     """Run the command that the arguments name; return its exit code."""
     try:
         if _is_for_a_client(sys.argv[1:]):
-            code = _relay()
-            if code is not None:
-                return code
+            from reverie.server.relay import serve
+
+            return serve(os.environ)
         from reverie.cli.main import main as run_command
 
         return run_command()
@@ -23,16 +23,9 @@ def main() -> int:
 
 def _is_for_a_client(arguments: list[str]) -> bool:
     """Return whether a client wants to speak MCP on stdin: `serve`, or no command and no terminal."""
-    return arguments == ["serve"] or (not arguments and sys.stdin is not None and not sys.stdin.isatty())
-
-
-def _relay() -> int | None:
-    """Serve through the machine's engine; None where there is none to be had."""
-    if os.environ.get("REVERIE_ENGINE", "").strip() == "off" or sys.stdin is None:
-        return None
-    from reverie.server.relay import serve_through_engine
-
-    return serve_through_engine(os.environ)
+    if sys.stdin is None:
+        return False
+    return arguments == ["serve"] or (not arguments and not sys.stdin.isatty())
 
 
 if __name__ == "__main__":

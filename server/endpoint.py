@@ -165,7 +165,7 @@ class Connection:
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass
+            pass  # the other side was quicker
         finally:
             self._socket.close()
 

@@ -71,9 +71,9 @@ class Call:
 class Engine:
     """Opens one domain for all sessions of a process, when the first needs it, and works in the background."""
 
-    def __init__(self, load_settings: Callable[[], Settings], *, shared: bool = False) -> None:
+    def __init__(self, load_settings: Callable[[], Settings], about: str = "") -> None:
         self._load_settings = load_settings
-        self.is_shared = shared  # with sessions of other clients; otherwise the process has one session
+        self._about = about  # what `status` says of it
         self._opening: asyncio.Task[OpenDomain] | None = None
         self._behind: asyncio.Task[None] | None = None
         self._last_call = time.monotonic()
@@ -180,7 +180,10 @@ class Engine:
         from reverie.tools.session import OpenDomain
 
         # Read here and not at start: the first answer reports a wrong setting, where somebody sees it.
-        return await OpenDomain.open(self._load_settings())
+        domain = await OpenDomain.open(self._load_settings())
+        if self._about:
+            domain.engine = self._about
+        return domain
 
     async def _close_domain(self) -> None:
         if self._behind is not None:

@@ -27,7 +27,7 @@ SECONDS_FOR_A_HELLO = 5.0
 MOST_CONNECTIONS = 512
 LONGEST_LOG = 1_000_000
 _KEPT_OF_A_LOG = 200_000
-_SECONDS_BETWEEN_LOOKS = 5.0
+_SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_FINISH = 5.0
 _SECONDS_A_LOG_IS_KEPT = 14 * 86_400
 _BACKLOG = 256
@@ -200,7 +200,7 @@ async def _load_engine() -> "Engine":
     from reverie.server.engine import Engine
     from reverie.settings import load_settings
 
-    return Engine(load_settings, shared=True)
+    return Engine(load_settings, f"shared by the sessions of this machine (process {os.getpid()})")
 
 
 def main(arguments: list[str]) -> int:

@@ -217,19 +217,28 @@ class Relay:
                 _write(event.line)
 
 
-def serve_through_engine(environment: Mapping[str, str]) -> int | None:
-    """Relay between stdin, stdout and the engine until the client goes; None if there is no engine to be had."""
+def serve(environment: Mapping[str, str]) -> int:
+    """Serve MCP on stdin and stdout: through the machine's engine, or alone where there is none to be had."""
+    if environment.get("REVERIE_ENGINE", "").strip() == "off":
+        return _serve_alone("REVERIE_ENGINE is off")
     relay = Relay(environment, _working_folder())
     try:
         relay.connect()
-    except EngineUnavailable:
-        return None
+    except EngineUnavailable as error:
+        return _serve_alone(str(error))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     try:
         return relay.run()
     except BrokenPipeError:
         return 0
+
+
+def _serve_alone(reason: str) -> int:
+    from reverie.server.stdio import serve
+    from reverie.settings import load_settings
+
+    return serve(load_settings, f"none, because {reason}: this session works alone")
 
 
 def _working_folder() -> str:

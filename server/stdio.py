@@ -115,17 +115,22 @@ def _error(number: int | str | None, code: int, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
 
 
-def serve(load_settings: Callable[[], Settings]) -> int:
-    """Serve MCP until the client closes stdin or the system asks to stop; return the exit code."""
+def serve(load_settings: Callable[[], Settings], about: str = "") -> int:
+    """Serve MCP in this process until the client closes stdin or the system asks to stop; return the exit code.
+
+    `about` is what `status` says of the engine: why there is none.
+    """
     os.umask(0o077)  # whatever is written belongs to its owner alone
+    # A product with one vector is bound by memory: more threads only spin, in each of eight servers.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     limit_malloc_arenas()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="reverie: %(message)s")
-    asyncio.run(_serve(load_settings))
+    asyncio.run(_serve(load_settings, about))
     return 0
 
 
-async def _serve(load_settings: Callable[[], Settings]) -> None:
-    engine = Engine(load_settings)
+async def _serve(load_settings: Callable[[], Settings], about: str) -> None:
+    engine = Engine(load_settings, about)
     serving = asyncio.ensure_future(run_on_stdio(build_server(LazySession(engine, Path.cwd()))))
     # Cancelling would wait for the thread that reads stdin, and a client that sends a signal may leave stdin open.
     asked_to_stop = asyncio.Event()

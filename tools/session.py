@@ -40,6 +40,7 @@ class OpenDomain:
     store: MemoryStore
     accesses: AccessRecorder
     maintenance: Maintenance
+    engine: str = "none: this process works alone"  # what serves it, in words
     embedder_fault: str | None = None  # why the embedder could not be warmed
     _warming: "asyncio.Task[None] | None" = None
 

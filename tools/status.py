@@ -42,6 +42,7 @@ async def status(session: Session, request: StatusRequest) -> Status:
         last_dream=await _last_dream(session),
         disk_bytes=await asyncio.to_thread(_disk_bytes, Path(session.settings.domain_uri)),
         version=__version__,
+        engine=session.domain.engine,
         health=damage + _health(session),
     )
 
