@@ -34,7 +34,7 @@ from notes import notes, questions
 from reverie.dream.snapshot import LEAST_COSINE, near_pairs
 from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.ids import content_hash
-from reverie.lifecycle.trust import trust_of
+from reverie.lifecycle.vitals import trust_of
 from reverie.memory import Memory
 from reverie.server.dream_process import consolidate_in_process
 from reverie.settings import Settings

@@ -17,10 +17,10 @@ from reverie.dream.judge import Judge, missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.ids import content_hash, creation_order
-from reverie.lifecycle.access import highest_importance, inherited, longest_tier
+from reverie.lifecycle.vitals import highest_importance, inherited, longest_tier
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.text.shorten import title_of
+from reverie.text.tokenize import title_of
 
 CLUSTER_COSINE = 0.8
 FEWEST_MEMBERS = 5

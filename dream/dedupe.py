@@ -16,7 +16,7 @@ from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal
 from reverie.dream.snapshot import Snapshot
 from reverie.ids import creation_order
-from reverie.lifecycle.access import inherited
+from reverie.lifecycle.vitals import inherited
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.compare import CONTRADICTION_SIMILARITY, restates

@@ -11,10 +11,9 @@ from reverie.dream.plan import derived_memory_id
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
 from reverie.ids import content_hash
-from reverie.lifecycle.strength import first_stability
-from reverie.lifecycle.trust import derived_trust
+from reverie.lifecycle.vitals import derived_trust, first_stability
 from reverie.memory import Kind, Layer, Memory
-from reverie.text.shorten import cut_at_word, one_line, title_of
+from reverie.text.tokenize import cut_at_word, one_line, title_of
 
 LEAST_TRUST_TO_BUILD_ON = 0.5
 """Readers cannot tell whose words a card, digest or bridge repeats, so it quotes nothing less trusted than this."""

@@ -12,7 +12,7 @@ from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal
 from reverie.dream.snapshot import Snapshot
 from reverie.ids import creation_order
-from reverie.lifecycle.importance import adjusted_importance_of
+from reverie.lifecycle.vitals import adjusted_importance_of
 from reverie.memory import Memory
 from reverie.settings import Settings
 

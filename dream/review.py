@@ -17,12 +17,12 @@ from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
 from reverie.ids import content_hash
 from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.trust import trust_of
+from reverie.lifecycle.vitals import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
-from reverie.text.shorten import title_of
+from reverie.text.tokenize import title_of
 
 WITHDRAWN_BY = "dream"
 

@@ -19,8 +19,7 @@ from reverie.codebase.evidence import EvidenceState
 from reverie.dream.plan import Change, ChangeSet
 from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
-from reverie.lifecycle.layers import CORE_ACCESSES, becomes_core
-from reverie.lifecycle.rules import due_expiry, due_move
+from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.settings import Settings
 from reverie.text.conflicts import Conflict

@@ -14,15 +14,16 @@ from reverie.dream.plan import Change, ChangeSet, Proposal, was_undone
 from reverie.dream.snapshot import RuleVerdicts, Snapshot
 from reverie.dream.undo import read_undone_keys
 from reverie.lifecycle.expiry import LIFESPAN_SECONDS, LIVING, Expiry, Move
-from reverie.lifecycle.importance import WEIGHTS
-from reverie.lifecycle.layers import CORE_ACCESSES, SEMANTIC_ACCESSES
 from reverie.lifecycle.rules import (
     ARCHIVE_AFTER_DAYS,
     ARCHIVE_BELOW_ACCESSES,
     ARCHIVE_BELOW_IMPORTANCE,
+    CORE_ACCESSES,
     LOW_VALUE_AFTER_DAYS,
     LOW_VALUE_IMPORTANCE,
+    SEMANTIC_ACCESSES,
 )
+from reverie.lifecycle.vitals import WEIGHTS
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.settings import Settings
 from reverie.storage import filters

@@ -12,8 +12,8 @@ from typing import Any
 from reverie.dream.plan import keys_of_events, keys_of_restored, keys_of_undone_dreams, question_id
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
-from reverie.lifecycle.access import KEPT_ACCESS_TIMES
 from reverie.lifecycle.expiry import LIVING
+from reverie.lifecycle.vitals import KEPT_ACCESS_TIMES
 from reverie.memory import Layer, Memory
 from reverie.storage.changes import Edit, remove_strays, write_batch
 from reverie.storage.hash_chain import GONE, state_of

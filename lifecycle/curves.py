@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reverie.lifecycle.expiry import effective_age, is_lasting, threshold_seconds, tier_in_force
-from reverie.lifecycle.importance import adjusted_importance_of
-from reverie.lifecycle.strength import fading, in_bounds, practice
-from reverie.lifecycle.trust import half_life_days
+from reverie.lifecycle.vitals import adjusted_importance_of, fading, half_life_days, in_bounds, practice
 from reverie.memory import Layer, Memory, Tier, clamped
 from reverie.settings import RetentionMode
 from reverie.time import SECONDS_PER_DAY, age_days, idle_days

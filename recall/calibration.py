@@ -38,7 +38,7 @@ from reverie.recall.score import (
     CandidateFeatures,
     ScoredMemory,
 )
-from reverie.text.search_text import function_terms, search_text, terms
+from reverie.text.tokenize import function_terms, search_text, terms
 
 _IDENTIFIER = re.compile(r"[^\W\d_]+(?:[a-z][A-Z]|\d|_)\w*|\w+(?:[./\\:]{1,2}\w+)+|_\w{2,}|\d+[^\W\d_]\w*")
 _LONGEST_SEARCHED = 10_000  # characters of a text that are searched for the query's words

@@ -26,7 +26,7 @@ from reverie.recall.score import (
 )
 from reverie.storage.rows import cosine
 from reverie.text.compare import substantive_differences
-from reverie.text.search_text import function_terms, terms
+from reverie.text.tokenize import function_terms, terms
 
 _ASKS_FOR_A_VALUE = re.compile(
     r"^\W*(?:(?:and|so|but|ok|hey)\W+)?(?:what|which|when|where|who"

@@ -20,8 +20,7 @@ from typing import Final
 
 from reverie.ids import creation_order
 from reverie.lifecycle.rules import contradicting_id
-from reverie.lifecycle.strength import bounded, strength_of
-from reverie.lifecycle.trust import trust_of
+from reverie.lifecycle.vitals import bounded, strength_of, trust_of
 from reverie.memory import Freshness, Memory
 from reverie.storage.rows import CandidateRow, RowLocation
 

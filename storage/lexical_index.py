@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from reverie.text.search_text import terms
+from reverie.text.tokenize import terms
 
 _FIRST_ROOM = 4_096
 _NO_TERM = 0

@@ -223,7 +223,7 @@ def test_the_checker_sees_each_kind_of_crossing(tmp_path: Path, folder: str, lin
         ("core", "from reverie.errors import ReverieError"),
         ("core", "from .errors import ReverieError"),
         ("storage", "from reverie import lifecycle, memory, __version__"),
-        ("storage", "from reverie.lifecycle.trust import X"),
+        ("storage", "from reverie.lifecycle.vitals import X"),
         ("storage", "import lancedb"),
         ("storage", "store.database.table('x')"),
         ("tools", "from reverie.storage.database import Stamp"),

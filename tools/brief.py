@@ -10,7 +10,7 @@ from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import fence_for, neutralized_line
 from reverie.ids import creation_order, short_id
 from reverie.lifecycle.rules import overdue
-from reverie.lifecycle.strength import strength_of
+from reverie.lifecycle.vitals import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
 from reverie.recall.features import freshness_of
 from reverie.recall.render import cut_at_sentence

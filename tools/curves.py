@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from reverie.lifecycle.curves import CURVES, Trace, retention_of
-from reverie.lifecycle.strength import first_stability
+from reverie.lifecycle.vitals import first_stability
 from reverie.memory import Memory, Tier
 from reverie.settings import RETENTION_MODES, RetentionMode
 from reverie.time import age_days, idle_days, last_touched, later

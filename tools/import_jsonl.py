@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, StoreError
 from reverie.ids import content_hash, derived_id
-from reverie.lifecycle.strength import first_stability
-from reverie.lifecycle.trust import imported_trust, trust_of
+from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
 from reverie.memory import Anchor, Memory, Source
 from reverie.record import FIELDS, decode, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED
-from reverie.text.shorten import title_of
+from reverie.text.tokenize import title_of
 from reverie.tools.arguments import MOST_IDS, checked_content, checked_label
 from reverie.tools.classify import classified, classify, vectors_for
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines

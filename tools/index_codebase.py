@@ -12,8 +12,7 @@ from reverie.codebase.outline import FileOutline, Scan, begin_scan, folders_of, 
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.errors import InvalidInput
 from reverie.ids import content_hash
-from reverie.lifecycle.strength import first_stability
-from reverie.lifecycle.trust import trust_of
+from reverie.lifecycle.vitals import first_stability, trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded

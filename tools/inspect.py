@@ -3,10 +3,9 @@
 from dataclasses import asdict, replace
 from typing import Any
 
-from reverie.lifecycle.importance import importance_of
 from reverie.lifecycle.outlook import outlook_of
 from reverie.lifecycle.rules import expired_if_overdue
-from reverie.lifecycle.strength import strength_of, strength_word
+from reverie.lifecycle.vitals import importance_of, strength_of, strength_word
 from reverie.memory import Memory
 from reverie.recall.features import freshness_of
 from reverie.record import encode, to_record

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reverie.lifecycle.rules import expired_if_overdue
-from reverie.lifecycle.strength import strength_of, strength_word
+from reverie.lifecycle.vitals import strength_of, strength_word
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.filters import Condition, everything, has_any, one_of, since
 from reverie.storage.scope import RECALLED

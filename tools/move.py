@@ -1,6 +1,6 @@
 """Promoting and demoting: a memory moves up or down the ladder of layers."""
 
-from reverie.lifecycle.layers import Direction, checked_move
+from reverie.lifecycle.rules import Direction, checked_move
 from reverie.tools.requests import MoveRequest
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Moved

@@ -8,7 +8,7 @@ from reverie.ids import content_hash
 from reverie.memory import Memory
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
-from reverie.text.shorten import title_of
+from reverie.text.tokenize import title_of
 from reverie.tools.arguments import checked_content
 from reverie.tools.remember import anchored, refuse_purged, supersede
 from reverie.tools.requests import ReviseRequest

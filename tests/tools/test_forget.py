@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reverie.errors import InvalidInput, MemoryNotFound
-from reverie.lifecycle.access import after_access
+from reverie.lifecycle.vitals import after_access
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
 from reverie.tools.pin import pin

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from reverie.dream.sweep import plan_due
-from reverie.lifecycle.layers import becomes_core
-from reverie.lifecycle.rules import due_expiry, due_move
+from reverie.lifecycle.rules import becomes_core, due_expiry, due_move
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
 from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
