@@ -42,10 +42,9 @@ from reverie.storage.purge import _rewrite, purge
 from reverie.storage.schema import SIDE_TABLES
 from reverie.time import days_between
 from reverie.tools import recall, remember
-from reverie.tools.echo import ServedTexts
 from reverie.tools.export_jsonl import line_of
 from reverie.tools.requests import RecallRequest, RememberRequest, StatusRequest
-from reverie.tools.session import Session
+from reverie.tools.session import ServedTexts, Session
 from reverie.tools.status import status
 from reverie.tools.sweep import sweep
 from tests.tiny_embedder import TinyEmbedder

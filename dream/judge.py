@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reverie.dream.derived_memories import sendable
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
-from reverie.ids import creation_order
-from reverie.memory import Memory
+from reverie.memory import Memory, creation_order
 from reverie.text.compare import facts_of, restates
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reverie.dream.apply import make_batch, write
+from reverie.dream.batch import make_batch, read_undone_keys, write
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, was_undone
 from reverie.dream.snapshot import RuleVerdicts, Snapshot
-from reverie.dream.undo import read_undone_keys
 from reverie.lifecycle.expiry import LIFESPAN_SECONDS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import (
     ARCHIVE_AFTER_DAYS,

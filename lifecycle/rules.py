@@ -23,10 +23,10 @@ from reverie.lifecycle.expiry import (
     ttl_expired,
     why_protected,
 )
-from reverie.lifecycle.vitals import after_access, importance_of, strength_of
+from reverie.lifecycle.vitals import after_access, age_days, idle_days, importance_of, strength_of
 from reverie.memory import LADDER, TIERS, Layer, Memory, Tier
 from reverie.settings import RetentionMode
-from reverie.time import SECONDS_PER_DAY, age_days, aware, idle_days, later
+from reverie.time import SECONDS_PER_DAY, aware, later
 
 Direction = Literal["up", "down"]
 

@@ -16,7 +16,23 @@ from statistics import fmean
 from typing import Any, Final, Literal, get_args
 
 from reverie.memory import TIERS, Layer, Memory, Source, clamped
-from reverie.time import SECONDS_PER_DAY, age_days, aware, days_between, idle_days, last_touched, seconds_between
+from reverie.time import SECONDS_PER_DAY, aware, days_between, seconds_between
+
+
+def age_days(memory: Memory, now: datetime) -> float:
+    """Count the days since the memory was written."""
+    return days_between(memory.created_at, now)
+
+
+def last_touched(memory: Memory) -> datetime:
+    """Return the moment of the last recall, or of the writing if there was none."""
+    return memory.last_accessed_at or memory.created_at
+
+
+def idle_days(memory: Memory, now: datetime) -> float:
+    """Count the days since the memory was last recalled, or written if it never was."""
+    return days_between(last_touched(memory), now)
+
 
 IMPORT_TRUST_CAP = 0.5
 """An import may bring its own trust, but a file cannot prove that a human wrote it."""

@@ -8,16 +8,15 @@ from datetime import datetime, timedelta
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import fence_for, neutralized_line
-from reverie.ids import creation_order, short_id
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.vitals import strength_of
-from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
+from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory, creation_order, short_id
 from reverie.recall.features import freshness_of
 from reverie.recall.render import cut_at_sentence
 from reverie.recall.results import as_sent, lean
 from reverie.storage import filters
+from reverie.storage.bulk import Order, guidance_rank, top_memories
 from reverie.storage.filters import Condition
-from reverie.storage.queries import Order, guidance_rank, top_memories
 from reverie.storage.scope import RECALLED
 from reverie.tools.requests import BriefRequest
 from reverie.tools.results import Briefing

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
+from reverie import __version__
 from reverie.embeddings.base import Embedder, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
 from reverie.memory import LAYERS
@@ -18,7 +19,6 @@ from reverie.storage.database import Generations
 from reverie.storage.integrity import IntegrityCheck, holders, is_free
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import NEWEST
-from reverie.version import __version__
 
 State = Literal["ok", "warn", "fail"]
 

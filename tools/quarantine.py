@@ -11,7 +11,7 @@ from reverie.storage.filters import equals, one_of
 from reverie.storage.journal import Event
 from reverie.storage.rows import Embedded
 from reverie.time import iso
-from reverie.tools.arguments import checked_label
+from reverie.tools.requests import checked_label
 from reverie.tools.resolve import resolved_each
 from reverie.tools.results import Skipped
 from reverie.tools.screening import screened_evidence

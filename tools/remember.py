@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
-from reverie.ids import content_hash
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.vitals import (
     NEIGHBOURS,
@@ -19,8 +18,7 @@ from reverie.lifecycle.vitals import (
     surprise_from,
     trust_of,
 )
-from reverie.memory import Anchor, Memory, Source
-from reverie.record import checked_text, encode
+from reverie.memory import Anchor, Memory, Source, checked_text, content_hash, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.compare import contradictions, restates
@@ -28,7 +26,6 @@ from reverie.text.conflicts import find_conflict
 from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
-from reverie.tools.echo import echoed
 from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
@@ -40,7 +37,7 @@ from reverie.tools.screening import (
     screened,
     screened_evidence,
 )
-from reverie.tools.session import Session
+from reverie.tools.session import Session, echoed
 
 if TYPE_CHECKING:
     from reverie.storage.rows import Vector

@@ -12,10 +12,9 @@ from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
 from reverie.storage.rows import Embedded
 from reverie.tools import remember
-from reverie.tools.move import demote
-from reverie.tools.pin import pin
 from reverie.tools.requests import MoveRequest, PinRequest, RememberRequest
 from reverie.tools.results import Remembered
+from reverie.tools.revise import demote, pin
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
