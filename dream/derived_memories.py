@@ -40,11 +40,6 @@ def may_be_built_on(memory: Memory) -> bool:
     return may_be_quoted(memory) and memory.tier in (None, "permanent")
 
 
-def sendable(text: str) -> str:
-    """Return a text without secrets and private parts, as it may be sent to a language model."""
-    return redact(without_private(text).text).text
-
-
 def may_be_written(text: str) -> bool:
     """Whether a text from a model or an assistant may be stored: no secrets, no private parts, no instructions."""
     return bool(text.strip()) and not (
