@@ -204,8 +204,8 @@ async def _morning(life: Life, moment: datetime) -> None:
             await life.session.maintenance.run()
     life.mornings += 1
     swept = await sweep(life.session)
-    life.let_go |= {memory_id: rule for rule, ids in swept.let_go.items() for memory_id in ids}
-    life.report.let_go.update({rule: len(ids) for rule, ids in swept.let_go.items()})
+    life.let_go |= {memory_id: rule for rule, ids in swept.expired.items() for memory_id in ids}
+    life.report.let_go.update({rule: len(ids) for rule, ids in swept.expired.items()})
     life.report.moved.update({move: len(ids) for move, ids in swept.moved.items()})
 
 

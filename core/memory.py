@@ -190,7 +190,7 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
     whole = list(dict.fromkeys(ids))
     short: dict[str, str] = {}
     for one in whole:
-        length = _telling(one)
+        length = _short_length(one)
         while any(other != one and other.startswith(one[:length]) for other in whole) and length < len(one):
             length += 1
         short[one] = one[:length]
@@ -199,10 +199,10 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
 
 def short_id(one: str) -> str:
     """Return the short form of a single id."""
-    return one[: _telling(one)]
+    return one[: _short_length(one)]
 
 
-def _telling(one: str) -> int:
+def _short_length(one: str) -> int:
     if _CHANCE_FIRST.fullmatch(one):
         return SHORTEST_PREFIX
     return len("code-") + SHORTEST_PREFIX if _CODE.fullmatch(one) else len(one)

@@ -75,7 +75,7 @@ class SweepPlan:
 class Swept:
     """What a sweep did: the ids of memories by rule and by move."""
 
-    let_go: dict[str, list[str]]
+    expired: dict[str, list[str]]
     moved: dict[str, list[str]]
     made_core: list[str]
     seen: int
@@ -210,7 +210,7 @@ def _swept(change_sets: Sequence[ChangeSet], memories: Mapping[str, Memory], see
         elif "core" in change.values:
             swept.made_core.append(change.memory_id)
         else:
-            swept.let_go.setdefault(change.action, []).append(change.memory_id)
+            swept.expired.setdefault(change.action, []).append(change.memory_id)
     return swept
 
 

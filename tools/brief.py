@@ -172,7 +172,7 @@ class _Page:
         self._there_are = there_are
         self._evidence = evidence
         self._lines: dict[str, dict[str, str]] = {}  # by heading: line by memory id
-        self._told: set[str] = set()
+        self._shown_ids: set[str] = set()
         self._left = budget - _size(self._briefing())
 
     def fill(self, chosen: Sequence[Chosen]) -> None:
@@ -185,14 +185,14 @@ class _Page:
     def _add(self, part: Chosen, room: int) -> None:
         lines = self._lines.setdefault(part.section.title, {})
         for memory in part.memories:
-            if memory.id in self._told:
+            if memory.id in self._shown_ids:
                 continue
             line = _line(memory, self._evidence[memory.id])
             cost = _cost(line, memory.id) + (0 if lines else count_tokens(f"\n## {part.section.title}"))
             if cost > self._left or (cost > room and lines):
                 return
             lines[memory.id] = line
-            self._told.add(memory.id)
+            self._shown_ids.add(memory.id)
             self._left -= cost
             room -= cost
 

@@ -75,7 +75,7 @@ async def index_codebase(session: Session, request: IndexRequest, progress: Prog
     work.fresh += _changed_folders(work, under)
     updated, added = await _write(session, work, replace(here, project=owner), progress)
     gone = [*_gone(work, under), *doubled]
-    await _let_go(session, gone)
+    await _expire(session, gone)
     if added or updated or gone:
         session.maintenance.note_write()
     return Indexed(
@@ -303,7 +303,7 @@ def _gone(work: _Work, under: str) -> list[Memory]:
     ]
 
 
-async def _let_go(session: Session, gone: Sequence[Memory]) -> None:
+async def _expire(session: Session, gone: Sequence[Memory]) -> None:
     if not gone:
         return
     now = session.now

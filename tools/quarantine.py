@@ -73,7 +73,7 @@ async def held_memories(session: Session, *, project: str = "", limit: int = 100
     if not session.all_projects:
         where &= one_of("project", session.visible_from(session.project_for(checked_label("project", project))))
     memories = await session.store.find(where)
-    return [_told(memory) for memory in memories[:limit]]
+    return [_as_held(memory) for memory in memories[:limit]]
 
 
 async def decide(
@@ -132,7 +132,7 @@ def is_held(events: Sequence[Event]) -> bool:
     return held
 
 
-def _told(memory: Memory) -> Held:
+def _as_held(memory: Memory) -> Held:
     return Held(
         id=memory.id,
         title=memory.title,

@@ -28,12 +28,12 @@ async def reanchored(session: Session, old: Memory, content: str) -> Memory:
     and scripts, targets and dependencies are claims of the text itself. Where nothing can be looked at, anchors stay.
     """
     checked = (await freshness_of(session.evidence, [old]))[old.id]
-    standing = [
+    still_there = [
         anchor
         for anchor in checked.anchors
         if anchor.kind in ("file", "folder", "symbol") and anchor.freshness in ("verified", "changed")
     ]
-    files = [f"{anchor.path}::{anchor.symbol}" if anchor.symbol else anchor.path for anchor in standing]
+    files = [f"{anchor.path}::{anchor.symbol}" if anchor.symbol else anchor.path for anchor in still_there]
     drafted, _ = await anchored(session, replace(old, content=content), files)
     unseen = [anchor for anchor in checked.anchors if anchor.freshness == "unverifiable"]
     kept = {(anchor.path, anchor.symbol, anchor.kind): anchor for anchor in (*unseen, *drafted.anchors)}

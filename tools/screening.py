@@ -93,17 +93,17 @@ class Screening:
 
     def warnings(self, source: str) -> list[str]:
         """Return what the caller should know."""
-        told = []
+        warnings = []
         if self.redactions:
             kinds = ", ".join(dict.fromkeys(self.redactions))
-            told.append(f"{len(self.redactions)} secret or private part(s) were not kept: {kinds}")
+            warnings.append(f"{len(self.redactions)} secret or private part(s) were not kept: {kinds}")
         if self.injection and source == "human":
-            told.append(
+            warnings.append(
                 f"kept as the user's word, though it reads like orders to an assistant: {'; '.join(self.injection)}"
             )
         elif self.injection:
-            told.append(f"quarantined, not recalled until somebody reviews it: {'; '.join(self.injection)}")
-        return told
+            warnings.append(f"quarantined, not recalled until somebody reviews it: {'; '.join(self.injection)}")
+        return warnings
 
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:

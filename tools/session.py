@@ -150,7 +150,7 @@ class Session:
     recognised: RecognisedProject
     evidence: Evidence
     folder: Path
-    has_told_alike: bool = False  # whether a recall has told of projects that look like this one
+    has_named_alike: bool = False  # whether a recall has named the projects that look like this one
     meta_version: int = 0  # of the table that `recognised` was read from
     embedder_fault: str | None = None  # why the embedder could not be warmed
     served: ServedTexts = field(default_factory=ServedTexts)  # what this session was shown

@@ -147,11 +147,11 @@ async def test_a_wrong_request_is_told_what_to_give(session: Session, arguments:
 
 
 async def _swept_away(session: Session, memory_id: str) -> None:
-    assert [memory_id] in (await sweep(session)).let_go.values()
+    assert [memory_id] in (await sweep(session)).expired.values()
 
 
 async def _stays(session: Session, memory_id: str) -> None:
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     assert (await session.store.resolve(memory_id)).status == "active"
 
 
