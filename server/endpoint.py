@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import reverie
+from reverie import __version__
 from reverie.folders import CLIENT_FOLDERS, data_folder, runtime_folder
-from reverie.version import __version__
 
 PROTOCOL = 1
 """The number of the protocol between a relay and its engine."""

@@ -17,8 +17,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from reverie import __version__
 from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
-from reverie.version import __version__
 
 if TYPE_CHECKING:
     from reverie.server.engine import Engine

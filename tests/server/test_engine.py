@@ -132,9 +132,7 @@ def machine(runtime: Path, wire: Wiring, tmp_path: Path) -> Iterator[Machine]:
 
 
 @pytest.fixture(params=["auto", "port"])
-def either_machine(
-    request: pytest.FixtureRequest, runtime: Path, wire: Wiring, tmp_path: Path
-) -> Iterator[Machine]:
+def either_machine(request: pytest.FixtureRequest, runtime: Path, wire: Wiring, tmp_path: Path) -> Iterator[Machine]:
     """The same with a Unix socket and with a loopback port."""
     machine = Machine(runtime, wire, tmp_path / "home", REVERIE_ENGINE=request.param)
     yield machine
