@@ -47,7 +47,7 @@ class EngineProcess:
         self._secret = secret
         self._loading: asyncio.Task[Engine] | None = None
         self._connections: dict[asyncio.Task[None], str] = {}  # the kind of each
-        self._began = time.time()
+        self._began = time.monotonic()
         self._left = time.monotonic()  # when the last connection ended
         self._stopping = asyncio.Event()
 
@@ -142,7 +142,7 @@ class EngineProcess:
         return {
             "pid": os.getpid(),
             "version": __version__,
-            "since": self._began,
+            "seconds": round(time.monotonic() - self._began),
             "sessions": sum(kind == "session" for kind in self._connections.values()),
             "memory_bytes": _resident_bytes(),
             "is_dreaming": engine is not None and engine.is_dreaming,
@@ -374,7 +374,8 @@ def _shorten_log() -> None:
 
 def _remove_old_logs(endpoint: Endpoint) -> None:
     """Remove the logs of engines that have not run for long, as those of earlier versions."""
-    oldest = time.time() - _SECONDS_A_LOG_IS_KEPT
+    os.utime(endpoint.lock)  # the file system's clock, by which the logs are dated
+    oldest = os.stat(endpoint.lock).st_mtime - _SECONDS_A_LOG_IS_KEPT
     with os.scandir(endpoint.folder) as entries:
         for entry in entries:
             with suppress(OSError):
