@@ -50,6 +50,9 @@ _POLL_SECONDS = 0.02
 _KEY_LENGTH = 16
 
 
+_started: list[Any] = []
+
+
 class EngineUnavailable(Exception):
     """No engine can be reached; the message says why."""
 
@@ -167,6 +170,7 @@ class Connection:
         except OSError:
             pass  # the other side was quicker
         finally:
+            self._lines.close()
             self._socket.close()
 
 
@@ -243,7 +247,7 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
     own = {name: value for name, value in environment.items() if name not in (*CLIENT_FOLDERS, "REVERIE_PROJECT")}
     try:
         with open(os.open(endpoint.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
-            return subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
+            engine = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
                 [
                     sys.executable,
                     "-P",  # or a folder `reverie` of the user's project would be taken for us
@@ -260,6 +264,9 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
                 creationflags=flags,
                 start_new_session=os.name == "posix",  # Ctrl-C and the end of a terminal are for the relay
             )
+        _started[:] = [one for one in _started if one.poll() is None]  # those that ended are waited for
+        _started.append(engine)
+        return engine
     except OSError as error:
         raise EngineUnavailable(f"it cannot be started ({error.strerror})") from error
 
