@@ -132,8 +132,9 @@ class Startup:
 
 
 async def _behind_the_answers(session: "Session", idle_seconds: Callable[[], float]) -> None:
-    await session.warm()
+    await session.warm_model()
     await asyncio.sleep(SECONDS_FOR_THE_FIRST_ANSWERS)
+    await session.warm()  # the tokenizer holds Python up for a third of a second; until then answers use a bound
     await asyncio.gather(
         _sweep_while_serving(session), dream_while_serving(session, idle_seconds), release_memory_periodically()
     )

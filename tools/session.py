@@ -12,6 +12,7 @@ from typing import Self
 
 from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
+from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import EmbedderError, SettingError, WrongEmbedder
 from reverie.ids import IdMaker
@@ -106,6 +107,11 @@ class Session:
         await self.maintenance.stop()
 
     async def warm(self) -> None:
+        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        await self.warm_model()
+        await asyncio.to_thread(tokens.warm)
+
+    async def warm_model(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
         if self._warming is None or self._warming.done():
             self._warming = asyncio.create_task(self._load())
@@ -118,7 +124,7 @@ class Session:
         """
         if not self.embedder.ready and self.embedder_fault is None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.warm(), within)
+                await asyncio.wait_for(self.warm_model(), within)
         return self.embedder.ready
 
     async def _load(self) -> None:
