@@ -51,7 +51,7 @@ class Tokenizer:
         self._fault = ""
 
     def load(self) -> None:
-        """Load tiktoken: half a second, 45 MB. Call it in a thread; a failure is kept in `fault`."""
+        """Load tiktoken: half a second, 47 MB. Call it in a thread; a failure is kept in `fault`."""
         with self._loading:
             if self._exact is None and not self._fault:
                 try:
