@@ -86,7 +86,7 @@ async def _answer(client: LazySession, wanted: dict[str, Any], progress: Progres
             session = await client.session()
             session = replace(session, all_projects=bool(wanted.get("all_projects")))
             if wanted.get("waits_for_model"):
-                await session.warm()
+                await session.warm_model()
             result = await call_any(tool, session, tool.request(**wanted["arguments"]), progress)
         return {"result": asdict(result)}
     except ReverieError as error:

@@ -248,7 +248,7 @@ def test_a_repeated_call_is_done_once(machine: Machine) -> None:
     assert again.call(3, "promote", id=new["id"]) == moved
     assert moved["to_layer"] == "semantic"
     repeated = again.call(4, "revise", id=new["id"], content="The gate opens at nine.", reason="winter")
-    assert (repeated["id"], repeated["supersedes"]) == (revised["id"], new["id"])
+    assert (repeated["id"], repeated["superseded"]) == (revised["id"], new["id"])
     counts = again.call(5, "status")["counts"]
     assert sum(number for layer in counts.values() for number in layer.values()) == 3
 
