@@ -9,7 +9,7 @@ import pytest
 
 from reverie.embeddings import tokens
 from reverie.recall.results import as_sent, lean
-from reverie.server import startup
+from reverie.server import engine
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
 from reverie.tools.requests import BriefRequest, RecallRequest, RememberRequest, StatusRequest
@@ -84,8 +84,8 @@ async def test_loading_the_model_alone_leaves_the_tokenizer(session: Session) ->
 async def test_the_server_loads_the_tokenizer_behind_the_first_answers(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(startup, "SECONDS_FOR_THE_FIRST_ANSWERS", 0.2)
-    behind = asyncio.create_task(startup._behind_the_answers(session, lambda: 0.0))
+    monkeypatch.setattr(engine, "SECONDS_FOR_THE_FIRST_ANSWERS", 0.2)
+    behind = asyncio.create_task(engine.Engine(lambda: session.settings)._work_behind_the_answers(session.domain))
     await asyncio.sleep(0.05)
     assert tokens.tokens_are_estimated()
     for _ in range(1200):
