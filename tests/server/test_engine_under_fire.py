@@ -1,4 +1,4 @@
-"""The engine is killed while eight sessions write, and a hundred sessions come and go. Minutes, so behind the marker."""
+"""The engine is killed while eight sessions write; a hundred sessions come and go. Minutes, so behind the marker."""
 
 import os
 import random
