@@ -47,6 +47,7 @@ _OF_A_SESSION = frozenset({"REVERIE_PROJECT", "REVERIE_RUNTIME"})
 _PLACES = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE")
 _MODEL_SERVER = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 _POLL_SECONDS = 0.02
+_MOST_FAILURES = 3
 _KEY_LENGTH = 16
 
 
@@ -216,20 +217,20 @@ def reach(
     endpoint.prepare()
     deadline = time.monotonic() + within
     started: Any = None
+    failures = 0
     while True:
         try:
             return connect(endpoint, said, within=max(deadline - time.monotonic(), _POLL_SECONDS))
         except EngineUnavailable as error:
             if not starting or time.monotonic() >= deadline:
                 raise
-            if started is None:
+            code = None if started is None else started.poll()
+            if code is not None and code > 0:  # below zero it was killed, and 0: another engine is about to leave
+                failures += 1
+                if failures >= _MOST_FAILURES:
+                    raise EngineUnavailable(f"it ended with exit code {code}; {endpoint.log} says why") from error
+            if started is None or code is not None:
                 started = start_engine(endpoint, environment)
-            elif started.poll() == 0:
-                started = None  # another engine was there, but it is about to leave: try again
-            elif started.poll() is not None:
-                raise EngineUnavailable(
-                    f"it ended at once with exit code {started.returncode}; {endpoint.log} says why"
-                ) from error
         time.sleep(_POLL_SECONDS)
 
 
