@@ -2,8 +2,8 @@
 
 Two linear models on the bundled embedder's vectors, `kinds` and `passing`, see the vector of the text, the rules of
 words below and the words and word pairs that the training set knows (decision 0022). What `passing` takes for passing
-context is read again by `passing_pieces`, which sees the word pieces in their order: both decide together. With another
-embedder, as in tests, the rules of words decide alone, in their order.
+context is read again by `passing_pieces`, which sees the word pieces in their order: both decide together. With
+another embedder, as in tests, the rules of words decide alone, in their order.
 """
 
 import math
@@ -151,10 +151,10 @@ _MOMENT_RULES: Final[tuple[str, ...]] = (
     # the present moment
     r"\b(right now|just now|as we speak|at (the moment|present|this point)|for (now|the (moment|time being))|"
     r"in the meantime|by now|currently|momentan|gerade|zurzeit|derzeit|aktuell|im (moment|augenblick)|"
-    r"en ce moment|pour (l'instant|le moment)|actuellement|ahora( mismo)?|(de|por el) momento|por ahora|"
-    r"actualmente|agora|no momento|por enquanto|atualmente|adesso|al momento|per (ora|il momento)|"
-    r"in questo momento|attualmente|op dit moment|teraz|сейчас|пока)\b|"
-    r"正在|现在|目前|暂时|現在|今は|途中|実装中|中です",
+    r"en ce moment|pour (l'instant|le moment)|actuellement|ahora mismo|(de|por el) momento|por ahora|"
+    r"actualmente|no momento|por enquanto|atualmente|al momento|per (ora|il momento)|"
+    r"in questo momento|attualmente|op dit moment|пока)\b|"
+    r"正在|暂时|途中|実装中|調査中|中です",
     # a day counted from this one, from here on
     r"\b(today|tonight|tomorrow|this (morning|afternoon|evening|week)|later today|next week|heute|morgen|"
     r"diese woche|aujourd'hui|demain|ce (matin|soir)|cet après-midi|cette semaine|hoy|mañana|esta (tarde|"
@@ -225,6 +225,8 @@ _MOMENT_RULES: Final[tuple[str, ...]] = (
     r"\bbranch (\w+ )?\w+/\w+|\bon branch\b",
 )
 _LASTING_RULES: Final[tuple[str, ...]] = (
+    # "now" where it may as well mean nowadays: "adesso i log vanno su Loki"
+    r"\b(jetzt|maintenant|ahora(?! mismo)|agora|adesso|ora|nu|teraz|obecnie|сейчас|теперь)\b|现在|目前|現在|今は",
     # again and again
     r"\b(every|each|always|usually|by (design|default)|on purpose|whenever|once an?|per (day|week|month|user|"
     rf"year)|daily|weekly|nightly|monthly|yearly|{_WEEKDAY}s|jede[nrsm]?|immer|täglich|nachts|(morgen|freitag|"
@@ -289,7 +291,8 @@ _LASTING_RULES: Final[tuple[str, ...]] = (
 _MOMENT_CUES: Final = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _MOMENT_RULES)
 _LASTING_CUES: Final = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _LASTING_RULES)
 _HEADING_CUE: Final = re.compile(
-    r"^\W*(to-?do|wip|next|reminder|open|pending|offen|à faire|pendiente|pendente|da fare)\b[^.:]{0,20}:|^todo\b|^待办",
+    r"^\W*(to-?do|wip|next|reminder|open|pending|offen|à faire|pendiente|pendente|da fare)\b[^.:]{0,20}:|"
+    r"^todo\b|^待办",
     re.IGNORECASE,
 )
 _SUBORDINATE: Final = re.compile(
