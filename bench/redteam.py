@@ -9,6 +9,7 @@ import asyncio
 import importlib.util
 import io
 import json
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -19,6 +20,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
 
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.guard.injection import signs_of_injection

@@ -39,7 +39,8 @@ _PASSWORD_STEMS = _words(
     contraseña contrasena senha parola hasło haslo jelszó heslo şifre sifre pwd mdp motdepasse пароль 密码 密碼 口令
     パスワード 비밀번호 סיסמה รหัสผ่าน पासवर्ड κωδικός mot_de_passe mật_khẩu كلمة_المرور pass pw psk
     """
-) | {"mot de passe", "mật khẩu", "كلمة المرور"}
+) | {"mot de passe", "mật khẩu", "كلمة المرور", "shared secret", "pre-shared key", "preshared key", "pre shared key"}
+_PASSWORD_STEMS |= {"wifi key", "wi-fi key", "wlan key", "wlan-schlüssel", "network key", "codice di accesso"}
 _TWO_WORDS = _words(
     """
     api_key access_key private_key secret_key signing_key encryption_key auth_key master_key license_key account_key
@@ -72,7 +73,10 @@ _NO_SECRET_NAME = re.compile(
 )
 _HASH_BEFORE = re.compile(
     r"(?:sha-?\d*|md5|digest|checksum|integrity|hash|commit|etag|fingerprint|revision|resolved|cid|uuid|guid)\W{0,4}"
-    r"(?:\w+\W{1,3}){0,2}$",
+    r"(?:\w+\W{1,3}){0,2}$"
+    r"|\b(?:cache|partition|primary|foreign|sort|shard\w*|object|row|routing|lookup|storage|idempotency|dedup\w*"
+    r"|map|index|s3|redis|react|public|host|translation|message|i18n|bucket|blob)[ _-]?keys?\W{1,4}(?:(?:is|are|was"
+    r"|like|such as|e\.g\.)\W{1,3})?$",
     re.IGNORECASE,
 )
 _ASSIGNED = re.compile(
@@ -102,7 +106,7 @@ _IN_PROSE = re.compile(
     r"|to)[ \t]{1,3}){0,2}"
     r"(?P<quote>[\"'`‘“«]?)|(?:は|是|为|為|은|는)[ ]?(?P<quote2>[\"'`「]?)|[ \t]{1,3}\(?(?P<quote3>[\"'`‘“])"
 )
-_BESIDE = re.compile(r"[ \t]{1,3}(?P<value>[^\s\"'`<>(){}\[\],;:]{8,200}?)(?=[.,;:]?(?:\s|$))")
+_BESIDE = re.compile(r"[ \t]{1,3}(?P<value>[^\s\"'`<>(){}\[\],;:]{8,200}?)(?=[.,;:)]{0,2}(?:\s|$))")
 _OPTION = re.compile(r"[ =](?P<quote>[\"']?)")
 _QUOTED = re.compile(r"[^\"'`\n\\’”»」<>]{1,512}")
 _BARE = re.compile(r"[^\s\"'`<>]{1,256}")
@@ -122,7 +126,7 @@ _REFERENCE = re.compile(r"[&*!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][
 _CMDLET = re.compile(r"[A-Z][a-z]+(?:To|From)?-[A-Z][A-Za-z]+")
 _ELSEWHERE = re.compile(
     r"(?:https?|file|op|vault|ssm|arn|ref|env|keyring|secretsmanager|projects|gcp-sm|aws-sm|doppler)(?::|/)"
-    r"|[~.]{0,2}/"
+    r"|[~.]{1,2}/|/(?:[a-z._-]+|Users|Library|Volumes|Applications|System|[A-Z][a-z]+)(?:/|$)"
     r"|[A-Za-z]:\\|os\.environ|process\.env|getenv|import\.meta|secrets\.|env\.",
     re.IGNORECASE,
 )

@@ -62,9 +62,10 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE
 _HEX = re.compile(r"(?:0x)?[0-9a-f]+", re.IGNORECASE)
 _DIGEST = re.compile(r"(?:sha-?(?:1|224|256|384|512)|md5|blake[23][bs]?|crc32|h1|g1)[-:=]", re.IGNORECASE)
 _TEMPLATE = re.compile(
-    r"[<>]|\{\{|\{[\w.,()\[\]\"' |-]{0,60}\}|\$[({]|(?<!\w)\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)(?!\w)"
+    r"[<>]|\{\{|\{[\w.,()\[\]\"' |-]{0,60}\}|\$[({]|(?<!\w)\$[A-Z_][A-Z0-9_]*(?!\w)"
     r"|%\(\w{1,60}\)|%[A-Za-z_]\w{0,60}%|\.\.\.|…|\*{3}|•{3}|\[redacted|#\{"
 )
+_REFERENCE = re.compile(r"(?<!\w)\$[a-z_][a-z0-9_]*(?!\w)")
 _MASK = re.compile(r"(.)\1*|[xX*.•_#-]{4,}|[0-9]{1,5}")
 _STAND_IN = re.compile(
     r"your[-_ ]?\w*|(?:my|the|some|an?)[-_ ](?:\w+[-_ ])*(?:key|token|secret|password|pass|value)|change[-_]?me\w*"
@@ -79,6 +80,7 @@ _STAND_IN = re.compile(
 )
 _ANY_DIGIT = re.compile(r"\d")
 _LONGEST_STAND_IN = 64
+_EVERY_CLASS = 4
 _MIXED_FROM = 20
 _SHORT_PIECES = 2.8
 _SHORTER_WITHOUT_DIGITS = 2.4
@@ -89,6 +91,8 @@ def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder for a secret: a template, a mask, an example."""
     bare = value.strip("\"'`()[],;. ")
     if not bare or _TEMPLATE.search(value) or _MASK.fullmatch(bare):
+        return True
+    if _REFERENCE.search(value) and classes_of(value) < _EVERY_CLASS:  # `$umm3r-Rain` is no variable
         return True
     return len(bare) <= _LONGEST_STAND_IN and bool(_STAND_IN.fullmatch(bare) or "example" in bare)
 

@@ -98,7 +98,8 @@ def _shaped(text: str) -> Iterator[Span]:
 _PUBLIC_BEFORE = re.compile(
     r"(?:public|publishable|site|search-only|client-side|verification)[ _-]?keys?\W{0,4}(?:is|are|="
     r"|:)?\W{0,4}$|publickey\W{0,6}$"
-    r"|(?:fingerprint|message[ -]id|recipient|request[ -]id|trace[ -]id|public key of \w+)\W{0,4}(?:is|=|:)?\W{0,4}$",
+    r"|(?:fingerprint|message[ -]id|recipient|request[ -]id|trace[ -]id|public key (?:of|for|from)(?: \w{1,20}){1,4}?)"
+    r"\W{0,4}(?:is|=|:)?\W{0,4}$",
     re.IGNORECASE,
 )
 _PUBLIC_SHAPE = re.compile(r"(?:pk_(?:live|test)_|pk\.eyJ|sb_publishable_|age1|ssh-|AAAA[BCE]|G-|GTM-|UA-)")

@@ -119,7 +119,7 @@ SHAPES: tuple[SecretPattern, ...] = (
     ),
     _within("discord-webhook", "/api/webhooks/", r"(?<=/api/webhooks/)\d{16,20}/[\w-]{50,}"),
     _token("discord-token", "M N O", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
-    _within("telegram-token", ":A", rf"(?<!\d)\d{{8,10}}:A{_URLSAFE}{{34}}{_AFTER}"),
+    _within("telegram-token", ":A", rf"(?<!\d)\d{{8,10}}:A{_URLSAFE}{{32,36}}{_AFTER}"),
     _within("teams-webhook", ".webhook.office.com/", r"(?<=\.webhook\.office\.com/)webhookb2/[\w@/-]{30,}"),
     _within("zapier-webhook", "hooks.zapier.com/", r"(?<=hooks\.zapier\.com/hooks/catch/)\d+/\w{5,}"),
     _token("twitch-token", "oauth:", r"oauth:[a-z0-9]{30}"),
