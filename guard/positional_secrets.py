@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from reverie.guard.entropy import (
     Span,
     classes_of,
+    four_groups,
     has_digit,
     is_hex,
     is_passphrase,
@@ -20,6 +21,9 @@ from reverie.guard.vendor_rules import SecretPattern
 
 _UNDER_HEADINGS = re.compile(r"\n[ \t]{0,8}\|[ :|-]{3,400}\|[ \t]*(?=\n)")
 _SECRET_COLUMN = re.compile(r"\b(?:passwor[dt]|passwd|pwd|pass|secret|token|api[ _-]?key)$", re.I)
+_DELIMITED_HEADING = re.compile(
+    r"(?m)^(?=[^\n]{0,200}?(?:pass|pwd|secret|token|key))[\w \"'./-]{1,40}(?:[\t;,][\w \"'./-]{1,40}){1,8}\r?$"
+)
 _MOST_ROWS = 200
 
 
@@ -43,7 +47,7 @@ _POSITIONS = (
     SecretPattern(
         "set",
         ("identified",),
-        r"\b(?:user|role)\b[^\n]{0,160}?\bidentified\s+(?:with\s+\S{1,60}\s+)?by\s+[\"'](?P<value>[^\"'\n]{3,200})[\"']",
+        r"\bidentified\s+(?:with\s+\S{1,60}\s+)?by\s+[\"'](?P<value>[^\"'\n]{3,200})[\"']",
     ),
     SecretPattern(
         "set",
@@ -87,6 +91,8 @@ def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
                 yield Span(first, last, "secret" if place.kind.startswith("sole") else "password")
     if "|" in text:
         yield from _in_tables(text)
+    for heading in _DELIMITED_HEADING.finditer(lower):
+        yield from _in_rows(text, heading[0], heading.end() + 1)
 
 
 def _is_positional_secret(kind: str, value: str) -> bool:
@@ -122,10 +128,24 @@ def _in_tables(text: str) -> Iterator[Span]:
             at += len(row) + 1
 
 
-def _in_cells(row: str, at: int, columns: list[int]) -> Iterator[Span]:
-    cells = row.split("|")
+def _in_rows(text: str, heading: str, at: int) -> Iterator[Span]:
+    """Yield the cells under a heading such as password, in lines divided by tabs, commas or semicolons."""
+    divider = max("\t;,", key=heading.count)
+    names = [cell.strip(" \"'\r") for cell in heading.split(divider)]
+    columns = [number for number, name in enumerate(names) if _SECRET_COLUMN.search(name)]
+    for _ in range(_MOST_ROWS if columns and len(names) > 1 else 0):
+        end = text.find("\n", at)
+        row = text[at : end if end >= 0 else len(text)]
+        if row.count(divider) != len(names) - 1:
+            break
+        yield from _in_cells(row, at, columns, divider)
+        at += len(row) + 1
+
+
+def _in_cells(row: str, at: int, columns: list[int], divider: str = "|") -> Iterator[Span]:
+    cells = row.split(divider)
     for number in columns:
-        value = cells[number].strip(" *`\t\r") if number < len(cells) else ""
+        value = cells[number].strip(" *`\"'\t\r") if number < len(cells) else ""
         digit = has_digit(value)
         telling = (digit and classes_of(value) >= 2) or looks_random(value, 10)
         if len(value) >= 6 and telling and " " not in value and not is_placeholder(value):
@@ -209,6 +229,52 @@ _PHRASES = (
         rf"\b(?:https?|xh|httpie)\s[^\n]{{0,100}}?(?:-a"
         rf"|--auth)[ =]{_Q}[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}})",
     ),
+    SecretPattern(
+        "sure",
+        ("rabbitmqctl", "encrypt_string", "wpa_passphrase", "chpasswd"),
+        rf"\b(?:rabbitmqctl\s+(?:-\S+\s+){{0,4}}(?:add_user|change_password|authenticate_user)\s+\S{{1,60}}"
+        rf"|ansible-vault\s+encrypt_string(?:\s+--?[a-z]\S*(?:\s+[^\s'\"-]\S*)?){{0,4}}|wpa_passphrase\s+\S{{1,60}})\s+"
+        rf"{_QUOTED_OR_NOT}"
+        r"|\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,40}:(?P<piped>[^\s\"'|]{3,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s+)?chpasswd",
+    ),
+    SecretPattern(
+        "sure",
+        ("<<<",),
+        r"\b(?:cryptsetup|passwd|sudo\s+-s|kinit|gpg|su|chpasswd|\w[^\n]{0,80}--password-stdin)\b[^\n<]{0,120}<<<\s{0,2}"
+        rf"{_QUOTED_OR_NOT}",
+    ),
+    SecretPattern(
+        "argument",
+        ("snmp",),
+        rf"\bsnmp\w{{2,12}}\b[^\n]{{0,120}}?\s-[cax]\s+{_QUOTED_OR_NOT}",
+    ),
+    SecretPattern(
+        "argument",
+        ("psexec", "cqlsh", "influx", "clickhouse", "impala", "lftp", "sftp", "vncviewer", "ipmitool", "mosquitto", "tsql"),
+        rf"\b(?:psexec|cqlsh|influx|clickhouse-client|impala-shell|ipmitool|mosquitto_\w+|tsql)\b[^\n]{{0,160}}?\s-p\s*"
+        rf"{_QUOTED_OR_NOT}"
+        r"|\blftp\b[^\n]{0,80}?\s-u\s+[^\s,]{1,40},(?P<lftp>[^\s\"']{3,100})",
+    ),
+    SecretPattern(
+        "argument",
+        ("plink", "pscp", "psftp", "add-generic-password", "add-internet-password", "cmdkey", "pdftk"),
+        rf"\b(?:(?:plink|pscp|psftp)\b[^\n]{{0,160}}?\s-pw|add-(?:generic|internet)-password\b[^\n]{{0,160}}?\s-w"
+        rf"|pdftk\b[^\n]{{0,160}}?\b(?:user|owner|input)_pw)\s+{_QUOTED_OR_NOT}"
+        r"|\bcmdkey\b[^\n]{0,160}?/pass:(?P<cmdkey>[^\s\"']{3,100})",
+    ),
+    SecretPattern(
+        "capital",
+        ("env ", "arg "),
+        r"(?<![\w-])(?P<flag>env|arg)[ \t]+\w{0,40}(?:pass(?:word|wd)?|pwd|secret|token|api_?key)[ \t]+"
+        rf"{_QUOTED_OR_NOT}",
+    ),
+    SecretPattern(
+        "argument",
+        ("setx ", "config set", "configure set", "config:set", "secret set", "git config"),
+        r"\b(?:setx|(?:config(?:ure)?|secrets?)[ :]set|git\s+config(?:\s+--\w+)?)(?:\s+/m)?\s+[\w./:@-]{0,60}"
+        r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|key|secret_access_key)(?:[ \t]+(?:--(?:body|value)[ =])?|=)"
+        rf"{_QUOTED_OR_NOT}",
+    ),
     # codes in groups, one-time codes, PINs
     SecretPattern(
         "group",
@@ -227,21 +293,57 @@ _PHRASES = (
     ),
     SecretPattern(
         "number",
-        ("pin", "otp", "cvv", "cvc", "tan", "code"),
-        r"\b(?:(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number))?|(?:verification|security|alarm|access"
-        r"|door|gate|keypad|2fa|sms"
-        r"|unlock|one-time|entry|mfa|confirmation|auth\w{0,12}) ?(?:pin|code))\s{0,2}(?:is|was|ist|est|lautet"
-        r"|[:=→])?\s{0,2}[\"'`(]{0,2}"
+        ("pin", "otp", "cvv", "cvc", "tan"),
+        r"\b(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))?"
+        r"(?: (?:for|of|to|für|vom) (?:[\w-]{1,20} ){0,2}[\w-]{1,20}?)?"
+        r"\s{0,2}(?:is|was|ist|est|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
         r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
-        r"|works|and|or|gilt|is)\b))",
+        r"|works|and|or|gilt|is|expires|valid)\b))",
     ),
     SecretPattern(
-        "number", ("combination",), r"\bcombination\s(?:is|was|[:=])?\s?(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"
+        "number",
+        ("code", "passcode", "cijfer", "código", "codice"),
+        r"\b(?:(?:verification|security|alarm|access|door|gate|keypad|2fa|sms|unlock|one[- ]time|entry|mfa|confirmation"
+        r"|auth\w{0,12}|login|log-in|sign-in|lock|safe|garage|voicemail|backup|recovery|reset) ?(?:pin|code)"
+        r"|(?:\w{1,20} )?passcode|tür-?code|zugangs-?code|sicherheits-?code|bestätigungs-?code"
+        r"|code (?:pin|de vérification|d'accès|de sécurité)|código (?:de )?(?:verificación|acceso|seguridad|pin)"
+        r"|codice (?:di )?(?:verifica|accesso|sicurezza|pin))"
+        r"\s{0,2}(?:is|was|ist|est|es|è|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
+        r"(?P<value>\d{3}[ -]\d{3}|\d{3,8}#?)(?![\w.]\w)(?!\w|\s+(?:digits?|characters?|letters?|numbers?|boxes|times"
+        r"|attempts?|seconds?|minutes?|hours?|bits?|bytes?|lines?|rows?|fields?|tests?|chars?|stellig|chiffres)\b)",
+    ),
+    SecretPattern(
+        "number", ("combination",), r"\bcombination\s{0,2}(?:is|was|[:=])?\s{0,2}(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"
+    ),
+    SecretPattern(  # the other way round: `4711 is the PIN`, `Quartz!9 is the new password`
+        "number",
+        ("pin", "code"),
+        r"(?<![\w.,-])(?P<value>\d{4,8}) (?:is|was|ist) (?:the|our|my|your|his|her|die|der|unsere) (?:\w{1,20} ){0,2}"
+        r"(?:pin|otp|passcode|(?:door|alarm|access|gate|security) code)\b",
+    ),
+    SecretPattern(
+        "mixed",
+        _PASSWORDS,
+        rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q} (?:is|was|ist) (?:the|our|my|your|das|unser) (?:\w{{1,20}} ){{0,2}}"
+        rf"{_CALLED}\b",
+    ),
+    SecretPattern(
+        "network",
+        ("wifi", "wi-fi", "wlan", "wpa", "hotspot", "router"),
+        r"\b(?:wi-?fi|wlan|wpa[23]?(?:-psk)?|hotspot|router)\b[^\n]{0,40}?\b(?:key|pass(?:word|phrase|code)?|pw|psk"
+        rf"|code|schlüssel|kennwort|passwort)\b\)?\s{{0,2}}(?:is|ist|[:=])\s{{0,2}}{_Q}(?P<value>[^\s\"'`,;()]{{8,63}})",
+    ),
+    SecretPattern(
+        "grouped",
+        _PASSWORDS,
+        rf"\b{_CALLED}s?\s?(?:\([^()\n]{{1,40}}\)|for [^:\n]{{1,40}})?\s?[:=]\s?{_Q}(?P<value>[a-z]{{4}}(?: [a-z]{{4}}){{3}})"
+        r"(?=[\"'`]?[ \t.]*(?:\n|$))",
     ),
     SecretPattern(
         "base32",
-        ("totp", "2fa", "otp", "mfa"),
-        r"\b(?:totp|2fa|otp|mfa)\b[^\n]{0,30}?\b(?:secret|seed|key)\b\W{0,4}(?:is )?(?P<value>[a-z2-7]{16,64})\b",
+        ("totp", "2fa", "otp", "mfa", "authenticator", "two-factor"),
+        r"\b(?:totp|2fa|otp|mfa|authenticator|two-factor)\b[^\n]{0,30}?\b(?:secret|seed|key)\b\W{0,4}(?:is )?"
+        r"(?P<value>[a-z2-7]{16,64}|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})\b",
     ),
     # in brackets
     SecretPattern(
@@ -268,6 +370,18 @@ _PHRASES = (
         rf"|entials)?)\b[ \t]{{0,4}}[:=]?[ \t]{{0,4}}(?:\n[ \t*-]{{0,12}})?[\w.@+-]{{2,60}}[ \t]{{0,4}}\n"
         rf"[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
     ),
+    SecretPattern(
+        "signed",
+        ("user", "cred", "login", "account"),
+        rf"\b(?:user(?: ?name)?|logins?|account|cred(?:s|entials)?)\b[^\n=]{{1,40}}\n[ \t*-]{{0,12}}[\w.@+-]{{2,60}}[ \t]{{0,4}}\n"
+        rf"[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
+    ),
+    SecretPattern(
+        "phrase",
+        ("passphrase", "seed", "mnemonic"),
+        rf"\b(?:passphrase|seed phrase|mnemonic)\b[^\n]{{0,40}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}"
+        rf"(?P<value>[a-z]{{3,9}}(?:[ -][a-z0-9]{{1,9}}){{3,7}}){_Q}{_LINE_END}",
+    ),
     # in sentences
     SecretPattern(
         "mixed",
@@ -284,7 +398,7 @@ _PHRASES = (
     SecretPattern(
         "beside",
         _PASSWORDS,
-        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|,|;| (?:and|until|for|but)\b)",
+        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|[,;)\]]| (?:and|until|for|but|on|in|or|then|to)\b)",
     ),
     SecretPattern(
         "signed",
@@ -314,17 +428,20 @@ _NO_SECRET = re.compile(
 )
 
 
+_ARGUMENTS = ("argument", "capital", "sure")
+
+
 def secrets_after_cues_in(text: str, lower: str) -> Iterator[Span]:
     """Yield the secrets that the words or the program before them give away; `lower` is in lower case."""
     for place in _PHRASES:
         if not any(needle in lower for needle in place.needles):
             continue
         for found in place.compiled.finditer(lower):
-            if place.kind == "capital" and text[slice(*found.span("flag"))] != "-P":
+            if place.kind == "capital" and (flag := text[slice(*found.span("flag"))]) != flag.upper():
                 continue
             group = next(name for name, value in found.groupdict().items() if name != "flag" and value is not None)
             first, last = found.span(group)
-            value = text[first:last].rstrip(".,;:") if place.kind not in ("argument", "capital") else text[first:last]
+            value = text[first:last] if place.kind in _ARGUMENTS else text[first:last].rstrip(".,;:")
             if _is_spoken_secret(place.kind, value):
                 yield Span(first, first + len(value), "password")
 
@@ -332,7 +449,7 @@ def secrets_after_cues_in(text: str, lower: str) -> Iterator[Span]:
 def _is_spoken_secret(kind: str, value: str) -> bool:
     if kind == "number":
         return len(set(value)) > 1
-    if is_placeholder(value) or (value.startswith(("$", "%", "-")) and kind in ("argument", "capital")):
+    if is_placeholder(value) or (value.startswith(("$", "%", "-")) and kind in _ARGUMENTS):
         return False
     digit, letter = has_digit(value), value.upper() != value.lower()
     match kind:
@@ -340,12 +457,18 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
             return not value.isdigit() and (digit or classes_of(value) >= 2) and not _NO_SECRET.fullmatch(value)
         case "login":
             return digit and letter and not _NO_SECRET.fullmatch(value)
+        case "sure":
+            return True
+        case "network":
+            return digit or classes_of(value) >= 3
+        case "grouped":
+            return bool(four_groups(value, 0))
         case "group":
             return digit
         case "lettered":
             return True
         case "base32":
-            return value.isupper() and digit
+            return digit and (value.isupper() or " " in value)
         case "phrase":
             return is_passphrase(value)
         case "session":
