@@ -54,9 +54,7 @@ class Filters:
         rows = neighbours(pieces)
         # A few rows at a time: OpenBLAS shares larger products among threads, which on a busy machine wait for each
         # other twenty times as long as they compute.
-        fits = [
-            (rows[at : at + _FEW_ROWS] @ self.weights.T).max(axis=0) for at in range(0, len(rows), _FEW_ROWS)
-        ]
+        fits = [(rows[at : at + _FEW_ROWS] @ self.weights.T).max(axis=0) for at in range(0, len(rows), _FEW_ROWS)]
         return np.asarray(np.maximum(np.max(fits, axis=0) + self.bias, 0.0))
 
 

@@ -21,6 +21,7 @@ from reverie.guard.entropy import (
     is_hex,
     is_passphrase,
     is_placeholder,
+    is_spaced_password,
     is_uuid,
     looks_random,
 )
@@ -87,7 +88,9 @@ _ASSIGNED = re.compile(
     r"|\n[ \t]*value:|\[\]=|[ \t]{0,4}\{[^{}=]{0,200}(?:=[^{}=]{0,100})?\bdefault[ \t]{0,20}=)"
     r"\s{0,8}(?:[bfruBFRU@]{0,2}(?P<quote>\\?[\"'`]{1,3}))?"
 )
-_MARKUP = re.compile(r"(?:</t[dh]>\s{0,20}<td[^<>]{0,100})?>[ \t]{0,4}(?=[^<>\s]{4,200}[ \t]{0,4}</)")
+_MARKUP = re.compile(
+    r"(?:[\"'][^<>\n]{0,60}|</t[dh]>\s{0,20}<td[^<>]{0,100})?>[ \t]{0,4}(?=[^<>\s]{4,200}[ \t]{0,4}</)"
+)
 # `the password for the staging box is`, `пароль от базы:`
 _OF_WHAT = re.compile(
     r"[ \t]{1,3}(?:for|of|on|to|für|von|vom|zum|der|des|de|du|del|della|di|da|do|para|per|pour|voor|van|от|для|к|на)"
@@ -114,6 +117,9 @@ _IN_A_QUERY = re.compile(r"&\w+=")
 _BEFORE_A_VALUE = frozenset("\"'`])\\ \t=:：><-→?[\n(,は是为為은는")
 _TOO_SHORT = 2  # `pw` stands in too many words to be a neighbour of anything
 _JOINT = re.compile(r"[^A-Za-z0-9+/]")  # within a blob of base64 a word is chance
+_DEFAULTS = _words(
+    "admin root guest postgres mysql mariadb mongo redis rabbitmq elastic minio minioadmin sample toor"
+)
 _LONG_WORD = 20
 _MOST_IN_A_RUN = 6
 """Names with a value in 256 characters without a space; more than any address holds, and each costs a look."""
@@ -312,7 +318,9 @@ def _is_code(value: str) -> bool:
 
 def _says_secret(named: _Named, value: str, how: How, *, in_prose: bool) -> bool:
     if any(c.isspace() for c in value.strip()):
-        return named.word == "password" and not in_prose and is_passphrase(value)
+        if named.word != "password" or in_prose:
+            return False
+        return is_passphrase(value) or (how == "quoted" and is_spaced_password(value))
     digit, letter = has_digit(value), value.lower() != value.upper()
     if named.word == "password":
         if is_grouped(value) or (named.name.endswith("passcode") and value.isdigit()):
@@ -320,7 +328,8 @@ def _says_secret(named: _Named, value: str, how: How, *, in_prose: bool) -> bool
         if value.isalpha() and any(stem in value.lower() for stem in ("pass", "pwd")):
             return False  # a label such as challengePassword
         if how == "environment":
-            return len(value) >= 4 and value.lower() not in named.name  # POSTGRES_PASSWORD=postgres
+            # POSTGRES_PASSWORD=postgres
+            return len(value) >= 4 and value.lower() not in named.name and value.lower() not in _DEFAULTS
         if looks_random(value, _SHORT_RANDOM):
             return True
         if how == "quoted" and not in_prose:

@@ -63,7 +63,7 @@ _HEX = re.compile(r"(?:0x)?[0-9a-f]+", re.IGNORECASE)
 _DIGEST = re.compile(r"(?:sha-?(?:1|224|256|384|512)|md5|blake[23][bs]?|crc32|h1|g1)[-:=]", re.IGNORECASE)
 _TEMPLATE = re.compile(
     r"[<>]|\{\{|\{[\w.,()\[\]\"' |-]{0,60}\}|\$[({]|(?<!\w)\$[A-Z_][A-Z0-9_]*(?!\w)"
-    r"|%\(\w{1,60}\)|%[A-Za-z_]\w{0,60}%|\.\.\.|…|\*{3}|•{3}|\[redacted|#\{"
+    r"|%\(\w{1,60}\)|%(?:[A-Z_][A-Z0-9_]{0,60}|[a-z_]{1,60})%|\.\.\.|…|\*{3}|•{3}|\[redacted|#\{"
 )
 _REFERENCE = re.compile(r"(?<!\w)\$[a-z_][a-z0-9_]*(?!\w)")
 _MASK = re.compile(r"(.)\1*|[xX*.•_#-]{4,}|[0-9]{1,5}")
@@ -158,6 +158,7 @@ _LISTED = """
     uses using when where which who why how only one two at least than more less characters letters digits stored
     sent read written given found matches match expired
 """
+_FEW_WORDS = 3
 _OF_SENTENCES = frozenset(_LISTED.split())
 
 
@@ -168,6 +169,13 @@ def is_passphrase(value: str) -> bool:
         words = bare.replace("-", " ").split()
         return _OF_SENTENCES.isdisjoint(words) and not any(word.startswith(("pass", "kenn")) for word in words)
     return _GROUPS.fullmatch(bare) is not None and any(c.isdigit() for c in bare)
+
+
+def is_spaced_password(value: str) -> bool:
+    """Return whether a quoted value of two or three words is a password: one of them mixes letters and digits."""
+    words = value.split()
+    mixed = any(has_digit(word) and word.lower() != word.upper() for word in words)
+    return len(words) <= _FEW_WORDS and mixed and _OF_SENTENCES.isdisjoint(value.lower().split())
 
 
 def is_grouped(value: str) -> bool:

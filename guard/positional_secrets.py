@@ -28,6 +28,15 @@ _MOST_ROWS = 200
 
 
 _LOGINS = ("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection")
+_LOGINS += (
+    "set_password",
+    "setpassword",
+    "change_password",
+    "changepassword",
+    "authenticate",
+    "create_user",
+    "createuser",
+)
 _CLIENTS = ("client", "api", "sdk", "init", "configure")
 _POSITIONS = (
     # auth=("user", "…"), NetworkCredential("user", "…"), smtp.login("user", "…"), getConnection(url, "user", "…")
@@ -238,6 +247,16 @@ _PHRASES = (
         r"|\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,40}:(?P<piped>[^\s\"'|]{3,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s+)?chpasswd",
     ),
     SecretPattern(
+        "argument",
+        ("rclone", "requirepass", "masterauth"),
+        rf"\b(?:rclone\s+(?:config\s+\w+\b[^\n]{{0,160}}?\spass|obscure)|requirepass|masterauth)\s+{_QUOTED_OR_NOT}",
+    ),
+    SecretPattern(
+        "session",
+        ("curl", "wget", "http"),
+        r"\b(?:curl|https?)\s[^\n]{0,200}?\s(?:-b|--cookie)[ =][\"']?[\w.-]{1,40}=(?P<value>[^\s\"';]{16,400})",
+    ),
+    SecretPattern(
         "sure",
         ("<<<",),
         r"\b(?:cryptsetup|passwd|sudo\s+-s|kinit|gpg|su|chpasswd|\w[^\n]{0,80}--password-stdin)\b[^\n<]{0,120}<<<\s{0,2}"
@@ -250,7 +269,19 @@ _PHRASES = (
     ),
     SecretPattern(
         "argument",
-        ("psexec", "cqlsh", "influx", "clickhouse", "impala", "lftp", "sftp", "vncviewer", "ipmitool", "mosquitto", "tsql"),
+        (
+            "psexec",
+            "cqlsh",
+            "influx",
+            "clickhouse",
+            "impala",
+            "lftp",
+            "sftp",
+            "vncviewer",
+            "ipmitool",
+            "mosquitto",
+            "tsql",
+        ),
         rf"\b(?:psexec|cqlsh|influx|clickhouse-client|impala-shell|ipmitool|mosquitto_\w+|tsql)\b[^\n]{{0,160}}?\s-p\s*"
         rf"{_QUOTED_OR_NOT}"
         r"|\blftp\b[^\n]{0,80}?\s-u\s+[^\s,]{1,40},(?P<lftp>[^\s\"']{3,100})",
@@ -287,33 +318,43 @@ _PHRASES = (
         r"(?P<value>[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}(?:[,\s]{1,3}[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}){0,15})\b",
     ),
     SecretPattern(
+        "spaced",
+        ("code", "key", "schlüssel"),
+        r"\b(?:recovery|backup|rescue|emergency|security|wiederherstellungs-?|encryption|unlock)[ -]?(?:codes?|keys?"
+        r"|schlüssel)\s{0,3}(?:is|are|ist|lautet|[:=])?\s{0,4}[\"'`]?(?P<value>[a-z0-9]{4}(?: [a-z0-9]{4}){2,15})\b",
+    ),
+    SecretPattern(
         "lettered",
         _PASSWORDS,
         rf"\b{_CALLED}\s{{0,2}}[:=]?\s{{0,2}}{_Q}(?P<value>[a-z]{{4}}(?:-[a-z]{{4}}){{2,3}})\b(?!-)",
     ),
     SecretPattern(
         "number",
-        ("pin", "otp", "cvv", "cvc", "tan"),
-        r"\b(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))?"
+        ("pin", "puk", "otp", "cvv", "cvc", "tan"),
+        r"\b(?:pin|puk|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))?"
         r"(?: (?:for|of|to|für|vom) (?:[\w-]{1,20} ){0,2}[\w-]{1,20}?)?"
-        r"\s{0,2}(?:is|was|ist|est|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
+        r"\s{0,2}(?:is|was|ist|est|es|è|é|er|är|jest|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
         r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
         r"|works|and|or|gilt|is|expires|valid)\b))",
     ),
     SecretPattern(
         "number",
-        ("code", "passcode", "cijfer", "código", "codice"),
+        ("code", "código", "codice", "one-time pass", "one time pass", "einmal"),
         r"\b(?:(?:verification|security|alarm|access|door|gate|keypad|2fa|sms|unlock|one[- ]time|entry|mfa|confirmation"
-        r"|auth\w{0,12}|login|log-in|sign-in|lock|safe|garage|voicemail|backup|recovery|reset) ?(?:pin|code)"
+        r"|auth\w{0,12}|login|log-in|sign-in|lock(?:box|er)?|key ?box|safe|vault|garage|building|elevator|entrance|intercom"
+        r"|parking|storage|office|server room|padlock|bike|voicemail|backup|recovery|reset) ?(?:pin|code)"
+        r"|one[- ]time pass(?:word|code)|einmal-?passwor[dt]|einmal-?kennwort"
         r"|(?:\w{1,20} )?passcode|tür-?code|zugangs-?code|sicherheits-?code|bestätigungs-?code"
         r"|code (?:pin|de vérification|d'accès|de sécurité)|código (?:de )?(?:verificación|acceso|seguridad|pin)"
         r"|codice (?:di )?(?:verifica|accesso|sicurezza|pin))"
-        r"\s{0,2}(?:is|was|ist|est|es|è|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
+        r"\s{0,2}(?:(?:is|was|ist|est|es|è|é|lautet|[:=→])\s{0,2}[\"'`(]{0,2}(?=\d{3})|[\"'`(]{0,2}(?=\d{4}|\d{3} \d{3}))"
         r"(?P<value>\d{3}[ -]\d{3}|\d{3,8}#?)(?![\w.]\w)(?!\w|\s+(?:digits?|characters?|letters?|numbers?|boxes|times"
         r"|attempts?|seconds?|minutes?|hours?|bits?|bytes?|lines?|rows?|fields?|tests?|chars?|stellig|chiffres)\b)",
     ),
     SecretPattern(
-        "number", ("combination",), r"\bcombination\s{0,2}(?:is|was|[:=])?\s{0,2}(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"
+        "number",
+        ("combination",),
+        r"\bcombination\s{0,2}(?:is|was|[:=])?\s{0,2}(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b",
     ),
     SecretPattern(  # the other way round: `4711 is the PIN`, `Quartz!9 is the new password`
         "number",
@@ -350,7 +391,7 @@ _PHRASES = (
         "mixed",
         _SECRETS,
         rf"\b{_SECRET}(?: (?:for|of|to|on) [\w.@/-]{{1,40}}(?: [\w.@/-]{{1,40}}){{0,2}})?\s?[:=]?\s?[(\[<]\s?{_Q}"
-        r"(?:it is |it's |temporary,? |currently |now |initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
+        r"(?:(?:which|that) (?:is|was) |it is |it's |namely |i\.e\. |ist |temporary,? |currently |now |still |initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
         rf"(?P<value>[^\s\"'`()\[\]<>]{{5,100}}){_Q}\s?[)\]>]",
     ),
     SecretPattern(
@@ -361,7 +402,7 @@ _PHRASES = (
         "line",
         _SECRETS,
         rf"\b{_SECRET}[ \t]{{0,4}}(?:is|ist|was"
-        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
+        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}(?:[=~*_-]{{3,60}}\n{{1,2}})?[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
     ),
     SecretPattern(
         "line",
@@ -381,6 +422,13 @@ _PHRASES = (
         ("passphrase", "seed", "mnemonic"),
         rf"\b(?:passphrase|seed phrase|mnemonic)\b[^\n]{{0,40}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}"
         rf"(?P<value>[a-z]{{3,9}}(?:[ -][a-z0-9]{{1,9}}){{3,7}}){_Q}{_LINE_END}",
+    ),
+    SecretPattern(  # `mot de passe admin : …`
+        "line",
+        _PASSWORDS,
+        rf"\b{_CALLED}(?! (?:policy|length|manager|hash\w*|reset|field|min\w*|max\w*|rules?|strength|storage|algorithm"
+        rf"|format|type|version|encoding|entropy|expir\w*|file|store|generator)\b)(?: [\w.@/-]{{2,30}}){{1,3}}?"
+        rf" ?[:：=]\s{{1,3}}{_Q}(?P<value>[^\s\"'`]{{6,100}}){_Q}(?=[.,;]?(?:\s|$))",
     ),
     # in sentences
     SecretPattern(
@@ -415,7 +463,7 @@ _PHRASES = (
     SecretPattern(
         "session",
         ("session", "cookie", "sid="),
-        r"\b(?:session|cookie|sid|\w{0,12}sessid)\b[ \w]{0,12}?[\w.-]{0,20}=(?P<value>[^\s\"';]{16,400})",
+        r"\b(?:session|cookie|sid|\w{0,12}sess(?:ion)?_?id)\b[ \w]{0,12}?[\w.-]{0,20}=(?P<value>[^\s\"';]{16,400})",
     ),
 )
 _NO_SECRET = re.compile(
@@ -461,6 +509,8 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
             return True
         case "network":
             return digit or classes_of(value) >= 3
+        case "spaced":
+            return sum(has_digit(group) and not group.isdigit() for group in value.split()) > 1
         case "grouped":
             return bool(four_groups(value, 0))
         case "group":
@@ -472,7 +522,7 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
         case "phrase":
             return is_passphrase(value)
         case "session":
-            return looks_random(value, 16)
+            return looks_random(value, 16) or (is_hex(value) and len(value) >= 24)
         case "signed":
             return digit and classes_of(value) >= 4
         case _:

@@ -41,7 +41,9 @@ def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(nam
     assert _share_held(honest, embedder) <= false_alarms
 
 
-@pytest.mark.parametrize("name", ["heldout_secrets", "heldout_secrets_second"])
+@pytest.mark.parametrize(
+    "name", ["heldout_secrets", "heldout_secrets_second", "heldout_secrets_third", "heldout_secrets_fourth"]
+)
 def test_the_held_out_secrets_are_found_and_look_alikes_stay(name):
     lists = _list(name)
     cases = [case for cases in lists.SECRETS.values() for case in cases]
