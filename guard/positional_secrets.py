@@ -5,8 +5,10 @@ Also by the cue before them: a program's flag, a word for PINs or recovery codes
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
-from reverie.guard.entropy import (
+from reverie.guard.secret_shapes import (
+    SecretPattern,
     Span,
     classes_of,
     four_groups,
@@ -17,7 +19,6 @@ from reverie.guard.entropy import (
     is_uuid,
     looks_random,
 )
-from reverie.guard.vendor_rules import SecretPattern
 
 _UNDER_HEADINGS = re.compile(r"\n[ \t]{0,8}\|[ :|-]{3,400}\|[ \t]*(?=\n)")
 _SECRET_COLUMN = re.compile(r"\b(?:passwor[dt]|passwd|pwd|pass|secret|token|api[ _-]?key)$", re.I)
@@ -89,6 +90,28 @@ _POSITIONS = (
 )
 
 
+_PROGRAMS = (
+    *("curl ", "wget ", "xh ", "mysql", "mariadb ", "mongo", "sshpass", "docker ", "podman ", "helm ", "az ", "oc "),
+    *("redis-cli ", "ldap", "jdbc:oracle", "sqlplus", "sudo -S"),
+)
+
+
+@cache
+def _command_line() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:curl|wget|xh)\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:(?P<curl>[^\s\"']{3,200})"
+        r"|\b(?:mysql|mysqldump|mariadb|mysqladmin|mongo|mongosh)\b[^\n]{0,300}?\s-p(?P<mysql>[^\s\"']{4,200})"
+        r"|\bsshpass\s+-p\s*[\"']?(?P<sshpass>[^\s\"']{3,200})"
+        r"|\b(?:(?:docker|podman|helm|az|oc)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?\s(?:-p|--pass)"
+        r"|redis-cli\b[^\n]{0,300}?"
+        r"\s(?:-a|--pass)|ldap\w{3,8}\b[^\n]{0,300}?\s-w)[ =][\"']?"
+        r"(?P<login>[^\s\"']{6,200})"
+        r"|\bjdbc:oracle:\w+:\w+/(?P<oracle>[^\s\"'@]{3,100})@"
+        r"|\bsqlplus\s+(?:-\w\s+)?\w+/(?P<sqlplus>[^\s\"'@]{3,100})@"
+        r"|\becho\s+[\"']?(?P<sudo>[^\s\"'|]{4,100})[\"']?\s*\|\s*sudo\s+-S\b"
+    )
+
+
 def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
     """Yield the secrets that their position alone gives away; `lower` is the text in lower case."""
     for place in _POSITIONS:
@@ -98,10 +121,19 @@ def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
             first, last = found.span("value")
             if _is_positional_secret(place.kind, text[first:last]):
                 yield Span(first, last, "secret" if place.kind.startswith("sole") else "password")
+    if any(program in text for program in _PROGRAMS):
+        yield from _on_command_lines(text)
     if "|" in text:
         yield from _in_tables(text)
     for heading in _DELIMITED_HEADING.finditer(lower):
         yield from _in_rows(text, heading[0], heading.end() + 1)
+
+
+def _on_command_lines(text: str) -> Iterator[Span]:
+    for found in _command_line().finditer(text):
+        for name, value in found.groupdict().items():
+            if value is not None and not is_placeholder(value):
+                yield Span(*found.span(name), "password")
 
 
 def _is_positional_secret(kind: str, value: str) -> bool:
@@ -242,9 +274,11 @@ _PHRASES = (
         "sure",
         ("rabbitmqctl", "encrypt_string", "wpa_passphrase", "chpasswd"),
         rf"\b(?:rabbitmqctl\s+(?:-\S+\s+){{0,4}}(?:add_user|change_password|authenticate_user)\s+\S{{1,60}}"
-        rf"|ansible-vault\s+encrypt_string(?:\s+--?[a-z]\S*(?:\s+[^\s'\"-]\S*)?){{0,4}}|wpa_passphrase\s+\S{{1,60}})\s+"
+        rf"|ansible-vault\s+encrypt_string(?:\s+--?[a-z]\S*(?:\s+[^\s'\"-]\S*)?){{0,4}}"
+        rf"|wpa_passphrase\s+\S{{1,60}})\s+"
         rf"{_QUOTED_OR_NOT}"
-        r"|\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,40}:(?P<piped>[^\s\"'|]{3,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s+)?chpasswd",
+        r"|\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,40}:(?P<piped>[^\s\"'"
+        r"|]{3,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s+)?chpasswd",
     ),
     SecretPattern(
         "argument",
@@ -259,7 +293,7 @@ _PHRASES = (
     SecretPattern(
         "sure",
         ("<<<",),
-        r"\b(?:cryptsetup|passwd|sudo\s+-s|kinit|gpg|su|chpasswd|\w[^\n]{0,80}--password-stdin)\b[^\n<]{0,120}<<<\s{0,2}"
+        r"(?:\b(?:cryptsetup|passwd|sudo\s+-s|kinit|gpg|su|chpasswd)|--password-stdin)\b[^\n<]{0,120}<<<\s{0,2}"
         rf"{_QUOTED_OR_NOT}",
     ),
     SecretPattern(
@@ -282,7 +316,8 @@ _PHRASES = (
             "mosquitto",
             "tsql",
         ),
-        rf"\b(?:psexec|cqlsh|influx|clickhouse-client|impala-shell|ipmitool|mosquitto_\w+|tsql)\b[^\n]{{0,160}}?\s-p\s*"
+        rf"\b(?:psexec|cqlsh|influx|clickhouse-client|impala-shell|ipmitool|mosquitto_\w+"
+        rf"|tsql)\b[^\n]{{0,160}}?\s-p\s*"
         rf"{_QUOTED_OR_NOT}"
         r"|\blftp\b[^\n]{0,80}?\s-u\s+[^\s,]{1,40},(?P<lftp>[^\s\"']{3,100})",
     ),
@@ -340,14 +375,17 @@ _PHRASES = (
     SecretPattern(
         "number",
         ("code", "código", "codice", "one-time pass", "one time pass", "einmal"),
-        r"\b(?:(?:verification|security|alarm|access|door|gate|keypad|2fa|sms|unlock|one[- ]time|entry|mfa|confirmation"
-        r"|auth\w{0,12}|login|log-in|sign-in|lock(?:box|er)?|key ?box|safe|vault|garage|building|elevator|entrance|intercom"
+        r"\b(?:(?:verification|security|alarm|access|door|gate|keypad|2fa|sms|unlock|one[- ]time|entry|mfa"
+        r"|confirmation"
+        r"|auth\w{0,12}|login|log-in|sign-in|lock(?:box|er)?|key ?box|safe|vault|garage|building|elevator"
+        r"|entrance|intercom"
         r"|parking|storage|office|server room|padlock|bike|voicemail|backup|recovery|reset) ?(?:pin|code)"
         r"|one[- ]time pass(?:word|code)|einmal-?passwor[dt]|einmal-?kennwort"
         r"|(?:\w{1,20} )?passcode|tür-?code|zugangs-?code|sicherheits-?code|bestätigungs-?code"
         r"|code (?:pin|de vérification|d'accès|de sécurité)|código (?:de )?(?:verificación|acceso|seguridad|pin)"
         r"|codice (?:di )?(?:verifica|accesso|sicurezza|pin))"
-        r"\s{0,2}(?:(?:is|was|ist|est|es|è|é|lautet|[:=→])\s{0,2}[\"'`(]{0,2}(?=\d{3})|[\"'`(]{0,2}(?=\d{4}|\d{3} \d{3}))"
+        r"\s{0,2}(?:(?:is|was|ist|est|es|è|é|lautet|[:=→])\s{0,2}[\"'`(]{0,2}(?=\d{3})|[\"'`(]{0,2}(?=\d{4}"
+        r"|\d{3} \d{3}))"
         r"(?P<value>\d{3}[ -]\d{3}|\d{3,8}#?)(?![\w.]\w)(?!\w|\s+(?:digits?|characters?|letters?|numbers?|boxes|times"
         r"|attempts?|seconds?|minutes?|hours?|bits?|bytes?|lines?|rows?|fields?|tests?|chars?|stellig|chiffres)\b)",
     ),
@@ -365,19 +403,22 @@ _PHRASES = (
     SecretPattern(
         "mixed",
         _PASSWORDS,
-        rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q} (?:is|was|ist) (?:the|our|my|your|das|unser) (?:\w{{1,20}} ){{0,2}}"
+        rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q} (?:is|was|ist) (?:the|our|my|your|das"
+        rf"|unser) (?:\w{{1,20}} ){{0,2}}"
         rf"{_CALLED}\b",
     ),
     SecretPattern(
         "network",
         ("wifi", "wi-fi", "wlan", "wpa", "hotspot", "router"),
         r"\b(?:wi-?fi|wlan|wpa[23]?(?:-psk)?|hotspot|router)\b[^\n]{0,40}?\b(?:key|pass(?:word|phrase|code)?|pw|psk"
-        rf"|code|schlüssel|kennwort|passwort)\b\)?\s{{0,2}}(?:is|ist|[:=])\s{{0,2}}{_Q}(?P<value>[^\s\"'`,;()]{{8,63}})",
+        rf"|code|schlüssel|kennwort|passwort)\b\)?\s{{0,2}}(?:is|ist"
+        rf"|[:=])\s{{0,2}}{_Q}(?P<value>[^\s\"'`,;()]{{8,63}})",
     ),
     SecretPattern(
         "grouped",
         _PASSWORDS,
-        rf"\b{_CALLED}s?\s?(?:\([^()\n]{{1,40}}\)|for [^:\n]{{1,40}})?\s?[:=]\s?{_Q}(?P<value>[a-z]{{4}}(?: [a-z]{{4}}){{3}})"
+        rf"\b{_CALLED}s?\s?(?:\([^()\n]{{1,40}}\)|for [^:\n]{{1,40}})?\s?[:=]\s?{_Q}(?P<value>[a-z]{{4}}"
+        rf"(?: [a-z]{{4}}){{3}})"
         r"(?=[\"'`]?[ \t.]*(?:\n|$))",
     ),
     SecretPattern(
@@ -391,7 +432,8 @@ _PHRASES = (
         "mixed",
         _SECRETS,
         rf"\b{_SECRET}(?: (?:for|of|to|on) [\w.@/-]{{1,40}}(?: [\w.@/-]{{1,40}}){{0,2}})?\s?[:=]?\s?[(\[<]\s?{_Q}"
-        r"(?:(?:which|that) (?:is|was) |it is |it's |namely |i\.e\. |ist |temporary,? |currently |now |still |initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
+        r"(?:(?:which|that) (?:is|was) |it is |it's |namely |i\.e\. |ist |temporary,? |currently |now |still "
+        r"|initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
         rf"(?P<value>[^\s\"'`()\[\]<>]{{5,100}}){_Q}\s?[)\]>]",
     ),
     SecretPattern(
@@ -402,7 +444,8 @@ _PHRASES = (
         "line",
         _SECRETS,
         rf"\b{_SECRET}[ \t]{{0,4}}(?:is|ist|was"
-        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}(?:[=~*_-]{{3,60}}\n{{1,2}})?[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
+        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}(?:[=~*_-]{{3,60}}\n{{1,2}})?[ \t>*-]{{0,12}}{_Q}"
+        rf"(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
     ),
     SecretPattern(
         "line",
@@ -414,8 +457,8 @@ _PHRASES = (
     SecretPattern(
         "signed",
         ("user", "cred", "login", "account"),
-        rf"\b(?:user(?: ?name)?|logins?|account|cred(?:s|entials)?)\b[^\n=]{{1,40}}\n[ \t*-]{{0,12}}[\w.@+-]{{2,60}}[ \t]{{0,4}}\n"
-        rf"[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
+        rf"\b(?:user(?: ?name)?|logins?|account|cred(?:s|entials)?)\b[^\n=]{{1,40}}\n[ \t*-]{{0,12}}"
+        rf"[\w.@+-]{{2,60}}[ \t]{{0,4}}\n[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
     ),
     SecretPattern(
         "phrase",
@@ -426,7 +469,8 @@ _PHRASES = (
     SecretPattern(  # `mot de passe admin : …`
         "line",
         _PASSWORDS,
-        rf"\b{_CALLED}(?! (?:policy|length|manager|hash\w*|reset|field|min\w*|max\w*|rules?|strength|storage|algorithm"
+        rf"\b{_CALLED}(?! (?:policy|length|manager|hash\w*|reset|field|min\w*|max\w*|rules?|strength|storage"
+        rf"|algorithm"
         rf"|format|type|version|encoding|entropy|expir\w*|file|store|generator)\b)(?: [\w.@/-]{{2,30}}){{1,3}}?"
         rf" ?[:：=]\s{{1,3}}{_Q}(?P<value>[^\s\"'`]{{6,100}}){_Q}(?=[.,;]?(?:\s|$))",
     ),
@@ -446,7 +490,8 @@ _PHRASES = (
     SecretPattern(
         "beside",
         _PASSWORDS,
-        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|[,;)\]]| (?:and|until|for|but|on|in|or|then|to)\b)",
+        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|[,;)\]]| (?:and|until|for|but|on|in"
+        rf"|or|then|to)\b)",
     ),
     SecretPattern(
         "signed",

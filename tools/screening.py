@@ -1,7 +1,7 @@
 """Screening of incoming text before it is embedded or written: private parts, secrets, prompt injection."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -9,7 +9,6 @@ from math import sqrt
 from typing import Any, Final
 
 from reverie.embeddings.base import Embedder, Embedding
-from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.classifier import bundled_model, embedder_for_models
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.injection_features import (

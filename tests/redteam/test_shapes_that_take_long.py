@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from reverie.codebase.mentions import mentions_in
-from reverie.embeddings.base import spread
 from reverie.embeddings import bundled as model
+from reverie.embeddings.base import spread
 from reverie.embeddings.bundled import MOST_WINDOWS, SAMPLED_WINDOWS, BundledEmbedder
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.injection_features import LONGEST, injection_cues_in
@@ -73,7 +73,8 @@ OTHERS = (
         "\u05d0",
         "\U0001f600",
     ),
-    *("é", "\x1b[", "src/a.py "),
+    *("é", "\x1b[", "src/a.py ", "rabbitmqctl add_user ", "echo a:b | ", "gpg <<< ", "a,password\n", "a;b;key\n"),
+    *("password (a) : ", "password a b c ", "wifi key ", "one-time code ", "git config  ", "setx a_key ", "env key "),
 )
 
 
