@@ -33,7 +33,7 @@ WINDOW = 256
 OVERLAP = 32
 MOST_WINDOWS = 10
 """Windows of one text that are embedded, some 10,000 characters of prose; each takes 45 ms of a processor."""
-SAMPLED_WINDOWS = 6
+SAMPLED_WINDOWS = 5
 """Windows of a text of which not even a third could be embedded: there it makes no difference which are left out."""
 _START, _END = 101, 102  # the ids of [CLS] and [SEP], which frame every window
 _FIRST_BEYOND_LATIN = "\u0250"

@@ -25,7 +25,6 @@ _SECRET_COLUMN = re.compile(r"\b(?:passwor[dt]|passwd|pwd|pass|secret|token|api[
 _DELIMITED_HEADING = re.compile(
     r"(?m)^(?=[^\n]{0,200}?(?:pass|pwd|secret|token|key))[\w \"'./-]{1,40}(?:[\t;,][\w \"'./-]{1,40}){1,8}\r?$"
 )
-_MOST_ROWS = 200
 
 
 _LOGINS = ("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection")
@@ -125,8 +124,7 @@ def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
         yield from _on_command_lines(text)
     if "|" in text:
         yield from _in_tables(text)
-    for heading in _DELIMITED_HEADING.finditer(lower):
-        yield from _in_rows(text, heading[0], heading.end() + 1)
+    yield from _in_delimited_lines(text, lower)
 
 
 def _on_command_lines(text: str) -> Iterator[Span]:
@@ -156,34 +154,46 @@ def _is_positional_secret(kind: str, value: str) -> bool:
 
 def _in_tables(text: str) -> Iterator[Span]:
     """Yield the cells under a heading such as password, in a table drawn with bars."""
+    done = 0
     for under in _UNDER_HEADINGS.finditer(text):
+        if under.start() < done:
+            continue  # a row of the table before
         heading = text[text.rfind("\n", 0, under.start()) + 1 : under.start()]
         columns = [n for n, cell in enumerate(heading.split("|")) if _SECRET_COLUMN.search(cell.strip(" *`"))]
-        at = under.end() + 1
-        for _ in range(_MOST_ROWS if columns else 0):
-            end = text.find("\n", at)
-            row = text[at : end if end >= 0 else len(text)]
+        done = under.end() + 1
+        for row in _rows(text, done) if columns else ():
             if not row.lstrip().startswith("|"):
                 break
-            yield from _in_cells(row, at, columns)
-            at += len(row) + 1
+            yield from _in_cells(row, done, columns, "|")
+            done += len(row) + 1
 
 
-def _in_rows(text: str, heading: str, at: int) -> Iterator[Span]:
+def _in_delimited_lines(text: str, lower: str) -> Iterator[Span]:
     """Yield the cells under a heading such as password, in lines divided by tabs, commas or semicolons."""
-    divider = max("\t;,", key=heading.count)
-    names = [cell.strip(" \"'\r") for cell in heading.split(divider)]
-    columns = [number for number, name in enumerate(names) if _SECRET_COLUMN.search(name)]
-    for _ in range(_MOST_ROWS if columns and len(names) > 1 else 0):
-        end = text.find("\n", at)
-        row = text[at : end if end >= 0 else len(text)]
-        if row.count(divider) != len(names) - 1:
-            break
-        yield from _in_cells(row, at, columns, divider)
-        at += len(row) + 1
+    done = 0
+    for heading in _DELIMITED_HEADING.finditer(lower):
+        if heading.start() < done:
+            continue
+        divider = max("\t;,", key=heading[0].count)
+        names = [cell.strip(" \"'\r") for cell in heading[0].split(divider)]
+        columns = [number for number, name in enumerate(names) if _SECRET_COLUMN.search(name)]
+        done = heading.end() + 1
+        for row in _rows(text, done) if columns and len(names) > 1 else ():
+            if row.count(divider) != len(names) - 1:
+                break
+            yield from _in_cells(row, done, columns, divider)
+            done += len(row) + 1
 
 
-def _in_cells(row: str, at: int, columns: list[int], divider: str = "|") -> Iterator[Span]:
+def _rows(text: str, at: int) -> Iterator[str]:
+    """Yield the lines from a place on."""
+    while (end := text.find("\n", at)) >= 0:
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]
+
+
+def _in_cells(row: str, at: int, columns: list[int], divider: str) -> Iterator[Span]:
     cells = row.split(divider)
     for number in columns:
         value = cells[number].strip(" *`\"'\t\r") if number < len(cells) else ""

@@ -33,7 +33,7 @@ _MOST_COUNTED = 32
 """So that nobody hides an order behind many honest sentences."""
 _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
-_MOST_RANKED = 32_000
+_MOST_RANKED = 24_000
 """Characters of statements that are ranked by their cues; in a longer text the words alone say which."""
 _MOST_PIECES = 1_024
 """Word pieces that the model reads for one text, about 4,000 characters of prose: 0.1 s of a processor."""
@@ -52,10 +52,11 @@ def injection_by_meaning(content: str, title: str, embedder: Embedder | None) ->
         statements += statements_in(title)
     least = _least_probability(len(statements))
     room = _MOST_PIECES
-    for statement, cues in _likeliest(statements):
+    for statement in _likeliest(statements):
         pieces = reader.third_layer(statement)
         room -= len(pieces)
-        if bundled_model("orders").probabilities_of_pieces(pieces, cues)["order"] >= least:
+        likelihood = bundled_model("orders").probabilities_of_pieces(pieces, injection_cues_in(statement))
+        if likelihood["order"] >= least:
             marks = ", ".join(injection_marks_in(statement))
             return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
         if room <= 0:
@@ -69,17 +70,17 @@ def _least_probability(statements: int) -> float:
     return float(odds / (1.0 + odds))
 
 
-def _likeliest(statements: list[str]) -> list[tuple[str, list[float]]]:
-    """Return statements with their cues; of very many, those that are likeliest by their cues alone."""
+def _likeliest(statements: list[str]) -> list[str]:
+    """Return the statements to judge; of very many, those that are likeliest by their cues alone, these first."""
     if len(statements) <= _MOST_JUDGED and sum(map(len, statements)) <= _MOST_PIECES:
-        return [(statement, injection_cues_in(statement)) for statement in statements]
+        return statements
     model = bundled_model("orders")
     scored = [
         (model.without_vector(injection_cues_in(statement))["order"], statement)
         for statement in _likeliest_by_words(statements)
     ]
     scored.sort(key=lambda row: -row[0])  # the rows themselves would be many megabytes
-    return [(statement, injection_cues_in(statement)) for _, statement in scored[:_MOST_JUDGED]]
+    return [statement for _, statement in scored[:_MOST_JUDGED]]
 
 
 def _likeliest_by_words(statements: list[str]) -> list[str]:

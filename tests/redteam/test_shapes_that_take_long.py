@@ -73,7 +73,17 @@ OTHERS = (
         "\u05d0",
         "\U0001f600",
     ),
-    *("é", "\x1b[", "src/a.py ", "rabbitmqctl add_user ", "echo a:b | ", "gpg <<< ", "a,password\n", "a;b;key\n"),
+    *(
+        "é",
+        "\x1b[",
+        "src/a.py ",
+        "rabbitmqctl add_user ",
+        "echo a:b | ",
+        "gpg <<< ",
+        "a,password\n",
+        "a;b;key\n",
+        "|password|\n|---|\n",
+    ),
     *("password (a) : ", "password a b c ", "wifi key ", "one-time code ", "git config  ", "setx a_key ", "env key "),
 )
 
@@ -203,7 +213,7 @@ def test_an_order_at_the_end_of_a_long_text_of_other_things_is_still_judged(bund
 def test_a_text_of_ten_windows_is_embedded_whole_and_one_of_thirty_in_ten():
     assert model._chosen(MOST_WINDOWS) == list(range(MOST_WINDOWS))
     assert len(model._chosen(3 * MOST_WINDOWS)) == MOST_WINDOWS
-    assert model._chosen(3 * MOST_WINDOWS + 1) == [0, 6, 12, 18, 24, 30]
+    assert model._chosen(3 * MOST_WINDOWS + 1) == [0, 8, 15, 22, 30]
 
 
 @pytest.mark.parametrize("kind", ["prose", "environment", "signs", "Chinese"])
