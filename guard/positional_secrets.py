@@ -5,8 +5,8 @@ Also by the cue before them: a program's flag, a word for PINs or recovery codes
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
+from reverie.guard.command_line_secrets import ARGUMENT_PATTERNS
 from reverie.guard.secret_shapes import (
     SecretPattern,
     Span,
@@ -82,33 +82,11 @@ _POSITIONS = (
     SecretPattern(
         "prose",
         ("log in", "login", "logged in", "sign in", "signed in", "logon"),
-        r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?\b(?:as|with|using) [\"'`]?"
+        r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?(?:\b(?:as|with|using) |\()[\"'`]?"
         r"[\w.@+-]{2,60}[\"'`]?\s?[:/]\s?[\"'`]?"
-        r"(?P<value>[^\s\"'`,;]{8,100})",
+        r"(?P<value>[^\s\"'`,;()]{8,100})",
     ),
 )
-
-
-_PROGRAMS = (
-    *("curl ", "wget ", "xh ", "mysql", "mariadb ", "mongo", "sshpass", "docker ", "podman ", "helm ", "az ", "oc "),
-    *("redis-cli ", "ldap", "jdbc:oracle", "sqlplus", "sudo -S"),
-)
-
-
-@cache
-def _command_line() -> re.Pattern[str]:
-    return re.compile(
-        r"\b(?:curl|wget|xh)\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,60}:(?P<curl>[^\s\"']{3,200})"
-        r"|\b(?:mysql|mysqldump|mariadb|mysqladmin|mongo|mongosh)\b[^\n]{0,300}?\s-p(?P<mysql>[^\s\"']{4,200})"
-        r"|\bsshpass\s+-p\s*[\"']?(?P<sshpass>[^\s\"']{3,200})"
-        r"|\b(?:(?:docker|podman|helm|az|oc)\b[^\n]{0,100}?\blogin\b[^\n]{0,200}?\s(?:-p|--pass)"
-        r"|redis-cli\b[^\n]{0,300}?"
-        r"\s(?:-a|--pass)|ldap\w{3,8}\b[^\n]{0,300}?\s-w)[ =][\"']?"
-        r"(?P<login>[^\s\"']{6,200})"
-        r"|\bjdbc:oracle:\w+:\w+/(?P<oracle>[^\s\"'@]{3,100})@"
-        r"|\bsqlplus\s+(?:-\w\s+)?\w+/(?P<sqlplus>[^\s\"'@]{3,100})@"
-        r"|\becho\s+[\"']?(?P<sudo>[^\s\"'|]{4,100})[\"']?\s*\|\s*sudo\s+-S\b"
-    )
 
 
 def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
@@ -120,18 +98,9 @@ def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
             first, last = found.span("value")
             if _is_positional_secret(place.kind, text[first:last]):
                 yield Span(first, last, "secret" if place.kind.startswith("sole") else "password")
-    if any(program in text for program in _PROGRAMS):
-        yield from _on_command_lines(text)
     if "|" in text:
         yield from _in_tables(text)
     yield from _in_delimited_lines(text, lower)
-
-
-def _on_command_lines(text: str) -> Iterator[Span]:
-    for found in _command_line().finditer(text):
-        for name, value in found.groupdict().items():
-            if value is not None and not is_placeholder(value):
-                yield Span(*found.span(name), "password")
 
 
 def _is_positional_secret(kind: str, value: str) -> bool:
@@ -216,141 +185,9 @@ _PASSWORDS: tuple[str, ...] = (
 )
 _SECRETS = (*_PASSWORDS, "key", "token", "secret", "cred", "login")
 _Q = r"[\"'`]?"
-_ARGUMENT = r"(?P<value>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100})"
-_QUOTED_OR_NOT = r"(?:[\"'](?P<value>[^\"'\n]{3,100})[\"']|(?P<bare>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100}))"
 _LINE_END = r"[ \t]*(?=\n|$)"
 
 _PHRASES = (
-    # command lines
-    SecretPattern("argument", ("openssl",), rf"\bopenssl\b[^\n]{{0,200}}?\s-k\s+{_Q}{_ARGUMENT}"),
-    SecretPattern(
-        "argument",
-        ("htpasswd",),
-        r"\bhtpasswd\s+(?:-[a-z]{1,8}\s+){0,3}?-[a-z]{0,6}b[a-z]{0,6}\s+(?:-[a-z]{1,8}\s+){0,3}"
-        r"(?:[^\s\"'-][^\s\"']{0,80}\s+){1,2}[\"']?(?P<value>[^\s\"']{4,100})[\"']?[ \t]*(?=\n|$|[|&>])",
-    ),
-    SecretPattern(
-        "argument",
-        ("smbclient", "rpcclient", "smbmap"),
-        rf"\s-u\s{{0,2}}{_Q}[^\s%\"']{{1,60}}%(?P<value>[^\s\"']{{3,100}})",
-    ),
-    SecretPattern(
-        "argument",
-        ("mongo", "sqlcmd", "bcp ", "isql", "useradd", "usermod"),
-        rf"\b(?:mongo(?:sh|dump|restore|import|export)?|sqlcmd|bcp|isql|useradd"
-        rf"|usermod)\b[^\n]{{0,200}}?\s-p\s+{_QUOTED_OR_NOT}",
-    ),
-    SecretPattern(
-        "argument",
-        ("mysql", "mariadb"),
-        r"\b(?:mysql|mariadb)\w{0,10}\b[^\n]{0,200}?\s-p[\"'](?P<value>[^\"'\n]{3,100})[\"']",
-    ),
-    SecretPattern("capital", ("zip ",), rf"\b(?:un)?zip\b[^\n]{{0,100}}?\s(?P<flag>-p)\s*{_QUOTED_OR_NOT}"),
-    SecretPattern("argument", ("7z", "rar "), rf"\b(?:7za?|rar|unrar)\s[^\n]{{0,100}}?\s-h?p{_QUOTED_OR_NOT}"),
-    SecretPattern(
-        "argument", ("ssh-keygen",), r"\bssh-keygen\b[^\n]{0,200}?\s-[np]\s+[\"'](?P<value>[^\"'\n]{4,100})[\"']"
-    ),
-    SecretPattern(
-        "argument",
-        ("echo ", "printf "),
-        r"\b(?:echo|printf)\s+(?:-n\s+)?[\"']?(?:[\w.-]{1,40}:(?=[^|\n]{3,100}\|\s{0,4}(?:sudo\s+)?chpasswd))?"
-        r"(?P<value>[^\s\"'|\n][^\"'|\n]{3,100}?)[\"']?\s{0,4}\|\s{0,4}(?:(?:sudo\s+)?chpasswd|(?:docker"
-        r"|podman|helm|oc|az)"
-        r"[^\n|]{0,60}login|sudo\s+-s|gpg|kinit|cryptsetup|passwd|gh\s+auth)\b",
-    ),
-    SecretPattern(
-        "login",
-        ("login ", "authtoken ", "auth "),
-        r"\b(?:vault|doppler|heroku|railway|fly|snyk|ngrok|npm|wandb|huggingface-cli|sentry-cli|oc|argocd)\s+"
-        r"(?:config\s+)?(?:login|authtoken|auth"
-        r"|add-authtoken)\s+(?:--\w+[ =])?(?P<value>[a-z0-9._-]{12,200})(?![^\s\"'`])",
-    ),
-    SecretPattern(
-        "argument",
-        ("freerdp", "mstsc", "rdesktop"),
-        rf"\b\w?freerdp\b[^\n]{{0,200}}?\s/p:{_QUOTED_OR_NOT}"
-        rf"|\brdesktop\b[^\n]{{0,200}}?\s-p\s+{_ARGUMENT.replace('value', 'desktop')}",
-    ),
-    SecretPattern(
-        "argument", ("storepass", "keypass"), rf"-(?:src|dest)?(?:store|key)pass(?::\w+)?\s+{_QUOTED_OR_NOT}"
-    ),
-    SecretPattern(
-        "argument",
-        ("http ", "https ", "xh ", "httpie"),
-        rf"\b(?:https?|xh|httpie)\s[^\n]{{0,100}}?(?:-a"
-        rf"|--auth)[ =]{_Q}[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}})",
-    ),
-    SecretPattern(
-        "sure",
-        ("rabbitmqctl", "encrypt_string", "wpa_passphrase", "chpasswd"),
-        rf"\b(?:rabbitmqctl\s+(?:-\S+\s+){{0,4}}(?:add_user|change_password|authenticate_user)\s+\S{{1,60}}"
-        rf"|ansible-vault\s+encrypt_string(?:\s+--?[a-z]\S*(?:\s+[^\s'\"-]\S*)?){{0,4}}"
-        rf"|wpa_passphrase\s+\S{{1,60}})\s+"
-        rf"{_QUOTED_OR_NOT}"
-        r"|\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,40}:(?P<piped>[^\s\"'"
-        r"|]{3,100})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s+)?chpasswd",
-    ),
-    SecretPattern(
-        "argument",
-        ("rclone", "requirepass", "masterauth"),
-        rf"\b(?:rclone\s+(?:config\s+\w+\b[^\n]{{0,160}}?\spass|obscure)|requirepass|masterauth)\s+{_QUOTED_OR_NOT}",
-    ),
-    SecretPattern(
-        "session",
-        ("curl", "wget", "http"),
-        r"\b(?:curl|https?)\s[^\n]{0,200}?\s(?:-b|--cookie)[ =][\"']?[\w.-]{1,40}=(?P<value>[^\s\"';]{16,400})",
-    ),
-    SecretPattern(
-        "sure",
-        ("<<<",),
-        r"(?:\b(?:cryptsetup|passwd|sudo\s+-s|kinit|gpg|su|chpasswd)|--password-stdin)\b[^\n<]{0,120}<<<\s{0,2}"
-        rf"{_QUOTED_OR_NOT}",
-    ),
-    SecretPattern(
-        "argument",
-        ("snmp",),
-        rf"\bsnmp\w{{2,12}}\b[^\n]{{0,120}}?\s-[cax]\s+{_QUOTED_OR_NOT}",
-    ),
-    SecretPattern(
-        "argument",
-        (
-            "psexec",
-            "cqlsh",
-            "influx",
-            "clickhouse",
-            "impala",
-            "lftp",
-            "sftp",
-            "vncviewer",
-            "ipmitool",
-            "mosquitto",
-            "tsql",
-        ),
-        rf"\b(?:psexec|cqlsh|influx|clickhouse-client|impala-shell|ipmitool|mosquitto_\w+"
-        rf"|tsql)\b[^\n]{{0,160}}?\s-p\s*"
-        rf"{_QUOTED_OR_NOT}"
-        r"|\blftp\b[^\n]{0,80}?\s-u\s+[^\s,]{1,40},(?P<lftp>[^\s\"']{3,100})",
-    ),
-    SecretPattern(
-        "argument",
-        ("plink", "pscp", "psftp", "add-generic-password", "add-internet-password", "cmdkey", "pdftk"),
-        rf"\b(?:(?:plink|pscp|psftp)\b[^\n]{{0,160}}?\s-pw|add-(?:generic|internet)-password\b[^\n]{{0,160}}?\s-w"
-        rf"|pdftk\b[^\n]{{0,160}}?\b(?:user|owner|input)_pw)\s+{_QUOTED_OR_NOT}"
-        r"|\bcmdkey\b[^\n]{0,160}?/pass:(?P<cmdkey>[^\s\"']{3,100})",
-    ),
-    SecretPattern(
-        "capital",
-        ("env ", "arg "),
-        r"(?<![\w-])(?P<flag>env|arg)[ \t]+\w{0,40}(?:pass(?:word|wd)?|pwd|secret|token|api_?key)[ \t]+"
-        rf"{_QUOTED_OR_NOT}",
-    ),
-    SecretPattern(
-        "argument",
-        ("setx ", "config set", "configure set", "config:set", "secret set", "git config"),
-        r"\b(?:setx|(?:config(?:ure)?|secrets?)[ :]set|git\s+config(?:\s+--\w+)?)(?:\s+/m)?\s+[\w./:@-]{0,60}"
-        r"(?:pass(?:word|wd|phrase)?|pwd|secret|token|key|secret_access_key)(?:[ \t]+(?:--(?:body|value)[ =])?|=)"
-        rf"{_QUOTED_OR_NOT}",
-    ),
     # codes in groups, one-time codes, PINs
     SecretPattern(
         "group",
@@ -359,8 +196,21 @@ _PHRASES = (
         r"|registration|lizenz|rescue"
         r"|produkt|aktivierungs|wiederherstellungs|scratch)(?:[ -]|\b)?(?:/ ?unlock )?(?:codes?|keys?"
         r"|schlüssel|serial|number|code)?"
-        r"\s{0,3}(?:is|are|ist|lautet|[:=#])?\s{0,4}[\"'`]?"
+        r"\s{0,3}(?:is|are|ist|lautet|[:=#])?\s{0,4}(?:\d[.)]\s?|[*-] )?[\"'`]?"
         r"(?P<value>[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}(?:[,\s]{1,3}[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}){0,15})\b",
+    ),
+    SecretPattern(
+        "group",
+        ("licen", "lizenz"),
+        r"\b(?:licen[sc]e|lizenz)\s?[:=]\s?[\"'`]?(?P<value>[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){2,7})\b",
+    ),
+    SecretPattern(
+        "number",
+        ("code",),
+        r"\bcode (?:for|to|of|on) (?:the |our |my )?(?:[\w-]{1,20} ){0,2}?(?:safe|door|gate|lock|lockbox|alarm"
+        r"|garage|vault"
+        r"|building|entrance|elevator|box|locker|keypad|padlock|parking|room|office) (?:is|was"
+        r"|[:=]) ?(?P<value>\d{3,8}#?)(?!\w)",
     ),
     SecretPattern(
         "spaced",
@@ -380,7 +230,7 @@ _PHRASES = (
         r"(?: (?:for|of|to|für|vom) (?:[\w-]{1,20} ){0,2}[\w-]{1,20}?)?"
         r"\s{0,2}(?:is|was|ist|est|es|è|é|er|är|jest|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
         r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
-        r"|works|and|or|gilt|is|expires|valid)\b))",
+        r"|works|and|or|on|at|when|if|gilt|is|expires|valid)\b))",
     ),
     SecretPattern(
         "number",
@@ -392,7 +242,8 @@ _PHRASES = (
         r"|parking|storage|office|server room|padlock|bike|voicemail|backup|recovery|reset) ?(?:pin|code)"
         r"|one[- ]time pass(?:word|code)|einmal-?passwor[dt]|einmal-?kennwort"
         r"|(?:\w{1,20} )?passcode|tür-?code|zugangs-?code|sicherheits-?code|bestätigungs-?code"
-        r"|code (?:pin|de vérification|d'accès|de sécurité)|código (?:de )?(?:verificación|acceso|seguridad|pin)"
+        r"|code (?:pin|de vérification|d'accès|de sécurité)|código (?:de )?(?:verificación|verificação"
+        r"|acc?es?so|seguridad|segurança|pin)"
         r"|codice (?:di )?(?:verifica|accesso|sicurezza|pin))"
         r"\s{0,2}(?:(?:is|was|ist|est|es|è|é|lautet|[:=→])\s{0,2}[\"'`(]{0,2}(?=\d{3})|[\"'`(]{0,2}(?=\d{4}"
         r"|\d{3} \d{3}))"
@@ -491,10 +342,16 @@ _PHRASES = (
         rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q}\s(?:as|for|als|comme|como)\s(?:(?:the|my|our|a|its"
         rf"|das) )?(?:\w+ )?{_CALLED}\b",
     ),
+    SecretPattern(  # `Quartz!9 (password)`
+        "line",
+        _PASSWORDS,
+        rf"(?<!\S){_Q}(?P<value>[^\s\"'`()]{{6,100}}){_Q} \((?:the |our |my |das )?(?:\w{{1,20}} ){{0,2}}{_CALLED}\b",
+    ),
     SecretPattern(
         "mixed",
         _PASSWORDS,
-        rf"\b{_CALLED}(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet"
+        rf"\b{_CALLED}(?! (?:column|field|policy|length|hash\w*|type"
+        rf"|format)\b)(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet"
         rf"|was) {_Q}(?P<value>[^\s\"'`]{{6,100}})",
     ),
     SecretPattern(
@@ -536,7 +393,7 @@ _ARGUMENTS = ("argument", "capital", "sure")
 
 def secrets_after_cues_in(text: str, lower: str) -> Iterator[Span]:
     """Yield the secrets that the words or the program before them give away; `lower` is in lower case."""
-    for place in _PHRASES:
+    for place in (*ARGUMENT_PATTERNS, *_PHRASES):
         if not any(needle in lower for needle in place.needles):
             continue
         for found in place.compiled.finditer(lower):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from reverie.guard.command_line_secrets import command_line_secrets_in
 from reverie.guard.positional_secrets import positional_secrets_in, secrets_after_cues_in
 from reverie.guard.secret_shapes import (
     SHAPES,
@@ -105,6 +106,7 @@ def _found_in(text: str) -> Iterator[Span]:
     lower = lowered(text)
     yield from credentials_in(text, lower)
     yield from assigned_secrets_in(text, lower)
+    yield from command_line_secrets_in(text)
     yield from positional_secrets_in(text, lower)
     yield from secrets_after_cues_in(text, lower)
 
@@ -228,7 +230,7 @@ _ASSIGNED = re.compile(
     r"(?:\s{0,8}\{\s{0,20}[\"'][^\"'\n]{1,60}[\"']\s{0,4}:)?"
     r"|[\"'],?\s{0,40}[\"']?value[\"']?[ \t]*[:=]"
     r"|\n[ \t]*value:|\[\]=|[ \t]{0,4}\{[^{}=]{0,200}(?:=[^{}=]{0,100})?\bdefault[ \t]{0,20}=)"
-    r"\s{0,8}(?:[bfruBFRU@]{0,2}(?P<quote>\\?[\"'`]{1,3}))?"
+    r"\s{0,8}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,20})?(?:[bfruBFRU@]{0,2}(?P<quote>\\?[\"'`]{1,3}))?"
 )
 _MARKUP = re.compile(
     r"(?:[\"'][^<>\n]{0,60}|</t[dh]>\s{0,20}<td[^<>]{0,100})?>[ \t]{0,4}(?=[^<>\s]{4,200}[ \t]{0,4}</)"
@@ -247,8 +249,8 @@ _GIVEN_AS_SECOND = re.compile(  # define('DB_PASSWORD', '…')
     r"[\"'](?:[ \t]{0,4},[ \t]{0,4}|[ \t]{1,4})(?P<quote>[\"'])"
 )
 _IN_PROSE = re.compile(
-    r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|currently|still"
-    r"|to)[ \t]{1,3}){0,2}"
+    r"[ \t]{1,3}(?:is|was|are|ist|lautet|est|es|è|é|är|er|equals|to|=|of)[ \t]{1,3}(?:(?:now|set|reset|changed"
+    r"|updated|currently|still|to)[ \t]{1,3}){0,3}"
     r"(?P<quote>[\"'`‘“«]?)|(?:は|是|为|為|은|는)[ ]?(?P<quote2>[\"'`「]?)|[ \t]{1,3}\(?(?P<quote3>[\"'`‘“])"
 )
 _BESIDE = re.compile(r"[ \t]{1,3}(?P<value>[^\s\"'`<>(){}\[\],;:]{8,200}?)(?=[.,;:)]{0,2}(?:\s|$))")
@@ -262,6 +264,7 @@ _JOINT = re.compile(r"[^A-Za-z0-9+/]")  # within a blob of base64 a word is chan
 _DEFAULTS = _words(
     "admin root guest postgres mysql mariadb mongo redis rabbitmq elastic minio minioadmin sample toor"
 )
+_FIRST_BEYOND_GREEK_AND_CYRILLIC = "\u0590"  # CJK writes on without a space
 _LONG_WORD = 20
 _MOST_IN_A_RUN = 6
 """Names with a value in 256 characters without a space; more than any address holds, and each costs a look."""
@@ -333,7 +336,7 @@ def assigned_secrets_in(text: str, lower: str) -> Iterator[Span]:
         if found.start() < done:
             continue  # a part of a name that was looked at
         after = _NAME_AFTER.match(text, found.end())
-        end = after.end() if after and found[0].isascii() else found.end()  # CJK writes on without a space
+        end = after.end() if after and found[0] < _FIRST_BEYOND_GREEK_AND_CYRILLIC else found.end()
         done = end
         if text[end : end + 1] not in _BEFORE_A_VALUE:
             continue
