@@ -27,15 +27,17 @@ _DELIMITED_HEADING = re.compile(
 )
 
 
-_LOGINS = ("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection")
-_LOGINS += (
-    "set_password",
-    "setpassword",
-    "change_password",
-    "changepassword",
-    "authenticate",
-    "create_user",
-    "createuser",
+_LOGINS = (
+    *("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection"),
+    *(
+        "set_password",
+        "setpassword",
+        "change_password",
+        "changepassword",
+        "authenticate",
+        "create_user",
+        "createuser",
+    ),
 )
 _CLIENTS = ("client", "api", "sdk", "init", "configure")
 _POSITIONS = (

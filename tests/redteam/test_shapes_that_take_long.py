@@ -14,6 +14,7 @@ from reverie.embeddings.base import spread
 from reverie.embeddings.bundled import MOST_WINDOWS, SAMPLED_WINDOWS, BundledEmbedder
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.injection_features import LONGEST, injection_cues_in
+from reverie.recall.calibration import _IDENTIFIER
 from reverie.text.tokenize import tokens_of
 from reverie.tools import recall, remember, screening
 from reverie.tools.arguments import LONGEST_QUERY
@@ -231,6 +232,34 @@ def test_a_secret_anywhere_in_a_text_of_the_longest_length_is_found(kind, place)
     clean, found = cleaned(f"{text[:at]}\nDB_PASSWORD=Gr4nite!Hill\n{text[at:-200]}")
     assert "Gr4nite!Hill" not in clean
     assert "password" in found
+
+
+@pytest.mark.parametrize("unit", ["密", "a", "1", "_", "a.", "aB", ": "])
+def test_the_identifiers_of_a_question_are_found_in_linear_time(unit):
+    quarter, whole = (
+        min(_seconds_of(_IDENTIFIER.findall, (unit * length)[:length]) for _ in range(2))
+        for length in (LONGEST_QUERY // 4, LONGEST_QUERY)
+    )
+    assert whole <= 8 * quarter + 0.1, "four times the text takes four times the time; a square takes sixteen"
+
+
+@pytest.mark.parametrize(
+    ("text", "identifiers"),
+    [
+        ("where is getUserById set", ["getUserById"]),
+        ("core/app.py, x2 and _hidden", ["core/app.py", "x2", "_hidden"]),
+        ("3dModel at 1_000 in Über_Klasse", ["3dModel", "_000", "Über_Klasse"]),
+        ("plain words only", []),
+    ],
+)
+def test_the_identifiers_of_a_question_are_what_they_were(text, identifiers):
+    assert _IDENTIFIER.findall(text) == identifiers
+
+
+def _seconds_of(call, text: str) -> float:
+    before = process_time()
+    call(text)
+    return process_time() - before
 
 
 def _guarded(text: str) -> float:
