@@ -91,7 +91,7 @@ def _likeliest_by_words(statements: list[str]) -> list[str]:
 
     def weight(statement: str) -> float:
         buckets = word_buckets(statement)
-        return sum(map(weights.__getitem__, buckets)) / sqrt(len(buckets) or 1)
+        return float(sum(map(weights.__getitem__, buckets)) / sqrt(len(buckets) or 1))
 
     room = _MOST_RANKED
     chosen = []
