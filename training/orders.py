@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from combinations import combinations
 from filters import Plan, fit_filters
 from numpy.typing import NDArray
 
@@ -21,7 +22,8 @@ from reverie.embeddings.classifier import LinearModel
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
-AUTHORS = ("", "a", "b", "c", "d")
+COMBINED = "combined"
+AUTHORS = ("", "a", "b", "c", "d", "e")
 PARTS = 3
 RATES = (0.01, 0.015, 0.02, 0.05)
 
@@ -51,6 +53,7 @@ def read() -> list[Text]:
     texts = [
         Text(row["text"], row["label"] == "order", row.get("class", ""), row.get("list", "")) for row in _rows(TEXTS)
     ]
+    texts += [Text(text, order, sort, COMBINED) for text, order, sort in combinations()]
     honest = [row["content"] for name in ("kinds.jsonl", "passing.jsonl") for row in _rows(TEXTS.with_name(name))]
     return texts + [Text(text, order=False, group="memory") for text in dict.fromkeys(honest)]
 
