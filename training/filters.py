@@ -19,7 +19,7 @@ class Plan:
     members: int = 2
     filters: int = 32
     units: int = 32
-    epochs: int = 8
+    epochs: int = 6
     rate: float = 2e-3
     dropped: float = 0.5
     dropped_pieces: float = 0.1
