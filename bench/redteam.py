@@ -103,8 +103,13 @@ def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
     """Return (set, hostile, found, honest, false alarms) for the lists that were written before the rules."""
     embedder = BundledEmbedder()
     table = []
-    titles = {"heldout_orders": "first list (seen)", "heldout_orders_second": "second list (seen)"}
-    for name, title in (*titles.items(), ("heldout_orders_third", "third list")):
+    titles = {
+        "heldout_orders": "first list (seen)",
+        "heldout_orders_second": "second list (seen)",
+        "heldout_orders_third": "third list",
+        "heldout_orders_fourth": "fourth list",
+    }
+    for name, title in titles.items():
         lists = corpus(name)
         bad, good = ([t for texts in part.values() for t in texts] for part in (lists.HOSTILE, lists.HONEST))
         signs = [[bool(signs_of_injection(text)) for text in texts] for texts in (bad, good)]
