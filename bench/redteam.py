@@ -37,7 +37,7 @@ FIRST_SCORES = (
     "first classifier: first list (seen) 69 % found, 2.3 % false alarms; second list, unseen, 32 %, 3.9 %",
     "first score of the second classifier on the second list: 52 % found, 4.9 % false alarms, from 0.83 on",
     "first score of the third classifier on the third list: 84 % found, 4.3 % false alarms, from 0.90 on",
-    "first score of the fourth classifier on the fourth list: 73 % found, 2.1 % false alarms, from 0.72 on",
+    "first score of the fourth (not shipped) on the fourth list: 73 % found, 2.1 % false alarms, from 0.72 on",
 )
 _HOW = ("--import-mode=importlib", "-p", "no:cacheprovider", "--rootdir", str(ROOT))
 

@@ -19,11 +19,10 @@ from reverie.record import checked_text
 from reverie.tools.arguments import checked_label
 from reverie.tools.requests import RememberRequest
 
-PROBABLE = 0.76
+PROBABLE = 0.75
 """A text of one statement is quarantined from this probability on (decision 0012)."""
-_LONG = 5
-"""Each further statement is one more chance to be wrong, so the odds that are asked grow with their number; in texts
-of many times so many they grow with its cube, because those are answers and articles."""
+_COST_OF_LENGTH = 1.5
+"""Each further statement is one more chance to be wrong: the odds that are asked of one grow with this power."""
 _MOST_COUNTED = 32
 """So that nobody hides an order behind many honest sentences."""
 _MOST_STATEMENTS = 1_500
@@ -51,8 +50,7 @@ def injection_by_meaning(content: str, title: str, embedder: Embedder | None) ->
 
 def _least_probability(statements: int) -> float:
     """Return the probability from which one of so many statements is taken for an order."""
-    count = min(max(statements, 1), _MOST_COUNTED)
-    odds = PROBABLE / (1.0 - PROBABLE) * (count + ((count - 1) / _LONG) ** 3)
+    odds = PROBABLE / (1.0 - PROBABLE) * min(max(statements, 1), _MOST_COUNTED) ** _COST_OF_LENGTH
     return float(odds / (1.0 + odds))
 
 

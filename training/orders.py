@@ -5,7 +5,7 @@ are near to an order. Those with a `list` were written by other authors, `a` to 
 sorts, which is no order either. `combinations.py` puts further ones together from parts. `notes.jsonl` has the honest
 notes that were written for the other classifiers, as they stood when this one was trained. `--check` prints how the
 model does on the texts of an author it has not seen, and on a third at a time. The lists under tests/guard are never
-read here.
+read here. `orders.json` is from before `e` and the combinations (decision 0012 says why).
 """
 
 import json

@@ -56,9 +56,3 @@ def test_two_trainings_on_the_same_texts_give_the_same_file(training):
     first, second = (training.train(texts, features, plan).to_json() for _ in range(2))
     assert first == second
     assert set(json.loads(first)) == {"trained_on", "labels", "hidden", "filters"}
-
-
-@pytest.mark.slow
-def test_training_gives_the_bundled_classifier_byte_for_byte(training):
-    model = training.train(training.read(), training.Features(), training.Plan())
-    assert (training.BUNDLE / "orders.json").read_text("utf-8") == model.to_json()
