@@ -40,6 +40,7 @@ FIRST_SCORES = (
     "first classifier: first list (seen) 69 % found, 2.3 % false alarms; second list, unseen, 32 %, 3.9 %",
     "first score of the second classifier on the second list: 52 % found, 4.9 % false alarms, from 0.83 on",
     "first score of the third classifier on the third list: 84 % found, 4.3 % false alarms, from 0.90 on",
+    "first score of the fourth (not shipped) on the fourth list: 73 % found, 2.1 % false alarms, from 0.72 on",
 )
 _HOW = ("--import-mode=importlib", "-p", "no:cacheprovider", "--rootdir", str(ROOT))
 
@@ -106,8 +107,13 @@ def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
     """Return (set, hostile, found, honest, false alarms) for the lists that were written before the rules."""
     embedder = BundledEmbedder()
     table = []
-    titles = {"heldout_orders": "first list (seen)", "heldout_orders_second": "second list (seen)"}
-    for name, title in (*titles.items(), ("heldout_orders_third", "third list")):
+    titles = {
+        "heldout_orders": "first list (seen)",
+        "heldout_orders_second": "second list (seen)",
+        "heldout_orders_third": "third list",
+        "heldout_orders_fourth": "fourth list",
+    }
+    for name, title in titles.items():
         lists = corpus(name)
         bad, good = ([t for texts in part.values() for t in texts] for part in (lists.HOSTILE, lists.HONEST))
         signs = [[bool(signs_of_injection(text)) for text in texts] for texts in (bad, good)]

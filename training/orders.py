@@ -1,9 +1,11 @@
 """Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
-are near to an order. Those with a `list` were written by other authors, `a` to `d`; `d` is talk and prose of all
-sorts, which is no order either. `--check` prints how the model does on the texts of an author it has not seen, and on
-a third at a time. The lists under tests/guard are never read here.
+are near to an order. Those with a `list` were written by other authors, `a` to `e`; `d` is talk and prose of all
+sorts, which is no order either. `combinations.py` puts further ones together from parts. `notes.jsonl` has the honest
+notes that were written for the other classifiers, as they stood when this one was trained. `--check` prints how the
+model does on the texts of an author it has not seen, and on a third at a time. The lists under tests/guard are never
+read here. `orders.json` is from before `e` and the combinations (decision 0012 says why).
 """
 
 import json
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from combinations import combinations
 from filters import Plan, fit_filters
 from numpy.typing import NDArray
 
@@ -21,7 +24,9 @@ from reverie.embeddings.classifier import LinearModel
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
-AUTHORS = ("", "a", "b", "c", "d")
+NOTES = Path(__file__).with_name("notes.jsonl")
+COMBINED = "combined"
+AUTHORS = ("", "a", "b", "c", "d", "e")
 PARTS = 3
 RATES = (0.01, 0.015, 0.02, 0.05)
 
@@ -33,7 +38,7 @@ class Text:
     text: str
     order: bool
     group: str = ""  # what sort of order or note it is
-    author: str = ""  # `a` to `d`; the others are all of one author
+    author: str = ""  # `a` to `e`, or `combined`; the others are all of one author
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -47,12 +52,12 @@ class Text:
 
 
 def read() -> list[Text]:
-    """Return the texts in the order of their files; those for kinds and passing context are honest notes too."""
+    """Return the texts, always in one order, because what is learnt depends on it."""
     texts = [
         Text(row["text"], row["label"] == "order", row.get("class", ""), row.get("list", "")) for row in _rows(TEXTS)
     ]
-    honest = [row["content"] for name in ("kinds.jsonl", "passing.jsonl") for row in _rows(TEXTS.with_name(name))]
-    return texts + [Text(text, order=False, group="memory") for text in dict.fromkeys(honest)]
+    texts += [Text(text, order, sort, COMBINED) for text, order, sort in combinations()]
+    return texts + [Text(row["text"], order=False, group="memory") for row in _rows(NOTES)]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -107,16 +112,16 @@ def check(texts: list[Text], features: Features, plan: Plan) -> None:
         left_out = [text for text in texts if text.author == author]
         scores[unseen] = likelihoods(model, left_out, features)
         _print(f"without author {author or 'of the first texts'}, tried on them", left_out, scores[unseen])
-    others = np.array([bool(text.author) for text in texts])
-    by_others = [text for text in texts if text.author]
-    _print("lists a, b and c together", by_others, scores[others])
+    others = np.array([text.author in AUTHORS[1:] for text in texts])
+    by_others = [text for text in texts if text.author in AUTHORS[1:]]
+    _print("all other authors together", by_others, scores[others])
     part = np.random.default_rng(0).integers(0, PARTS, len(texts))
     for number in range(PARTS):
         model = train([text for text, of in zip(texts, part, strict=True) if of != number], features, plan)
         left_out = [text for text, of in zip(texts, part, strict=True) if of == number]
         scores[part == number] = likelihoods(model, left_out, features)
     _print("a third at a time", texts, scores)
-    _print("of these, lists a, b and c", by_others, scores[others])
+    _print("of these, by other authors", by_others, scores[others])
 
 
 def _print(title: str, texts: list[Text], scores: NDArray[np.float32]) -> None:

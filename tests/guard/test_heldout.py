@@ -31,7 +31,12 @@ def _share_held(texts, embedder):
 
 @pytest.mark.parametrize(
     ("name", "found", "false_alarms"),
-    [("heldout_orders", 0.75, 0.02), ("heldout_orders_second", 0.5, 0.03), ("heldout_orders_third", 0.75, 0.015)],
+    [
+        ("heldout_orders", 0.75, 0.02),
+        ("heldout_orders_second", 0.5, 0.03),
+        ("heldout_orders_third", 0.75, 0.015),
+        ("heldout_orders_fourth", 0.66, 0.025),
+    ],
 )
 def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(name, found, false_alarms, embedder):
     lists = _list(name)
