@@ -40,7 +40,6 @@ def _corpus() -> ModuleType:
 
 
 LONG = _corpus()
-VARIED = LONG.varied()
 
 WORST = ("<", "-", "<!--", "password=", "://", "[x]: # (", "ignore ", ":", "@", "a.b")
 OTHERS = (
@@ -97,7 +96,7 @@ async def test_no_shape_of_a_text_takes_long(keep, unit):
 @pytest.mark.parametrize("kind", ["json", "Chinese"])
 async def test_a_text_that_took_the_model_half_a_minute_is_embedded_in_part_and_says_so(bundled, kind):
     before = process_time()
-    [embedding] = bundled.embed([VARIED[kind]])
+    [embedding] = bundled.embed([LONG.varied_text(kind)])
     assert process_time() - before < CEILING
     assert len(embedding.passages) == MOST_WINDOWS
     assert embedding.share < 0.1
@@ -112,11 +111,11 @@ def test_a_long_run_of_signs_that_end_no_sentence_is_judged_in_seconds(bundled, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", VARIED)
+@pytest.mark.parametrize("kind", LONG.KINDS)
 async def test_no_kind_of_text_takes_the_tools_long(open_session, bundled, kind):
     session = await open_session(embedder=bundled)
     known = await remember.remember(session, RememberRequest(content="The anvil is in the yard."))
-    text = VARIED[kind][:-5_000]  # a mark may be longer than the secret in whose place it stands
+    text = LONG.varied_text(kind)[:-5_000]  # a mark may be longer than the secret in whose place it stands
     for call in (
         remember.remember(session, RememberRequest(content=text)),
         remember.remember(session, RememberRequest(content=f"7 {text}")),
