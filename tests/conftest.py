@@ -93,7 +93,7 @@ def home(tmp_path: Path) -> Path:
 
 
 class FolderCopy:
-    """The folders and files of a folder, read once: an empty store has 180 of them, and hundreds of tests want one."""
+    """The folders and files of a folder, read once: an empty store has 180, and hundreds of tests want one."""
 
     def __init__(self, folder: Path) -> None:
         paths = sorted(folder.rglob("*"))
