@@ -46,7 +46,7 @@ def test_a_server_goes_when_its_client_does_even_while_the_model_is_loading(wire
     assert one.process.wait(DEADLINE) == 0
 
 
-@pytest.mark.parametrize("after", [0.3, 0.9])
+@pytest.mark.parametrize("after", [0.3, pytest.param(0.9, marks=pytest.mark.slow)])
 def test_a_call_that_waits_for_the_store_does_not_keep_an_orphan_alive(wire, after):
     one = wire()
     one.shake_hands()
