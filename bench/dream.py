@@ -33,12 +33,11 @@ from notes import notes, questions
 
 from reverie.dream.snapshot import LEAST_COSINE, near_pairs
 from reverie.embeddings.base import Embedding, QueryEmbedding
-from reverie.ids import content_hash
-from reverie.lifecycle.trust import trust_of
-from reverie.memory import Memory
+from reverie.lifecycle.vitals import trust_of
+from reverie.memory import Memory, content_hash
 from reverie.server.dream_process import consolidate_in_process
 from reverie.settings import Settings
-from reverie.storage.changes import write_batch
+from reverie.storage.bulk import write_batch
 from reverie.storage.rows import Embedded
 from reverie.text.compare import restates
 from reverie.time import clock_from, iso

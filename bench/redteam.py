@@ -25,9 +25,8 @@ from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact
 from reverie.settings import Settings
 from reverie.tools import recall, remember
-from reverie.tools.arguments import LONGEST_QUERY
 from reverie.tools.import_jsonl import import_memories
-from reverie.tools.requests import RecallRequest, RememberRequest, ReviseRequest
+from reverie.tools.requests import LONGEST_QUERY, RecallRequest, RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 from reverie.tools.screening import injection_by_meaning
 from reverie.tools.session import Session

@@ -42,10 +42,9 @@ from reverie.storage.purge import _rewrite, purge
 from reverie.storage.schema import SIDE_TABLES
 from reverie.time import days_between
 from reverie.tools import recall, remember
-from reverie.tools.echo import ServedTexts
 from reverie.tools.export_jsonl import line_of
 from reverie.tools.requests import RecallRequest, RememberRequest, StatusRequest
-from reverie.tools.session import Session
+from reverie.tools.session import ServedTexts, Session
 from reverie.tools.status import status
 from reverie.tools.sweep import sweep
 from tests.tiny_embedder import TinyEmbedder
@@ -205,8 +204,8 @@ async def _morning(life: Life, moment: datetime) -> None:
             await life.session.maintenance.run()
     life.mornings += 1
     swept = await sweep(life.session)
-    life.let_go |= {memory_id: rule for rule, ids in swept.let_go.items() for memory_id in ids}
-    life.report.let_go.update({rule: len(ids) for rule, ids in swept.let_go.items()})
+    life.let_go |= {memory_id: rule for rule, ids in swept.expired.items() for memory_id in ids}
+    life.report.let_go.update({rule: len(ids) for rule, ids in swept.expired.items()})
     life.report.moved.update({move: len(ids) for move, ids in swept.moved.items()})
 
 

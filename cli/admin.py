@@ -12,8 +12,7 @@ from reverie.cli.requests import AuditRequest, DoctorRequest, NoRequest
 from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, one_line, say, say_json
 from reverie.embeddings.base import embedder_from
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError
-from reverie.ids import SHORTEST_PREFIX
-from reverie.memory import Memory
+from reverie.memory import SHORTEST_PREFIX, Memory
 from reverie.settings import load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from reverie.cli import requests as own
-from reverie.cli.asking import interruptible
-from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, note
+from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, interruptible, note
 from reverie.errors import InvalidInput
 from reverie.server.startup import load_tools
 from reverie.settings import Settings, load_settings
@@ -207,7 +206,7 @@ COMMANDS: tuple[Command, ...] = (
         name="review",
         help="answer what dreams left open",
         group="Dreams",
-        run="review:run_review",
+        run="dreams:run_review",
         request=requests.ReviewRequest,
         finds_ids=True,
     ),
@@ -232,14 +231,14 @@ COMMANDS: tuple[Command, ...] = (
         name="index",
         help="read a project's files and signatures; again only what changed",
         group="Code",
-        run="code:run_index",
+        run="projects:run_index",
         request=requests.IndexRequest,
     ),
     Command(
         name="drift",
         help="check the code that memories name; mark what moved or is gone",
         group="Code",
-        run="code:run_drift",
+        run="projects:run_drift",
         request=own.DriftRequest,
     ),
     Command(

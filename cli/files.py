@@ -10,10 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from reverie.cli.asking import interruptible
 from reverie.cli.commands import Options
 from reverie.cli.requests import ExportRequest, ImportRequest
-from reverie.cli.terminal import DONE, FAILED, Progress, columns, counted, note, say, say_json
+from reverie.cli.terminal import DONE, FAILED, Progress, columns, counted, interruptible, note, say, say_json
 from reverie.errors import InvalidInput, ReverieError
 from reverie.tools.export_jsonl import STDOUT, Exported, export
 from reverie.tools.import_jsonl import Imported, import_memories

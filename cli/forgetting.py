@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from reverie.cli.asking import agreed
 from reverie.cli.commands import Options
 from reverie.cli.dreams import undo_dream
 from reverie.cli.requests import PurgeRequest, QuarantineRequest
@@ -14,6 +13,7 @@ from reverie.cli.terminal import (
     Cell,
     Line,
     Span,
+    agreed,
     counted,
     one_line,
     paragraph,
@@ -23,14 +23,12 @@ from reverie.cli.terminal import (
     table,
     terminal_width,
 )
-from reverie.ids import short_id, short_ids
-from reverie.memory import Memory
+from reverie.memory import Memory, short_id, short_ids
 from reverie.time import iso
 from reverie.tools import catalog
-from reverie.tools.arguments import MOST_IDS
 from reverie.tools.quarantine import Decided, Held, decide, held_memories
 from reverie.tools.render import render
-from reverie.tools.requests import ForgetRequest, RestoreRequest
+from reverie.tools.requests import MOST_IDS, ForgetRequest, RestoreRequest
 from reverie.tools.resolve import resolved_each, resolved_event
 from reverie.tools.results import Forgotten
 

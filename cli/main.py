@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
-from reverie.cli.asking import NobodyToAsk
+from reverie import __version__
 from reverie.cli.commands import COMMANDS, GROUPS, Command, Options, run
 from reverie.cli.completion import completion_script
 from reverie.cli.requests import CompletionRequest
@@ -16,6 +16,7 @@ from reverie.cli.terminal import (
     INTERRUPTED,
     REFUSED,
     ColorMode,
+    NobodyToAsk,
     columns,
     give_up_on_stdout,
     is_terminal,
@@ -26,7 +27,6 @@ from reverie.cli.terminal import (
 from reverie.errors import ReverieError
 from reverie.settings import load_settings, meant_by, unknown_variables
 from reverie.tools.requests import Argument, Request, ReviewDecision, Verdict, arguments_of
-from reverie.version import __version__
 
 _READER_GONE = 141
 

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reverie.cli.asking import edited
 from reverie.cli.commands import Options
 from reverie.cli.requests import EditRequest
 from reverie.cli.terminal import (
@@ -14,6 +13,7 @@ from reverie.cli.terminal import (
     Span,
     Style,
     counted,
+    edited,
     is_terminal,
     note,
     one_line,
@@ -24,10 +24,10 @@ from reverie.cli.terminal import (
     table,
     terminal_width,
 )
-from reverie.ids import short_ids
+from reverie.memory import short_ids
 from reverie.recall.results import freshness_word, repeats
 from reverie.tools import catalog
-from reverie.tools.list_memories import MemoryList, list_memories
+from reverie.tools.inspect import MemoryList, list_memories
 from reverie.tools.render import render
 from reverie.tools.requests import InspectRequest, ListRequest, ReviseRequest
 from reverie.tools.resolve import resolved

@@ -11,9 +11,8 @@ from reverie.cli.terminal import DONE, columns, counted, say, say_json
 from reverie.errors import InvalidInput
 from reverie.lifecycle.rules import ARCHIVE_BELOW_RETENTION
 from reverie.settings import RETENTION_MODES, RetentionMode, load_settings
-from reverie.tools.curves import Curves, curves_of, typical_curves
 from reverie.tools.export_jsonl import keep_out_of
-from reverie.tools.forecast import Forecast, forecast
+from reverie.tools.forecast import Curves, Forecast, curves_of, forecast, typical_curves
 from reverie.tools.resolve import resolved
 
 if TYPE_CHECKING:

@@ -1,9 +1,14 @@
-"""Claims that a repository can answer: does this file, symbol, command, dependency, version or setting exist as
-said?
+"""What a text says about code: mentions that may name something, and claims that the repository can answer.
+
+A mention may name a path, symbol, command or dependency; anchors.py finds out whether it exists. Many words of prose
+look like code, so every mention is a candidate. In backticks any identifier counts; elsewhere only what can be
+nothing else: a path with a slash or a suffix, `snake_case`, a call. A claim says that a file, symbol, command,
+dependency, version or setting exists.
 """
 
 import configparser
 import json
+import keyword
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,10 +17,207 @@ from typing import Any, Literal
 
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.manifests import Entry, allows, entries_of, entry_for, normalised
-from reverie.codebase.mentions import mentions_in
 from reverie.codebase.symbols import find_symbol
 from reverie.codebase.tree import SourceTree
 from reverie.memory import Anchor
+
+MentionKind = Literal["path", "symbol", "command", "dependency"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One candidate as the text writes it."""
+
+    kind: MentionKind
+    name: str  # a path with slashes, a dotted symbol, a command's words, a package
+    detail: str = ""  # of a path: the symbol behind `::`; of a dependency: its version
+    quoted: bool = False  # set in back-ticks or a role, so that the writer meant a name
+    called: bool = False  # written with parentheses
+
+
+MOST_MENTIONS = 40
+_LONGEST_TEXT = 20_000
+_LONGEST_NAME = 200
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+# Every repetition that many places of a text can begin is bounded, or a run of one sign takes minutes.
+# ``literal``, `literal`, and the roles of reStructuredText: :func:`~pkg.name`, :file:`path`.
+_TICKED = re.compile(r"(?::(?P<role>[\w:+-]{1,60}):)?(?P<ticks>`{1,2})(?P<inside>[^`\n]{1,200})(?P=ticks)")
+_ROLE_TARGET = re.compile(r".*<(?P<target>[^<>]+)>\s*$")
+_LINK = re.compile(r"\]\((?P<target>[^()\s]{1,200})\)")
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+|\bwww\.\S+|(?<![^\s@])[^\s@]+@[^\s@]+\.\w+", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\s\"'“”‘’«»(),;\[\]|=]+(?:\(\))?")
+_PLACE = re.compile(r"(?P<path>.+?)(?:(?::\d+(?:[-:]\d+)?)|#L\d+(?:-L?\d+)?)$")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+_DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)~?[A-Za-z_$][\w$]*)*")
+_SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*")
+_ENDING = re.compile(r"[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}$")
+_HIDDEN_FILE = re.compile(r"\.[a-z][\w.-]{2,}$")
+_BARE_FILES = frozenset(
+    {
+        *("Makefile", "GNUmakefile", "Dockerfile", "Containerfile", "Justfile", "justfile", "Gemfile", "Rakefile"),
+        *("Procfile", "Vagrantfile", "Jenkinsfile", "Brewfile", "Pipfile", "Podfile", "Taskfile", "CODEOWNERS"),
+        *("README", "LICENSE", "CHANGES", "CHANGELOG", "AUTHORS", "COPYING"),
+    }
+)
+_NOT_NAMES = frozenset(
+    {
+        *keyword.kwlist,
+        *("self", "cls", "this", "super", "null", "nil", "undefined", "true", "false", "none", "void", "NaN"),
+        *("int", "str", "float", "bool", "bytes", "list", "dict", "set", "tuple", "object", "type", "string"),
+        *("number", "boolean", "char", "long", "short", "double", "const", "let", "var", "function", "print"),
+        *("len", "range", "map", "filter", "open", "repr", "super", "property", "args", "kwargs", "char", "any"),
+        *("and", "the", "not", "yes", "etc", "foo", "bar", "baz", "spam", "eggs", "name", "value", "key", "data"),
+    }
+)
+_PLAIN_ROLES = frozenset({"file", "path", "program", "command", "code", "samp", "kbd", "doc", "ref", "term"})
+_RUNNERS = r"make|gmake|just|npm|yarn|pnpm|bun|tox|nox|hatch|poetry|pdm|uv|pipenv|invoke|inv|rake|composer|task|cargo"
+_COMMAND_START = re.compile(rf"(?:\$ |> )?(?:sudo )?(?P<command>(?:{_RUNNERS}|python3?|\./)[ /].*|[\w.-]+(?: .*)?)")
+_SAID_COMMAND = re.compile(
+    rf"\b(?:[Rr]un|[Rr]unning|[Rr]uns|[Uu]se|[Uu]sing|[Vv]ia|[Ww]ith|[Ee]xecute|[Ii]nvoke|[Cc]all|[Dd]o|[Bb]y)\s+"
+    rf"(?P<command>(?:{_RUNNERS})\s+(?:run\s+|run-script\s+|-[es]\s+)?[A-Za-z][\w:.-]*)"
+)
+_FOLDER = re.compile(
+    r"(?:(?P<before>(?<![\w`])[A-Za-z_][\w-]{0,100})|`{1,2}(?P<ticked>[A-Za-z_][\w-]{0,100})`{1,2})\s+(?:sub)?(?:director(?:y|ies)|folders?)\b"
+    r"|(?:director(?:y|ies)|folders?)\s+(?:called\s+|named\s+)?`{1,2}(?P<after>[A-Za-z_][\w-]{0,100})`{1,2}"
+)
+_VERSIONED = re.compile(
+    r"(?<![\w./@-])(?P<name>@?[A-Za-z][\w.-]*(?:/[\w.-]+)?)"
+    r"\s{0,2}(?P<operator>===?|~=|>=|<=|!=|>|<|\^|~|@[\^~]?|\bv(?:ersion)?\.? ?(?=\d)|\s(?=v?\d))\s{0,2}"
+    r"v?(?P<version>\d+(?:\.(?:\d+|x|\*))*(?:[a-z-]+\.?\d*)?)(?![\w%])"
+)
+
+
+def mentions_in(text: str) -> list[Mention]:
+    """Return what a text seems to name, in its order and each once."""
+    text = _FENCE.sub("", text[:_LONGEST_TEXT])
+    found: dict[Mention, None] = {}
+    for mention in _read(text):
+        found.setdefault(mention)
+        if len(found) >= MOST_MENTIONS:
+            break
+    return list(found)
+
+
+def path_mention(text: str, *, quoted: bool = False) -> Mention:
+    """Read a path as people write it: with a line number, a symbol behind `::`, in Windows' manner."""
+    name, _, detail = text.strip().partition("::")
+    place = _PLACE.fullmatch(name)
+    if place:
+        name = place["path"]
+    name = name.replace("\\", "/")
+    while name.startswith(("./", "../")):  # documents link relative to where they lie
+        name = name.partition("/")[2]
+    return Mention("path", name, detail.strip().removesuffix("()").replace("::", "."), quoted)
+
+
+def _read(text: str) -> Iterator[Mention]:
+    for match in _TICKED.finditer(text):
+        yield from _from_quoted(match["inside"].strip(), match["role"] or "")
+    for match in _LINK.finditer(text):
+        if "://" not in match["target"] and not match["target"].startswith(("#", "mailto:")):
+            yield path_mention(match["target"].partition("#")[0], quoted=True)
+    for match in _FOLDER.finditer(text):
+        yield Mention("path", f"{match['before'] or match['ticked'] or match['after']}/")
+    plain = _URL.sub(" ", _LINK.sub(" ", _TICKED.sub(" ", text)))
+    for match in _SAID_COMMAND.finditer(plain):
+        yield Mention("command", match["command"])
+    for match in _TOKEN.finditer(plain):
+        yield from _from_word(match[0])
+    for match in _VERSIONED.finditer(text.replace("`", "")):
+        yield Mention("dependency", match["name"], _operator(match["operator"]) + match["version"])
+
+
+def _from_quoted(inside: str, role: str) -> Iterator[Mention]:
+    target = _ROLE_TARGET.fullmatch(inside)
+    if role and target:
+        inside = target["target"]
+    inside = inside.lstrip("~!.") if role else inside
+    if "://" in inside:
+        return
+    words = inside.split()
+    if len(words) == 1:
+        yield from _from_quoted_word(inside, role)
+        return
+    if _looks_like_path(inside, quoted=True) and len(words) < 8:
+        yield path_mention(inside, quoted=True)  # with spaces in its name
+    command = _COMMAND_START.fullmatch(inside)
+    if command:
+        yield Mention("command", command["command"].strip(), quoted=True)
+    for word in words:
+        if "/" in word or "\\" in word or _ENDING.search(word):
+            yield from _from_word(word.strip("'\""))
+    call = re.match(rf"(?P<name>{_DOTTED.pattern})\s?\(.*\)$", inside) or re.match(
+        rf"(?:def|class|func|fn|function|struct|interface|type|import|from)\s+(?P<name>{_DOTTED.pattern})\b", inside
+    )
+    if call:
+        yield Mention("symbol", _dotted(call["name"]), quoted=True, called=True)
+
+
+def _from_quoted_word(word: str, role: str) -> Iterator[Mention]:
+    name = re.sub(r"\(.*\)$", "", word)
+    called = name != word
+    if _looks_like_path(name, quoted=True) and not called:
+        yield path_mention(name, quoted=True)
+    if re.match(r"\.\w*[A-Z_.]", name):  # `.Future`, as reStructuredText abbreviates
+        name = name[1:]
+    bare = role.rpartition(":")[2]
+    if bare in _PLAIN_ROLES and bare != "code":
+        return
+    if _ENDING.search(name.partition("::")[0]) and "::" in name:
+        return  # `path::symbol`, which is told above
+    if _DOTTED.fullmatch(name) and (name not in _NOT_NAMES or called):
+        yield Mention("symbol", _dotted(name), quoted=True, called=called or bool(role))
+    if _IDENTIFIER.fullmatch(name.replace("-", "_")) and not called and not role:
+        yield Mention("command", name, quoted=True)
+
+
+def _from_word(word: str) -> Iterator[Mention]:
+    """Read a word of plain prose; almost all of them name nothing."""
+    if len(word) > _LONGEST_NAME:  # each part of a dotted name may be a file to look for
+        return
+    word = _unmarked(word) if not _SNAKE.fullmatch(word) else word
+    if len(word) < 3 or "://" in word:
+        return
+    name = re.sub(r"\(\)$", "", word)
+    called = name != word
+    if not called and _looks_like_path(name, quoted=False):
+        yield path_mention(name)
+    if _SNAKE.fullmatch(name) or (called and _DOTTED.fullmatch(name) and len(name) > 3):
+        yield Mention("symbol", _dotted(name), called=called)
+    elif "." in name and _DOTTED.fullmatch(name) and not name.isupper():
+        yield Mention("symbol", _dotted(name))
+
+
+def _unmarked(word: str) -> str:
+    """Take off punctuation and emphasis; an underscore at the start alone belongs to the name: `_x/y.py`."""
+    bare = word.strip("*~!?…").rstrip(".:")
+    return bare.strip("_") if bare.startswith("_") and bare.endswith("_") else bare
+
+
+def _looks_like_path(word: str, *, quoted: bool) -> bool:
+    if any(sign in word for sign in "*?<>|${}\"'") or word.startswith(("-", "~", "http:", "https:")):
+        return False
+    name = word.partition("::")[0]
+    place = _PLACE.fullmatch(name)
+    name = place["path"] if place else name
+    if name in _BARE_FILES:
+        return True
+    if "/" in name or "\\" in name:
+        return any(letter.isalnum() for letter in name)
+    return (
+        bool(_ENDING.search(name)) or bool(_HIDDEN_FILE.match(name)) or (quoted and name.isupper() and len(name) > 3)
+    )
+
+
+def _dotted(name: str) -> str:
+    return re.sub(r"::~?|#|->", ".", name)
+
+
+def _operator(written: str) -> str:
+    written = written.strip().lstrip("@")
+    return written if written in ("==", "===", "~=", ">=", "<=", ">", "<", "^", "~", "!=") else ""
+
 
 ClaimKind = Literal["file", "folder", "symbol", "script", "target", "dependency", "version", "setting"]
 Verdict = Literal["holds", "fails", "unknown"]

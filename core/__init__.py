@@ -1,5 +1,3 @@
 """Reverie: long-term memory for coding assistants."""
 
-from reverie.version import __version__
-
-__all__ = ["__version__"]
+__version__ = "0.1.0"

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from reverie.errors import InvalidInput, SettingError
-from reverie.memory import Memory
 
 _UNITS = {
     "s": timedelta(seconds=1),
@@ -128,21 +127,6 @@ def seconds_between(then: datetime, now: datetime) -> float:
 def days_between(then: datetime, now: datetime) -> float:
     """Count the days from then to now, with their fraction."""
     return seconds_between(then, now) / SECONDS_PER_DAY
-
-
-def age_days(memory: Memory, now: datetime) -> float:
-    """Count the days since the memory was written."""
-    return days_between(memory.created_at, now)
-
-
-def last_touched(memory: Memory) -> datetime:
-    """Return the moment of the last recall, or of the writing if there was none."""
-    return memory.last_accessed_at or memory.created_at
-
-
-def idle_days(memory: Memory, now: datetime) -> float:
-    """Count the days since the memory was last recalled, or written if it never was."""
-    return days_between(last_touched(memory), now)
 
 
 def later(moment: datetime, days: float) -> datetime | None:

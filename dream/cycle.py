@@ -11,8 +11,17 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from reverie.dream.apply import ACTOR, Batch, make_batch, write
-from reverie.dream.digest import may_be_promoted
+from reverie.dream.batch import (
+    ACTOR,
+    Batch,
+    Undo,
+    make_batch,
+    read_undone_keys,
+    undo_events,
+    withdraw_questions,
+    write,
+)
+from reverie.dream.derived_memories import may_be_promoted
 from reverie.dream.drift import last_restored
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import ChangeSet, SkippedChange, StepName
@@ -20,18 +29,16 @@ from reverie.dream.review import withdraw_moot
 from reverie.dream.snapshot import EvidenceCheck, EvidenceChecker, NoEvidence, Snapshot, Vectors, in_order
 from reverie.dream.steps import KEEP_LOGS_FOR, STEPS, Plan, Planner, by_step
 from reverie.dream.sweep import demoted_among
-from reverie.dream.undo import Undo, read_undone_keys, undo_events, withdraw_questions
 from reverie.embeddings.base import Embedder
 from reverie.errors import StoreBusy
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import due_move, overdue
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.storage.dream_log import DreamRecord, DreamStatus
+from reverie.storage.bulk import read_all, read_versions
+from reverie.storage.dream_records import OPEN, WITHDRAWN, DreamRecord, DreamStatus, ReviewQuestion
 from reverie.storage.filters import one_of
 from reverie.storage.maintenance import fold_old_logs, old_logs
-from reverie.storage.queries import read_all, read_versions
-from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 

@@ -1,20 +1,30 @@
 """Digests, cards and bridges, which a dream derives from other memories: what they may quote, their trust, and the
 screening of their text.
+
+The digest step writes a note of the day in at most 1,200 characters, and promotes what is durable (000-nightly). A
+day is the time since the last digest, or the last 24 hours if there is none. Each project has its own digest: one
+across projects would show one project's memories in another.
+
+The peer_cards step writes one card for each person, service, module or tool with five or more memories (002-dream).
+A card quotes its sources and stores their ids. When they have changed, a new card supersedes it; when fewer than
+five are left it expires, so that nothing forgotten is still quoted.
 """
 
 import re
-from collections.abc import Sequence
-from datetime import datetime
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
-from reverie.dream.plan import derived_memory_id
+from reverie.dream.judge import DayNote, Judge
+from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, derived_memory_id
+from reverie.dream.snapshot import Snapshot
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
-from reverie.ids import content_hash
-from reverie.lifecycle.strength import first_stability
-from reverie.lifecycle.trust import derived_trust
-from reverie.memory import Kind, Layer, Memory
-from reverie.text.shorten import cut_at_word, one_line, title_of
+from reverie.lifecycle.vitals import adjusted_importance_of, derived_trust, first_stability
+from reverie.memory import Kind, Layer, Memory, content_hash, creation_order
+from reverie.settings import Settings
+from reverie.text.tokenize import cut_at_word, one_line, title_of
 
 LEAST_TRUST_TO_BUILD_ON = 0.5
 """Readers cannot tell whose words a card, digest or bridge repeats, so it quotes nothing less trusted than this."""
@@ -28,11 +38,6 @@ def may_be_quoted(memory: Memory) -> bool:
 def may_be_built_on(memory: Memory) -> bool:
     """Whether a card or bridge may be derived from a memory: these last, so the memory must have no limited tier."""
     return may_be_quoted(memory) and memory.tier in (None, "permanent")
-
-
-def sendable(text: str) -> str:
-    """Return a text without secrets and private parts, as it may be sent to a language model."""
-    return redact(without_private(text).text).text
 
 
 def may_be_written(text: str) -> bool:
@@ -93,3 +98,227 @@ def derived_memory(
         embedder=sources[0].embedder,
         **{"title": title_of(text), **fields},
     )
+
+
+MOST_CHARACTERS = 1_200
+A_DAY = timedelta(hours=24)
+FEWEST_FOR_A_DIGEST = 3
+_LONGEST_GAP = timedelta(days=7)
+_DURABLE: frozenset[Kind] = frozenset({"decision", "preference", "how_to", "rejected"})
+"""Kinds that an extractive note promotes; not facts, because a passing remark is one by its kind."""
+
+
+def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Write the note of the day for each project with enough memories, and promote the durable ones."""
+    change_sets: list[ChangeSet] = []
+    for project in sorted({memory.project for memory in snapshot.memories}):
+        since = _since(project, snapshot)
+        if since is None:
+            continue
+        ledger = _ledger(project, since, snapshot)
+        if len(ledger) < FEWEST_FOR_A_DIGEST:
+            continue
+        note = judge.day_note(ledger, MOST_CHARACTERS)
+        if note is None or len(note.text) > MOST_CHARACTERS or not may_be_written(note.text):
+            note = extract(ledger, snapshot.now)
+        change_sets.append(_digest_change_set(note, ledger, project, snapshot))
+        change_sets += _promotions(note, ledger, snapshot)
+    return Proposal(tuple(change_sets))
+
+
+def extract(ledger: Sequence[Memory], now: datetime) -> DayNote:
+    """Return a note that quotes the most important memories of the day, as many as fit."""
+    text = f"{now:%Y-%m-%d}: {len(ledger)} memories."
+    quoted = []
+    for memory in ledger:
+        line = f"\n- {line_of(memory)}"
+        if len(text) + len(line) <= MOST_CHARACTERS:
+            text += line
+            quoted.append(memory)
+    return DayNote(text, tuple(memory.id for memory in quoted if memory.kind in _DURABLE))
+
+
+def may_be_promoted(memory: Memory, now: datetime) -> bool:
+    """Whether a note may promote a memory: by its kind, or a fact that a judge calls durable."""
+    durable = memory.kind == "fact" or memory.kind in _DURABLE
+    return durable and _may_last(memory) and now - memory.happened_at <= _LONGEST_GAP
+
+
+def _since(project: str, snapshot: Snapshot) -> datetime | None:
+    """Return the moment at which the day begins, or None if it is not over yet."""
+    written = [m.created_at for m in snapshot.memories if m.kind == "digest" and m.project == project]
+    if not written:
+        return snapshot.now - A_DAY
+    last = max(written)
+    return max(last, snapshot.now - _LONGEST_GAP) if snapshot.now - last >= A_DAY else None
+
+
+def _ledger(project: str, since: datetime, snapshot: Snapshot) -> list[Memory]:
+    """Return the project's memories of the day, the most important first."""
+    recent = [
+        memory
+        for memory in snapshot.original_memories
+        if memory.project == project
+        and memory.layer != "codebase"
+        and since < memory.happened_at <= snapshot.now
+        and may_be_quoted(memory)
+    ]
+    return sorted(
+        recent, key=lambda memory: (-adjusted_importance_of(memory), memory.created_at, creation_order(memory.id))
+    )
+
+
+def _digest_change_set(note: DayNote, ledger: Sequence[Memory], project: str, snapshot: Snapshot) -> ChangeSet:
+    memory = derived_memory(
+        note.text,
+        kind="digest",
+        layer="episodic",
+        project=project,
+        sources=ledger,
+        now=snapshot.now,
+        tags=("digest",),
+        title=f"The day of {snapshot.now:%Y-%m-%d}",
+    )
+    return ChangeSet(
+        summary="the day's note",
+        new_memories=(NewMemory(memory=memory, reason=f"{len(ledger)} memories of the day"),),
+    )
+
+
+def _promotions(note: DayNote, ledger: Sequence[Memory], snapshot: Snapshot) -> Iterator[ChangeSet]:
+    for memory in ledger:
+        named = memory.id in note.durable and _may_last(memory)
+        if named and memory.layer == "episodic" and memory.id not in snapshot.demoted:
+            reason = "a durable line of the day's note"
+            change = Change(memory_id=memory.id, action="moved", reason=reason, values={"layer": "semantic"})
+            yield ChangeSet(summary="episodic → semantic", changes=(change,))
+
+
+def _may_last(memory: Memory) -> bool:
+    """Whether no tier limits a memory's life, as one does for passing remarks (000-passing)."""
+    return memory.tier in (None, "permanent")
+
+
+FEWEST_FOR_A_CARD = 5
+MOST_LINES = 8
+FEWEST_CARDS, MOST_CARDS = 10, 40
+MEMORIES_PER_CARD = 20
+"""A project has a card for every twenty memories, within these bounds. The subjects with the most memories
+have one, and a card stays while its sources do."""
+
+Subject = tuple[str, str]
+
+
+def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
+    """Write, rewrite or expire cards so that each subject has one that is up to date."""
+    sources = _sources(snapshot)
+    current = _current(snapshot)
+    change_sets: list[ChangeSet] = []
+    for subject, cards in current.items():
+        change_sets += _update(cards, subject, sources.get(subject, ()), snapshot)
+    cards_in = Counter(project for project, _ in current)
+    most_cards = _most_cards(snapshot)
+    for subject, memories in sorted(sources.items(), key=lambda item: (-len(item[1]), item[0])):
+        project = subject[0]
+        if subject in current or len(memories) < FEWEST_FOR_A_CARD or cards_in[project] >= most_cards[project]:
+            continue
+        cards_in[project] += 1
+        change_sets.append(_card_change_set(subject, memories, (), snapshot))
+    return Proposal(tuple(change_sets))
+
+
+def _most_cards(snapshot: Snapshot) -> dict[str, int]:
+    sizes = Counter(memory.project for memory in snapshot.original_memories)
+    return {p: min(MOST_CARDS, max(FEWEST_CARDS, size // MEMORIES_PER_CARD)) for p, size in sizes.items()}
+
+
+def _sources(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
+    sources: dict[Subject, list[Memory]] = {}
+    for memory in snapshot.original_memories:
+        if memory.layer not in ("working", "codebase") and may_be_built_on(memory):
+            for entity in snapshot.texts.of(memory).entities:
+                sources.setdefault((memory.project, entity), []).append(memory)
+    return sources
+
+
+def _current(snapshot: Snapshot) -> dict[Subject, list[Memory]]:
+    cards: dict[Subject, list[Memory]] = {}
+    for memory in snapshot.memories:
+        if memory.kind == "peer_card" and memory.source == "dream" and memory.entities:
+            cards.setdefault((memory.project, memory.entities[0].casefold()), []).append(memory)
+    return cards
+
+
+def _update(
+    cards: Sequence[Memory], subject: Subject, sources: Sequence[Memory], snapshot: Snapshot
+) -> list[ChangeSet]:
+    if any(card.pinned for card in cards):
+        return []  # somebody keeps it as it is, and a subject has one card
+    if len(sources) < FEWEST_FOR_A_CARD:
+        return [_expiring(card, snapshot) for card in cards]
+    lines = _chosen(sources)
+    newest = max(cards, key=lambda card: (card.created_at, creation_order(card.id)))
+    if len(cards) == 1 and newest.content == _text(subject[1], lines, sources):
+        return []
+    if len(cards) == 1 and newest.created_at == snapshot.now:
+        return [_correcting(newest, subject, sources, snapshot)]
+    return [_card_change_set(subject, sources, cards, snapshot)]
+
+
+def _card_change_set(
+    subject: Subject, sources: Sequence[Memory], replaced: Sequence[Memory], snapshot: Snapshot
+) -> ChangeSet:
+    project, entity = subject
+    lines = _chosen(sources)
+    card = derived_memory(
+        _text(entity, lines, sources),
+        kind="peer_card",
+        layer="semantic",
+        project=project,
+        sources=lines,
+        now=snapshot.now,
+        entities=(entity,),
+        tags=("peer-card",),
+        title=f"About {spelled(entity, tuple(sources))}",
+    )
+    reason = f"rewritten as {card.id}: what it rests on has changed"
+    values = {"status": "superseded", "superseded_by": card.id, "expired_at": snapshot.now, "status_reason": reason}
+    return ChangeSet(
+        summary="card rewritten" if replaced else "card written",
+        new_memories=(NewMemory(memory=card, reason=f"rests on {len(lines)} memories"),),
+        changes=tuple(Change(memory_id=old.id, action="rewritten", reason=reason, values=values) for old in replaced),
+    )
+
+
+def _correcting(card: Memory, subject: Subject, sources: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
+    """Return the change that updates a card written in this dream after later steps changed its sources."""
+    better = _card_change_set(subject, sources, (), snapshot).new_memories[0].memory
+    names = ("content", "content_hash", "derived_from", "trust", "confidence", "title")
+    values = {name: getattr(better, name) for name in names}
+    change = Change(
+        memory_id=card.id, action="rewritten", reason="its sources changed in the same dream", values=values
+    )
+    return ChangeSet(summary="card corrected", changes=(change,))
+
+
+def _expiring(card: Memory, snapshot: Snapshot) -> ChangeSet:
+    reason = f"fewer than {FEWEST_FOR_A_CARD} memories are left that it could rest on"
+    # "ground-gone" is the stored status reason and journal action.
+    values = {"status": "expired", "expired_at": snapshot.now, "status_reason": "ground-gone"}
+    return ChangeSet(
+        summary="card retired",
+        changes=(Change(memory_id=card.id, action="ground-gone", reason=reason, values=values),),
+    )
+
+
+def _chosen(sources: Sequence[Memory]) -> list[Memory]:
+    """Return the memories to quote, oldest first, chosen by values that do not change from dream to dream."""
+    best = sorted(
+        sources, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), creation_order(m.id))
+    )[:MOST_LINES]
+    return sorted(best, key=lambda memory: (memory.happened_at, creation_order(memory.id)))
+
+
+def _text(entity: str, lines: Sequence[Memory], sources: Sequence[Memory]) -> str:
+    quoted = "".join(f"\n- {line_of(memory, entity)}" for memory in lines)
+    return f"{spelled(entity, tuple(sources))}:{quoted}"

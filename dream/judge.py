@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from reverie.dream.derived_memories import sendable
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
-from reverie.ids import creation_order
-from reverie.memory import Memory
+from reverie.guard.secrets import redact, without_private
+from reverie.memory import Memory, creation_order
 from reverie.text.compare import facts_of, restates
 
 if TYPE_CHECKING:
@@ -214,3 +213,8 @@ def _as_notes(memories: Sequence[Memory]) -> dict[str, Any]:
 def _words_and_facts(text: str) -> set[str]:
     """Return every word and fact of a text, which a fact of a text made from it may repeat."""
     return {form for _, form in facts_of(text)} | {word.strip(".,;:!?()'\"`") for word in text.casefold().split()}
+
+
+def sendable(text: str) -> str:
+    """Return a text without secrets and private parts, as it may be sent to a language model."""
+    return redact(without_private(text).text).text

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from reverie.ids import memory_id
-from reverie.memory import Memory
-from reverie.storage.dream_log import DreamRecord
+from reverie.memory import Memory, memory_id
+from reverie.storage.dream_records import DreamRecord
 from reverie.storage.journal import Event
 
 StepName = Literal[

@@ -6,23 +6,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from reverie.dream.apply import make_batch, write
-from reverie.dream.cluster import merging
+from reverie.dream.batch import make_batch, write
 from reverie.dream.derived_memories import may_be_written
 from reverie.dream.drift import is_challenged
 from reverie.dream.judge import missing_facts
+from reverie.dream.merging import merging
 from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
-from reverie.ids import content_hash
 from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.trust import trust_of
-from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
-from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
+from reverie.lifecycle.vitals import trust_of
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
+from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
-from reverie.text.shorten import title_of
+from reverie.text.tokenize import title_of
 
 WITHDRAWN_BY = "dream"
 

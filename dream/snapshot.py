@@ -17,11 +17,9 @@ from reverie.codebase import evidence as codebase
 from reverie.codebase.claims import ClaimKind, check_claim, claims_about
 from reverie.codebase.evidence import EvidenceState
 from reverie.dream.plan import Change, ChangeSet
-from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
-from reverie.lifecycle.layers import CORE_ACCESSES, becomes_core
-from reverie.lifecycle.rules import due_expiry, due_move
-from reverie.memory import GLOBAL_PROJECT, Memory
+from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
+from reverie.memory import GLOBAL_PROJECT, Memory, creation_order
 from reverie.settings import Settings
 from reverie.text.conflicts import Conflict
 from reverie.text.numbers import Amount

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reverie.dream.beliefs import beliefs
-from reverie.dream.cluster import cluster
-from reverie.dream.dedupe import dedupe
-from reverie.dream.digest import digest
+from reverie.dream.derived_memories import digest, peer_cards
 from reverie.dream.drift import drift
 from reverie.dream.judge import Judge
-from reverie.dream.peer_cards import peer_cards
+from reverie.dream.merging import cluster, dedupe
 from reverie.dream.plan import ChangeSet, Proposal, StepName, StepPlan, resolve_conflicts
 from reverie.dream.snapshot import Snapshot
 from reverie.dream.sweep import forget, sweep

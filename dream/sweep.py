@@ -8,21 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reverie.dream.apply import make_batch, write
+from reverie.dream.batch import make_batch, read_undone_keys, write
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, was_undone
 from reverie.dream.snapshot import RuleVerdicts, Snapshot
-from reverie.dream.undo import read_undone_keys
 from reverie.lifecycle.expiry import LIFESPAN_SECONDS, LIVING, Expiry, Move
-from reverie.lifecycle.importance import WEIGHTS
-from reverie.lifecycle.layers import CORE_ACCESSES, SEMANTIC_ACCESSES
 from reverie.lifecycle.rules import (
     ARCHIVE_AFTER_DAYS,
     ARCHIVE_BELOW_ACCESSES,
     ARCHIVE_BELOW_IMPORTANCE,
+    CORE_ACCESSES,
     LOW_VALUE_AFTER_DAYS,
     LOW_VALUE_IMPORTANCE,
+    SEMANTIC_ACCESSES,
 )
+from reverie.lifecycle.vitals import WEIGHTS
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.settings import Settings
 from reverie.storage import filters
@@ -75,7 +75,7 @@ class SweepPlan:
 class Swept:
     """What a sweep did: the ids of memories by rule and by move."""
 
-    let_go: dict[str, list[str]]
+    expired: dict[str, list[str]]
     moved: dict[str, list[str]]
     made_core: list[str]
     seen: int
@@ -210,7 +210,7 @@ def _swept(change_sets: Sequence[ChangeSet], memories: Mapping[str, Memory], see
         elif "core" in change.values:
             swept.made_core.append(change.memory_id)
         else:
-            swept.let_go.setdefault(change.action, []).append(change.memory_id)
+            swept.expired.setdefault(change.action, []).append(change.memory_id)
     return swept
 
 

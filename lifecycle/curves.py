@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reverie.lifecycle.expiry import effective_age, is_lasting, threshold_seconds, tier_in_force
-from reverie.lifecycle.importance import adjusted_importance_of
-from reverie.lifecycle.strength import fading, in_bounds, practice
-from reverie.lifecycle.trust import half_life_days
+from reverie.lifecycle.vitals import (
+    adjusted_importance_of,
+    age_days,
+    fading,
+    half_life_days,
+    idle_days,
+    in_bounds,
+    practice,
+)
 from reverie.memory import Layer, Memory, Tier, clamped
 from reverie.settings import RetentionMode
-from reverie.time import SECONDS_PER_DAY, age_days, idle_days
+from reverie.time import SECONDS_PER_DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

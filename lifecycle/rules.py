@@ -1,15 +1,16 @@
-"""All rules of age and merit, applied to one memory at one moment.
+"""The rules of age and merit, applied to one memory at one moment.
 
-Archive and low value (002-archive, 003-low-value), forgetting by a filter (004-forget), the verdict of all rules
-together, and what a restored memory needs so that no rule expires it again.
+Moving along the ladder working → episodic → semantic → procedural (002-layers, 002-promotion, 001-core), archive and
+low value (002-archive, 003-low-value), forgetting by a filter (004-forget), the verdict of all rules together, and
+what a restored memory needs so that no rule expires it again.
 """
 
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
-from reverie.lifecycle.access import after_access
+from reverie.errors import MoveRefused
 from reverie.lifecycle.curves import retention_of
 from reverie.lifecycle.expiry import (
     LIVING,
@@ -22,12 +23,108 @@ from reverie.lifecycle.expiry import (
     ttl_expired,
     why_protected,
 )
-from reverie.lifecycle.importance import importance_of
-from reverie.lifecycle.layers import SEMANTIC_ACCESSES, becomes_core, becomes_semantic, leaves_working
-from reverie.lifecycle.strength import strength_of
-from reverie.memory import TIERS, Memory, Tier
+from reverie.lifecycle.vitals import after_access, age_days, idle_days, importance_of, strength_of
+from reverie.memory import LADDER, TIERS, Layer, Memory, Tier
 from reverie.settings import RetentionMode
-from reverie.time import SECONDS_PER_DAY, age_days, aware, idle_days, later
+from reverie.time import SECONDS_PER_DAY, aware, later
+
+Direction = Literal["up", "down"]
+
+
+def next_up(layer: Layer) -> Layer:
+    """Return the layer above.
+
+    Raises:
+        MoveRefused: if there is none, or the layer is not on the ladder.
+    """
+    rung = _rung(layer) + 1
+    if rung == len(LADDER):
+        raise MoveRefused(f"{layer} is the highest layer. Use pin to protect the memory instead.")
+    return LADDER[rung]
+
+
+def next_down(layer: Layer) -> Layer:
+    """Return the layer below.
+
+    Raises:
+        MoveRefused: if there is none, or the layer is not on the ladder.
+    """
+    rung = _rung(layer) - 1
+    if rung < 0:
+        raise MoveRefused(f"{layer} is the lowest layer. Use forget to let the memory go instead.")
+    return LADDER[rung]
+
+
+def checked_move(from_layer: Layer, to: Layer | None, direction: Direction) -> Layer:
+    """Return the layer that a move ends in: the given one, or the next in that direction.
+
+    Raises:
+        MoveRefused: if the move touches codebase, goes nowhere, or goes the other way.
+    """
+    if to is None:
+        return next_up(from_layer) if direction == "up" else next_down(from_layer)
+    start, end = _rung(from_layer), _rung(to)
+    if start == end:
+        raise MoveRefused(f"The memory is already {to}. Name another layer, or leave `to` out.")
+    if (end > start) != (direction == "up"):
+        this, other = ("promote", "demote") if direction == "up" else ("demote", "promote")
+        raise MoveRefused(f"{from_layer} to {to} is not a way to {this}. Use {other} for it.")
+    return to
+
+
+def _rung(layer: Layer) -> int:
+    if layer not in LADDER:
+        raise MoveRefused(
+            f"{layer} stands beside the ladder: its memories come from reading code and follow it: nothing "
+            f"moves into or out of it. Use one of {', '.join(LADDER)}, or remember anew what the code says."
+        )
+    return LADDER.index(layer)
+
+
+WORKING_DAYS = 30 * 60 / SECONDS_PER_DAY
+WORKING_ACCESSES = 2
+
+SEMANTIC_IMPORTANCE = 0.7
+SEMANTIC_ACCESSES = 5
+
+CORE_ACCESSES = 10
+CORE_STABILITY = 0.85
+CORE_SESSIONS = 3
+
+
+def leaves_working(memory: Memory, now: datetime) -> Move | None:
+    """Return the move of a working memory to episodic, after 30 minutes or 2 recalls, or None."""
+    if memory.layer != "working" or memory.status not in LIVING:
+        return None
+    if memory.access_count >= WORKING_ACCESSES:
+        return Move("episodic", f"recalled {memory.access_count} times while working")
+    if age_days(memory, now) >= WORKING_DAYS:
+        return Move("episodic", "older than 30 minutes")
+    return None
+
+
+def becomes_semantic(memory: Memory, now: datetime) -> Move | None:
+    """Return the move of an episodic memory to semantic, by importance and recalls, or None."""
+    if memory.layer != "episodic" or memory.status != "active":
+        return None
+    if memory.access_count < SEMANTIC_ACCESSES:
+        return None
+    importance = importance_of(memory, now).value
+    if importance < SEMANTIC_IMPORTANCE:
+        return None
+    return Move("semantic", f"importance {importance:.2f} and {memory.access_count} recalls")
+
+
+def becomes_core(memory: Memory) -> bool:
+    """Whether a memory becomes core now; False if it already is."""
+    return (
+        not memory.core
+        and memory.status == "active"
+        and memory.access_count >= CORE_ACCESSES
+        and memory.stability >= CORE_STABILITY
+        and len(set(memory.sessions)) >= CORE_SESSIONS
+    )
+
 
 ARCHIVE_AFTER_DAYS = 90.0
 ARCHIVE_BELOW_RETENTION = 0.15

@@ -29,7 +29,7 @@ from reverie.recall.score import (
     token_weights,
 )
 from reverie.storage.candidates import NOBODY, Candidates, IndexCandidates, TableCandidates
-from reverie.text.search_text import function_terms, search_text, terms
+from reverie.text.tokenize import function_terms, search_text, terms
 
 
 @dataclass(frozen=True, slots=True)

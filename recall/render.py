@@ -9,9 +9,8 @@ from typing import Any
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens
 from reverie.guard.fence import fresh_fence, neutralized, neutralized_line, quoted
-from reverie.ids import short_ids
-from reverie.lifecycle.strength import strength_word
-from reverie.memory import Memory
+from reverie.lifecycle.vitals import strength_word
+from reverie.memory import Memory, short_ids
 from reverie.recall.results import (
     Fits,
     IndexState,

@@ -29,6 +29,7 @@ from mcp.types import (
 )
 from mcp.types import Tool as ListedTool
 
+from reverie import __version__
 from reverie.errors import RateLimited, ReverieError
 from reverie.recall.results import lean
 from reverie.server.rate_limit import RateLimit
@@ -38,7 +39,6 @@ from reverie.server.startup import Startup
 from reverie.tools.catalog import CONSOLIDATE, TOOLS, AnyTool, call_any, ignore_progress
 from reverie.tools.render import render
 from reverie.tools.results import Result
-from reverie.version import __version__
 
 INSTRUCTIONS = (
     "Long-term memory across sessions. Recall before you start a task or answer from assumption; remember what a "

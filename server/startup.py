@@ -90,8 +90,11 @@ class Startup:
         if self._has_asked_where:
             return
         self._has_asked_where = True
-        from reverie.codebase.folder_identity import client_folder, is_no_project  # not needed for the handshake
-        from reverie.codebase.identity import path_on_disk
+        from reverie.codebase.identity import (  # not needed for the handshake
+            client_folder,
+            is_no_project,
+            path_on_disk,
+        )
 
         if client_folder(os.environ) is not None or not is_no_project(self._folder):
             return

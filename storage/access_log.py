@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from reverie.errors import StoreError
-from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
+from reverie.lifecycle.vitals import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
 from reverie.memory import Memory
 from reverie.storage.filters import literal, moment_by_id, number_by_id, one_of
 from reverie.storage.schema import side_schema

@@ -12,8 +12,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reverie.memory import LAYERS
-from reverie.storage.hash_chain import GONE, START, KnownHead, Link, differing, link_after, state_of, text_digest
-from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
+from reverie.storage.journal import (
+    ACCEPTED,
+    FOLDED,
+    GONE,
+    REDACTED,
+    START,
+    Event,
+    KnownHead,
+    Link,
+    Row,
+    differing,
+    link_after,
+    state_of,
+    text_digest,
+)
 from reverie.storage.rows import FIELDS, from_row
 from reverie.storage.store import MemoryStore
 

@@ -19,7 +19,7 @@ from reverie.storage.lance_table import Table, TextHit
 from reverie.storage.memory_index import MemoryIndex, VectorHit
 from reverie.storage.rows import Embedded, RowLocation, Vector, as_values
 from reverie.storage.scope import Scope
-from reverie.text.search_text import search_text
+from reverie.text.tokenize import search_text
 
 MAX_VECTORS_IN_MEMORY = 20_000
 """Above this many vectors they are searched on disk, through the index that maintenance builds by then."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import Any
 
-from reverie.lifecycle.importance import MAX_ADJUSTMENT
+from reverie.lifecycle.vitals import MAX_ADJUSTMENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from lancedb import AsyncConnection
 
 from reverie.memory import LAYERS
-from reverie.storage.hash_chain import START, link_after, text_digest
+from reverie.storage.journal import START, link_after, text_digest
 from reverie.storage.lance_table import Table
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.schema import PIECES, SIDE_TABLES, memory_schema, side_schema

@@ -13,8 +13,7 @@ from reverie.errors import StoreDamaged
 from reverie.memory import LAYERS, Memory
 from reverie.storage.database import connect_to, open_tables, write_ahead_log_to
 from reverie.storage.filters import at_most, differs, equals, has_any, one_of
-from reverie.storage.hash_chain import GONE, text_digest
-from reverie.storage.journal import REDACTED, Event, Row
+from reverie.storage.journal import GONE, REDACTED, Event, Row, text_digest
 from reverie.storage.lance_table import Table
 from reverie.storage.locks import ProcessLock
 from reverie.storage.rows import FIELDS, from_table

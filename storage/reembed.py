@@ -200,7 +200,7 @@ class _Conversion:
 @asynccontextmanager
 async def _flushed_journal(database: Database) -> AsyncIterator[None]:
     """Flush the journal, and leave what it gets meanwhile for the new tables."""
-    journal = Journal(database)
+    journal = Journal(database.raw_table("events"), database.generations.folder, database.is_current)
     async with journal.flushed():
         yield
 

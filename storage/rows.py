@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reverie.memory import Anchor, Layer, Memory
 from reverie.storage.schema import PIECES, memory_schema, side_schema
-from reverie.text.search_text import search_text
+from reverie.text.tokenize import search_text
 
 Vector = NDArray[np.float32]
 

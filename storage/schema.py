@@ -110,7 +110,7 @@ def side_schema(table: str, dimensions: int) -> pa.Schema:
                     pa.field("reason", pa.string()),
                     _required("before", pa.string()),
                     _required("after", pa.string()),
-                    # the chain (see hash_chain.py); empty only while a store is being migrated
+                    # the chain (see journal.py); empty only while a store is being migrated
                     pa.field("digest", pa.string()),
                     pa.field("number", pa.int64()),
                     pa.field("hash", pa.string()),

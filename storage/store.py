@@ -1,6 +1,6 @@
 """The memory store: everything that other folders read and write goes through a MemoryStore.
 
-No other folder names a table. What is done to the store as a whole (queries.py, changes.py, purge.py, maintenance.py,
+No other folder names a table. What is done to the store as a whole (bulk.py, purge.py, maintenance.py,
 access_log.py) are functions and classes here in storage/ that take the store.
 """
 
@@ -16,21 +16,17 @@ from typing import Any, Self
 import pyarrow as pa
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
-from reverie.ids import SHORTEST_PREFIX, IdMaker, creation_order
 from reverie.installation import Installation
-from reverie.memory import LAYERS, Layer, Memory
+from reverie.memory import LAYERS, SHORTEST_PREFIX, IdMaker, Layer, Memory, creation_order
 from reverie.storage.candidates import CandidateSearch, VectorSearch
-from reverie.storage.database import Database, Stamp
-from reverie.storage.dream_log import DreamLog
+from reverie.storage.database import Database, PurgedTexts, Stamp
+from reverie.storage.dream_records import DreamLog, ReviewQueue
 from reverie.storage.filters import Condition, equals, one_of, starts_with
-from reverie.storage.hash_chain import SealedHead, state_of
-from reverie.storage.journal import Event, Journal
+from reverie.storage.journal import Event, Journal, SealedHead, state_of
 from reverie.storage.lance_table import Table, TextHit
 from reverie.storage.locks import ProcessLock
 from reverie.storage.memory_index import VectorHit, vectors_in
 from reverie.storage.projects import ProjectTable
-from reverie.storage.purged_texts import PurgedTexts
-from reverie.storage.review_queue import ReviewQueue
 from reverie.storage.rows import (
     CANDIDATE_COLUMNS,
     FIELDS,
@@ -70,7 +66,7 @@ class MemoryStore:
         self.new_id = new_id
         self.folder = database.generations.folder
         head = None if installation is None else SealedHead(installation, self.folder)
-        self.journal = Journal(database, head)
+        self.journal = Journal(database.raw_table("events"), database.generations.folder, database.is_current, head)
         self.dream_log = DreamLog(database.table("dreams"))
         self.review_queue = ReviewQueue(database.table("questions"))
         self.projects = ProjectTable(database)

@@ -20,8 +20,7 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from reverie.errors import StoreBusy, StoreError
-from reverie.memory import Memory
-from reverie.record import decode, to_record
+from reverie.memory import Memory, decode, to_record
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table, translated
 from reverie.storage.locks import ProcessLock

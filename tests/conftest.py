@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from reverie.codebase.folder_identity import CLIENT_FOLDERS
-from reverie.codebase.identity import has_commit, identify_project, root_commits
+from reverie.codebase.identity import CLIENT_FOLDERS, has_commit, identify_project, root_commits
 from reverie.codebase.tree import SourceTree
 from reverie.embeddings import bundled
 from reverie.embeddings.base import Embedder

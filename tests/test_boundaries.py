@@ -10,25 +10,41 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
+# Exactly the imports between folders that exist: a new one fails, and so does one that is no longer needed.
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset(),
-    "text": frozenset({"core"}),
+    "text": frozenset(),
     "lifecycle": frozenset({"core"}),
-    "guard": frozenset({"core"}),
+    "guard": frozenset(),
     "embeddings": frozenset({"core", "text", "llm"}),
     "llm": frozenset({"core", "guard"}),
     "codebase": frozenset({"core", "text"}),
     "storage": frozenset({"core", "text", "lifecycle"}),
     "recall": frozenset({"core", "text", "lifecycle", "embeddings", "guard", "codebase", "storage"}),
     "dream": frozenset({"core", "text", "lifecycle", "embeddings", "llm", "guard", "codebase", "storage"}),
+    "tools": frozenset(
+        {"core", "text", "lifecycle", "embeddings", "llm", "guard", "codebase", "storage", "recall", "dream"}
+    ),
+    "server": frozenset({"core", "lifecycle", "guard", "codebase", "storage", "recall", "tools"}),
+    "cli": frozenset(
+        {"core", "lifecycle", "embeddings", "guard", "codebase", "storage", "recall", "tools", "server"}
+    ),
 }
-MAY_IMPORT["tools"] = frozenset(MAY_IMPORT)
-MAY_IMPORT["server"] = frozenset(MAY_IMPORT)
-MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
+
+# Imports inside a function that would make a cycle at the top of the module: from, to, and why it is so.
+LAZY_CYCLES: dict[tuple[str, str], str] = {
+    (
+        "reverie.codebase.symbols",
+        "reverie.codebase.tree_sitter_symbols",
+    ): "a parser is loaded for the first file of it",
+    ("reverie.embeddings.base", "reverie.embeddings.bundled"): "the settings choose one embedder, the model is heavy",
+    ("reverie.embeddings.base", "reverie.embeddings.openai"): "the settings choose one embedder, openai is heavy",
+    ("reverie.server.startup", "reverie.server.dream_process"): "the handshake needs no dreams, they are heavy",
+}
 
 # A library that is not in this table has no home yet, and importing it is a mistake until it has.
 HOMES: dict[str, frozenset[str]] = {
-    "anyio": frozenset({"server", "cli"}),
+    "anyio": frozenset({"server"}),
     "filelock": frozenset({"storage"}),
     "lancedb": frozenset({"storage"}),
     "matplotlib": frozenset({"cli"}),
@@ -40,7 +56,6 @@ HOMES: dict[str, frozenset[str]] = {
     "pydantic": frozenset({"server"}),
     "regex": frozenset({"embeddings"}),
     "Stemmer": frozenset({"text"}),
-    "tiktoken": frozenset({"embeddings"}),
     "tokenizers": frozenset({"embeddings"}),
     "tree_sitter": frozenset({"codebase"}),
     **{
@@ -133,6 +148,82 @@ def _imports(tree: ast.AST, file: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, first.value
 
 
+def _all_imports(root: Path) -> Iterator[tuple[str, Path, str]]:
+    """Yield the folder, the file and the imported module of every import."""
+    for folder in MAY_IMPORT:
+        for path in sorted((root / folder).rglob("*.py")):
+            file = path.relative_to(root)
+            for _, module in _imports(ast.parse(path.read_text("utf-8")), file):
+                yield folder, file, module
+
+
+def _folder_of(module: str) -> str:
+    part = module.removeprefix("reverie").removeprefix(".").partition(".")[0]
+    return part if part in MAY_IMPORT else "core"
+
+
+def _module_imports(root: Path, *, at_import: bool = False) -> dict[str, set[str]]:
+    """Return which modules each module imports when it runs: at import alone, or also later but for LAZY_CYCLES."""
+    files = {
+        _module_name(path.relative_to(root)): path for folder in MAY_IMPORT for path in (root / folder).rglob("*.py")
+    }
+    imports: dict[str, set[str]] = {}
+    for name, path in sorted(files.items()):
+        file = path.relative_to(root)
+        tree = _ImportsThatRun(at_import).visit(ast.parse(path.read_text("utf-8")))
+        named = {module for _, module in _imports(tree, file)}
+        for node in ast.walk(tree):  # `from reverie.text import tokenize` names the module after the word import
+            if isinstance(node, ast.ImportFrom):
+                [module] = {m for _, m in _imports(ast.Module([node], []), file) if m} if node.module else {""}
+                package = module or _module_name(file.parent / "__init__.py")
+                named |= {f"{package}.{one.name}" for one in node.names}
+        listed = set() if at_import else {target for source, target in LAZY_CYCLES if source == name}
+        imports[name] = {one for one in named if one in files} - {name} - listed
+    return imports
+
+
+class _ImportsThatRun(ast.NodeTransformer):
+    """Drops `if TYPE_CHECKING:`, which never runs, and if asked functions, which run later."""
+
+    def __init__(self, at_import: bool) -> None:
+        self._at_import = at_import
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if _last_name(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        return None if self._at_import else self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST | None:
+        return None if self._at_import else self.generic_visit(node)
+
+
+def _module_name(file: Path) -> str:
+    parts = (*(() if file.parts[0] == "core" else file.parts[:1]), *file.parts[1:-1], file.stem)
+    return ".".join(("reverie", *(part for part in parts if part != "__init__")))
+
+
+def cycles(imports: dict[str, set[str]]) -> list[list[str]]:
+    """Return the groups of modules that import each other, directly or through others."""
+    reached = {name: _reached_from(name, imports) for name in imports}
+    groups = {
+        tuple(sorted(other for other in reached[name] if name in reached[other]))
+        for name in imports
+        if name in reached[name]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def _reached_from(name: str, imports: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for other in imports.get(waiting.pop(), set()) - found:
+            found.add(other)
+            waiting.append(other)
+    return found
+
+
 def _last_name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
@@ -179,8 +270,62 @@ def test_every_dependency_has_a_home_and_every_home_a_dependency() -> None:
     wanted = [*project["dependencies"], *project["optional-dependencies"]["plots"]]
     named = (line.partition(">")[0].strip().replace("-", "_") for line in wanted)
     declared = {IMPORTED_AS.get(name, name) for name in named}
-    # anyio and pydantic are mcp's own vocabulary: they arrive with it. tiktoken is what the tests compare with.
-    assert declared | {"anyio", "pydantic", "tiktoken"} == set(HOMES)
+    # anyio and pydantic are mcp's own vocabulary: they arrive with it.
+    assert declared | {"anyio", "pydantic"} == set(HOMES)
+
+
+def test_every_allowed_import_between_folders_exists() -> None:
+    found: dict[str, set[str]] = {folder: set() for folder in MAY_IMPORT}
+    for folder, file, module in _all_imports(ROOT):
+        if module.partition(".")[0] == "reverie" and file != DOOR:
+            found[folder].add(_folder_of(module))
+    unused = {folder: sorted(allowed - found[folder]) for folder, allowed in MAY_IMPORT.items()}
+    assert {folder: targets for folder, targets in unused.items() if targets} == {}
+
+
+def test_every_home_of_a_library_uses_it() -> None:
+    used = {(module.partition(".")[0], folder) for folder, _, module in _all_imports(ROOT)}
+    grammars = {name for name in HOMES if name.startswith("tree_sitter_")}  # imported by the name of a language
+    assert [
+        f"{folder} does not import {library}"
+        for library, homes in HOMES.items()
+        for folder in sorted(homes)
+        if library not in grammars and (library, folder) not in used
+    ] == []
+
+
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    assert cycles(_module_imports(ROOT)) == []
+    assert cycles(_module_imports(ROOT, at_import=True)) == []  # what LAZY_CYCLES lists is imported in functions
+
+
+def test_every_listed_lazy_import_would_make_a_cycle() -> None:
+    imports = _module_imports(ROOT)
+    for source, target in LAZY_CYCLES:
+        assert cycles({**imports, source: imports[source] | {target}}), f"{source} → {target} makes no cycle"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("import reverie.text.second", "import reverie.text.first"),
+        ("from reverie.text.second import X", "from reverie.text import first"),
+        ("from reverie.text import second", "def f():\n    from reverie.text.first import X"),
+        ("from .second import X", "if X:\n    from . import first"),
+    ],
+)
+def test_the_checker_sees_a_cycle(tmp_path: Path, first: str, second: str) -> None:
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "first.py").write_text(first + "\n")
+    (tmp_path / "text" / "second.py").write_text(second + "\n")
+    assert cycles(_module_imports(tmp_path)) == [["reverie.text.first", "reverie.text.second"]]
+
+
+def test_imports_for_types_alone_are_no_cycle(tmp_path: Path) -> None:
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "first.py").write_text("if TYPE_CHECKING:\n    from reverie.text.second import X\n")
+    (tmp_path / "text" / "second.py").write_text("from reverie.text.first import Y\n")
+    assert cycles(_module_imports(tmp_path)) == []
 
 
 @pytest.mark.parametrize(
@@ -223,7 +368,7 @@ def test_the_checker_sees_each_kind_of_crossing(tmp_path: Path, folder: str, lin
         ("core", "from reverie.errors import ReverieError"),
         ("core", "from .errors import ReverieError"),
         ("storage", "from reverie import lifecycle, memory, __version__"),
-        ("storage", "from reverie.lifecycle.trust import X"),
+        ("storage", "from reverie.lifecycle.vitals import X"),
         ("storage", "import lancedb"),
         ("storage", "store.database.table('x')"),
         ("tools", "from reverie.storage.database import Stamp"),

@@ -96,4 +96,4 @@ def test_the_source_archive_is_complete_enough_to_build_from(built: Path) -> Non
     [path] = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "LICENSE", "NOTICE", "core/version.py"} <= names
+    assert {"pyproject.toml", "LICENSE", "NOTICE", "core/__init__.py"} <= names

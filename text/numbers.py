@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from reverie.text.stems import FUNCTION_WORDS, word_form
-from reverie.text.tokenize import NUMBER_WORDS, Token, tokens_of
+from reverie.text.tokenize import FUNCTION_WORDS, NUMBER_WORDS, Token, tokens_of, word_form
 
 Dimension = Literal[
     "time", "months", "size", "bit rate", "ratio", "money", "clock", "date", "rate", "month rate", "count"

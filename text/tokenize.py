@@ -1,19 +1,130 @@
-"""The tokenizer. `words` splits a text into plain words, `tokens_of` into typed tokens.
+"""Words: the one tokenizer, the one stemmer and the one stop list, what search indexes, and short forms of a text.
 
-Search and rough overlap use words: `core/app.py` is three. Comparison uses tokens, because it must know that
-`core/app.py` is one path, `1,000` one number and `don't` a negation (decision 0025). The features of the
-bundled classifiers (`guard/injection_features.py`, `tools/classify.py`) have their own splitting, because their
-weights were trained with it.
+`words` splits a text into plain words, `tokens_of` into typed tokens. Search and rough overlap use words:
+`core/app.py` is three. Comparison uses tokens, because it must know that `core/app.py` is one path, `1,000` one
+number and `don't` a negation (decision 0025). The features of the bundled classifiers
+(`guard/injection_features.py`, `tools/classify.py`) have their own splitting, because their weights were trained
+with it.
+
+Search and comparison share PyStemmer's English stemmer and differ in how far they trust it. Search wants everything
+that is related, so `stem` joins `product`, `products` and `production`. Whoever merges two texts unasked must not:
+`word_form` joins only the inflections of one word (decision 0025). What search indexes is the text, the parts of its
+identifiers, and its words as hashed stems (`search_text`, `terms`); both sides of a match come from here.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final, Literal
+from functools import cache, lru_cache
+from typing import Any, Final, Literal
+from zlib import crc32
 
-from reverie.text.stems import FILLERS
+import Stemmer  # type: ignore[import-not-found, unused-ignore] # publishes no types
+
+_CACHED_STEMS = 1 << 14
+
+_FREQUENT = """a about am an and are as at be been but by can could did do does for from had has have he her his how i
+    if in into is it its just me my no not of on or our she should so such that the their then there these they this
+    to was we were what when where which who will with would you your"""
+FREQUENT_WORDS: Final = frozenset(_FREQUENT.split())
+"""The function words of almost every sentence. Token vectors are not stored for them."""
+
+_LESS_FREQUENT = """after all also any because before being both d doing done during each few get got having here hers
+    him ll m more most now off once only other out over own re s same some t than them those through too under until
+    up us ve very while whom why yours"""
+FUNCTION_WORDS: Final = FREQUENT_WORDS | frozenset(_LESS_FREQUENT.split())
+"""The stop list. Search gives these words less weight, never none."""
+
+_FILLERS = "a an the is are be am it its this that these those of do does please also just so then now our we"
+FILLERS: Final = frozenset(_FILLERS.split())
+"""The stop words that comparison drops. Tense, person and direction (was, my, to) change what a text says."""
+
+_INTENSIFIERS = "some there while who which that very really quite already any up"
+INTENSIFIERS: Final = frozenset(_INTENSIFIERS.split())
+"""Words that may come or go in a restatement without changing what it says."""
+
+_IRREGULAR = (
+    "be:was,were,been,being,is,are,am have:has,had,having do:did,done,does make:made take:took,taken give:gave,given "
+    "go:went,gone,goes get:got,gotten run:ran see:saw,seen say:said tell:told "
+    "write:wrote,written ride:rode,ridden drive:drove,driven speak:spoke,spoken break:broke,broken eat:ate,eaten "
+    "wear:wore,worn throw:threw,thrown draw:drew,drawn show:shown grow:grew,grown know:knew,known "
+    "blow:blew,blown fly:flew,flown drink:drank,drunk sing:sang,sung swim:swam,swum begin:began,begun ring:rang,rung "
+    "hold:held keep:kept sleep:slept sweep:swept feed:fed lead:led build:built send:sent spend:spent lend:lent "
+    "find:found bind:bound wind:wound stand:stood sit:sat catch:caught teach:taught buy:bought bring:brought "
+    "think:thought fight:fought lose:lost leave:left meet:met pay:paid lie:lay,lain,lying lay:laid sell:sold "
+    "choose:chose,chosen freeze:froze,frozen steal:stole,stolen wake:woke,woken shake:shook,shaken "
+    "hang:hung dig:dug stick:stuck strike:struck shoot:shot "
+    "child:children man:men woman:women person:people foot:feet mouse:mice index:indices "
+    "queue:queued,queues,queuing,queueing"
+)
+_BASE_FORMS: Final[dict[str, str]] = {
+    form: base
+    for base, _, forms in (entry.partition(":") for entry in _IRREGULAR.split())
+    for form in forms.split(",")
+}
+
+_DERIVED: Final = re.compile(
+    r"""(?: (?:ation|ition|ion|ent|ant|ful|ous|ism|ness|less) (?=(?:e?s|ed|ing)?$)
+          | (?:erer|er|(?:at|it|ct|ss|ut|pt)or)   (?=r?(?:s|ed|ing)?$)
+          | (?:(?<=[tnvursw])al|ical|ial)         (?=l?(?:s|ed|ing)?$)
+          | (?:anc|enc|abl|ibl|iv|iz|is|(?<![eo])at) (?=(?:e|es|ed|ing)$)
+          | (?:nc|it)                             (?=(?:y|ies)$)
+          | ic                                    (?=s?$)
+          | (?:(?<=[aeiouy].)|(?<=[aeiouy]..))ings $
+          | (?:[bcdghkmnrt]|al|ul|[a-z]{2}[ae])ly $
+        )""",
+    re.VERBOSE,
+)
+"""An ending that makes another word (`production`, `operator`), under any inflection (`operators`)."""
+
+_SYNONYMS = (
+    "start begin|use utilize utilise|fix repair|delete erase|need require|choose select pick|show display|"
+    "config configuration|database db|directory folder|repo repository|doc documentation|function fn|"
+    "parameter param|argument arg|environment env|application app|auth authentication|"
+    "someone somebody|anyone anybody|everyone everybody|toward towards"
+)
+"""Words of software, and spellings, that mean the same wherever they occur. Each can merge two memories unasked."""
+
+
+@lru_cache(maxsize=_CACHED_STEMS)
+def stem(word: str) -> str:
+    """Return the stem of a lower-case word, as search compares it."""
+    return str(_stemmer().stemWord(word))
+
+
+@lru_cache(maxsize=_CACHED_STEMS)
+def word_form(word: str) -> str:
+    """Return one key for all inflections of a lower-case word: `slicing`, `sliced` and `slices` share one.
+
+    The key is the stem and, after a hyphen, the ending that derives the word: `product` and `production` differ.
+    """
+    base = _BASE_FORMS.get(word, word)
+    derived = _DERIVED.search(base)
+    return f"{stem(base)}-{derived[0]}" if derived else stem(base)
+
+
+def same_meaning(one: str, other: str) -> bool:
+    """Return whether two word forms are one word or synonyms."""
+    return one == other or (one, other) in _synonyms()
+
+
+def is_related(one: str, other: str) -> bool:
+    """Return whether two word forms have one stem, or one stem begins with the other."""
+    shorter, longer = sorted((one.partition("-")[0], other.partition("-")[0]), key=len)
+    return same_meaning(one, other) or (len(shorter) > 4 and longer.startswith(shorter))
+
+
+@cache
+def _synonyms() -> frozenset[tuple[str, str]]:
+    groups = [[word_form(word) for word in group.split()] for group in _SYNONYMS.split("|")]
+    return frozenset((one, other) for group in groups for one in group for other in group)
+
+
+@cache
+def _stemmer() -> Any:
+    return Stemmer.Stemmer("english")
+
 
 TokenKind = Literal["number", "version", "path", "name", "negation", "word"]
 
@@ -180,3 +291,78 @@ def _word(shown: str, *, starts: bool) -> Token:
 def _starts_sentence(text: str, at: int) -> bool:
     before = text[max(0, at - _LOOK_BACK) : at].rstrip(" \t\"'`(*_#")
     return not before or before[-1] in ".!?:\n"
+
+
+# In two linear steps: one pattern for both takes minutes over a minified line of a few thousand characters.
+_RUN = re.compile(r"\w[\w\-./:\\]*")
+_IN_AN_IDENTIFIER = re.compile(r"[_\-./:\\]\w|[a-z][A-Z]|[A-Z]{2}[a-z]|\d")
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_CJK_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]{2,}")
+_CACHED_TERMS = 8_192
+
+
+def search_text(*texts: str) -> str:
+    """Return the texts with the parts of each identifier, and of each unspaced run of CJK, added."""
+    written = "\n".join(text for text in texts if text)
+    added = [*_identifier_parts(written), *_cjk_pairs(written)]
+    return f"{written}\n{' '.join(dict.fromkeys(added))}" if added else written
+
+
+def _identifier_parts(text: str) -> list[str]:
+    """Split `getUserById`, `HTTPServer2`, `snake_case` and `a/path-like.name` into their words."""
+    parts: list[str] = []
+    for run in _RUN.findall(text):
+        if _IN_AN_IDENTIFIER.search(run):
+            humps = _HUMP.findall(run)
+            if len(humps) > 1:
+                parts.extend(humps)
+    return parts
+
+
+def _cjk_pairs(text: str) -> list[str]:
+    """Return every pair of neighbouring characters in Chinese, Japanese and Korean, which use no spaces."""
+    return [run[i : i + 2] for run in _CJK_RUN.findall(text) for i in range(len(run) - 1)]
+
+
+def terms(text: str) -> list[int]:
+    """Return the words of a text in order, each stemmed and hashed."""
+    return [_term(word) for word in words(text)]
+
+
+@cache
+def function_terms() -> frozenset[int]:
+    """Return the terms of the stop list."""
+    return frozenset(map(_term, FUNCTION_WORDS))
+
+
+@lru_cache(_CACHED_TERMS)
+def _term(word: str) -> int:
+    return crc32(stem(word).encode("utf-8", "replace")) or 1  # zero means no term
+
+
+TITLE_LENGTH = 80
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, with single spaces."""
+    return " ".join(text.split())
+
+
+def cut(text: str, limit: int) -> str:
+    """Return a text of at most `limit` characters; an ellipsis marks the cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def cut_at_word(text: str, limit: int) -> str:
+    """Return a text cut after a whole word within `limit` characters; an ellipsis marks the cut."""
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text that is not blank, or nothing."""
+    return next((line.strip() for line in text.strip().splitlines() if line.strip()), "")
+
+
+def title_of(text: str) -> str:
+    """Return the first line of a text, short enough for a list."""
+    return cut_at_word(first_line(text), TITLE_LENGTH)

@@ -8,16 +8,15 @@ from datetime import datetime, timedelta
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import fence_for, neutralized_line
-from reverie.ids import creation_order, short_id
 from reverie.lifecycle.rules import overdue
-from reverie.lifecycle.strength import strength_of
-from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory
+from reverie.lifecycle.vitals import strength_of
+from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory, creation_order, short_id
 from reverie.recall.features import freshness_of
 from reverie.recall.render import cut_at_sentence
 from reverie.recall.results import as_sent, lean
 from reverie.storage import filters
+from reverie.storage.bulk import Order, guidance_rank, top_memories
 from reverie.storage.filters import Condition
-from reverie.storage.queries import Order, guidance_rank, top_memories
 from reverie.storage.scope import RECALLED
 from reverie.tools.requests import BriefRequest
 from reverie.tools.results import Briefing
@@ -173,7 +172,7 @@ class _Page:
         self._there_are = there_are
         self._evidence = evidence
         self._lines: dict[str, dict[str, str]] = {}  # by heading: line by memory id
-        self._told: set[str] = set()
+        self._shown_ids: set[str] = set()
         self._left = budget - _size(self._briefing())
 
     def fill(self, chosen: Sequence[Chosen]) -> None:
@@ -186,14 +185,14 @@ class _Page:
     def _add(self, part: Chosen, room: int) -> None:
         lines = self._lines.setdefault(part.section.title, {})
         for memory in part.memories:
-            if memory.id in self._told:
+            if memory.id in self._shown_ids:
                 continue
             line = _line(memory, self._evidence[memory.id])
             cost = _cost(line, memory.id) + (0 if lines else count_tokens(f"\n## {part.section.title}"))
             if cost > self._left or (cost > room and lines):
                 return
             lines[memory.id] = line
-            self._told.add(memory.id)
+            self._shown_ids.add(memory.id)
             self._left -= cost
             room -= cost
 

@@ -185,7 +185,7 @@ PROMOTE = Tool(
     description="When a memory proved lasting: move it up a layer.",
     request=requests.MoveRequest,
     result=results.Moved,
-    function="reverie.tools.move:promote",
+    function="reverie.tools.revise:promote",
 )
 DEMOTE = Tool(
     name="demote",
@@ -193,7 +193,7 @@ DEMOTE = Tool(
     description="When a memory matters less than its layer says: move it down.",
     request=requests.MoveRequest,
     result=results.Moved,
-    function="reverie.tools.move:demote",
+    function="reverie.tools.revise:demote",
 )
 PIN = Tool(
     name="pin",
@@ -201,7 +201,7 @@ PIN = Tool(
     description="When a memory must never be forgotten, merged or archived; pinned=false takes the pin away.",
     request=requests.PinRequest,
     result=results.Pinned,
-    function="reverie.tools.pin:pin",
+    function="reverie.tools.revise:pin",
     repeatable=True,
 )
 CONSOLIDATE = Tool(

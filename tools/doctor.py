@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
+from reverie import __version__
 from reverie.embeddings.base import Embedder, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
 from reverie.memory import LAYERS
@@ -18,7 +19,6 @@ from reverie.storage.database import Generations
 from reverie.storage.integrity import IntegrityCheck, holders, is_free
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import NEWEST
-from reverie.version import __version__
 
 State = Literal["ok", "warn", "fail"]
 
@@ -66,8 +66,8 @@ class Doctor:
 
     async def _look_at_folder(self) -> list[Check]:
         home = Path(self._settings.home)
-        standing = next(path for path in (self._folder, *self._folder.parents) if path.exists())
-        checks = [await asyncio.to_thread(_writable, standing, is_made=self._folder.is_dir())]
+        existing = next(path for path in (self._folder, *self._folder.parents) if path.exists())
+        checks = [await asyncio.to_thread(_writable, existing, is_made=self._folder.is_dir())]
         loose = [path for path in (home, self._folder.parent, self._folder) if path.is_dir() and _is_loose(path)]
         if loose and self._fix:
             for path in loose:
@@ -79,7 +79,7 @@ class Doctor:
             )
         elif self._folder.is_dir():
             checks.append(Check("permissions", "ok", "for the owner alone"))
-        return [*checks, _space(standing)]
+        return [*checks, _space(existing)]
 
     async def _look_at_locks(self) -> list[Check]:
         checks = []

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.storage.dream_log import DreamLog, DreamRecord
+from reverie.storage.dream_records import DreamLog, DreamRecord
 from reverie.time import iso
 from reverie.tools.resolve import resolved_dream, sees_event
 from reverie.tools.session import Session

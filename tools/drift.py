@@ -4,15 +4,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from reverie.codebase.drift import check_all
-from reverie.dream.apply import make_batch, write
-from reverie.dream.drift import Found, drift_change_sets, last_restored
+from reverie.dream.batch import make_batch, read_undone_keys, write
+from reverie.dream.drift import Found, check_all, drift_change_sets, last_restored
 from reverie.dream.plan import ChangeSet, Proposal, StepPlan, resolve_conflicts
 from reverie.dream.review import withdraw_moot
-from reverie.dream.undo import read_undone_keys
 from reverie.memory import LADDER, Memory
+from reverie.storage.dream_records import WITHDRAWN
 from reverie.storage.filters import differs, none_of, one_of
-from reverie.storage.review_queue import WITHDRAWN
 from reverie.storage.scope import RECALLED
 from reverie.tools.results import Drifted, DriftedMemory
 from reverie.tools.session import Session

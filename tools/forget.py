@@ -35,11 +35,11 @@ async def traces_of(store: MemoryStore, gone: Sequence[Memory]) -> list[Skipped]
             await store.find(one_of("content_hash", sorted({memory.content_hash for memory in gone})))
         ),
     }
-    told: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     for reason, found in reasons.items():
         for memory_id in await store.get(sorted(found - ids)):
-            told.setdefault(memory_id, f"{reason}; {_TOO}")
-    return [Skipped(memory_id, reason) for memory_id, reason in told.items()]
+            skipped.setdefault(memory_id, f"{reason}; {_TOO}")
+    return [Skipped(memory_id, reason) for memory_id, reason in skipped.items()]
 
 
 async def _made_from(store: MemoryStore, ids: Iterable[str]) -> set[str]:

@@ -10,18 +10,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, StoreError
-from reverie.ids import content_hash, derived_id
-from reverie.lifecycle.strength import first_stability
-from reverie.lifecycle.trust import imported_trust, trust_of
-from reverie.memory import Anchor, Memory, Source
-from reverie.record import FIELDS, decode, encode
+from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
+from reverie.memory import FIELDS, Anchor, Memory, Source, content_hash, decode, derived_id, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED
-from reverie.text.shorten import title_of
-from reverie.tools.arguments import MOST_IDS, checked_content, checked_label
+from reverie.text.tokenize import title_of
 from reverie.tools.classify import classified, classify, vectors_for
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
-from reverie.tools.requests import RestoreRequest
+from reverie.tools.requests import MOST_IDS, RestoreRequest, checked_content, checked_label
 from reverie.tools.restore import restore
 from reverie.tools.screening import quarantined_if_suspect, says_the_same, screened_fields, still_quarantined
 from reverie.tools.session import Session

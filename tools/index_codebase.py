@@ -11,10 +11,8 @@ from reverie.codebase.identity import ProjectIdentity, identify_project
 from reverie.codebase.outline import FileOutline, Scan, begin_scan, folders_of, read_file
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.errors import InvalidInput
-from reverie.ids import content_hash
-from reverie.lifecycle.strength import first_stability
-from reverie.lifecycle.trust import trust_of
-from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
+from reverie.lifecycle.vitals import first_stability, trust_of
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.tools.catalog import Progress, ignore_progress
@@ -77,7 +75,7 @@ async def index_codebase(session: Session, request: IndexRequest, progress: Prog
     work.fresh += _changed_folders(work, under)
     updated, added = await _write(session, work, replace(here, project=owner), progress)
     gone = [*_gone(work, under), *doubled]
-    await _let_go(session, gone)
+    await _expire(session, gone)
     if added or updated or gone:
         session.maintenance.note_write()
     return Indexed(
@@ -305,7 +303,7 @@ def _gone(work: _Work, under: str) -> list[Memory]:
     ]
 
 
-async def _let_go(session: Session, gone: Sequence[Memory]) -> None:
+async def _expire(session: Session, gone: Sequence[Memory]) -> None:
     if not gone:
         return
     now = session.now

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reverie.codebase.folder_identity import path_name, readable_part
-from reverie.codebase.identity import ProjectIdentity, has_commit, root_commits
+from reverie.codebase.identity import ProjectIdentity, has_commit, path_name, readable_part, root_commits
 from reverie.errors import StoreBusy, StoreDamaged
 from reverie.storage.projects import ProjectRecord, Projects, ProjectSighting
 from reverie.storage.store import MemoryStore

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from reverie.codebase.folder_identity import NO_PROJECT
-from reverie.dream.undo import undo_batch
+from reverie.codebase.identity import NO_PROJECT
+from reverie.dream.batch import undo_batch
 from reverie.errors import InvalidInput
 from reverie.memory import GLOBAL_PROJECT, Memory
 from reverie.storage.projects import ProjectRecord
-from reverie.tools.arguments import checked_ids, checked_label
+from reverie.tools.requests import checked_ids, checked_label
 from reverie.tools.resolve import resolved
 from reverie.tools.screening import cleaned
 from reverie.tools.session import Session

@@ -11,7 +11,7 @@ from reverie.storage.filters import equals, one_of
 from reverie.storage.journal import Event
 from reverie.storage.rows import Embedded
 from reverie.time import iso
-from reverie.tools.arguments import checked_label
+from reverie.tools.requests import checked_label
 from reverie.tools.resolve import resolved_each
 from reverie.tools.results import Skipped
 from reverie.tools.screening import screened_evidence
@@ -73,7 +73,7 @@ async def held_memories(session: Session, *, project: str = "", limit: int = 100
     if not session.all_projects:
         where &= one_of("project", session.visible_from(session.project_for(checked_label("project", project))))
     memories = await session.store.find(where)
-    return [_told(memory) for memory in memories[:limit]]
+    return [_as_held(memory) for memory in memories[:limit]]
 
 
 async def decide(
@@ -132,7 +132,7 @@ def is_held(events: Sequence[Event]) -> bool:
     return held
 
 
-def _told(memory: Memory) -> Held:
+def _as_held(memory: Memory) -> Held:
     return Held(
         id=memory.id,
         title=memory.title,

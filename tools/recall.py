@@ -104,12 +104,12 @@ def _alike(session: Session, request: RecallRequest) -> dict[str, Any]:
 
 def _look_alike_note(session: Session, room: int, *, found_nothing: bool) -> str:
     """Name the projects that look like this one: once in a session, and whenever nothing was found."""
-    if not session.recognised.alike or (session.has_told_alike and not found_nothing):
+    if not session.recognised.alike or (session.has_named_alike and not found_nothing):
         return ""
     note = "".join(f"\nNote: {neutralized_line(look_alike(one))}." for one in session.recognised.alike[:3])
     if count_tokens(note) > room:
         return ""
-    session.has_told_alike = True
+    session.has_named_alike = True
     return note
 
 

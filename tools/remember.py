@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
-from reverie.ids import content_hash
-from reverie.lifecycle.importance import NEIGHBOURS, adjusted_importance, is_duplicate, surprise_from
 from reverie.lifecycle.rules import overdue
-from reverie.lifecycle.strength import first_stability
-from reverie.lifecycle.trust import trust_of
-from reverie.memory import Anchor, Memory, Source
-from reverie.record import checked_text, encode
+from reverie.lifecycle.vitals import (
+    NEIGHBOURS,
+    adjusted_importance,
+    first_stability,
+    is_duplicate,
+    surprise_from,
+    trust_of,
+)
+from reverie.memory import Anchor, Memory, Source, checked_text, content_hash, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
-from reverie.text.shorten import title_of
+from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
-from reverie.tools.echo import echoed
 from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
@@ -35,7 +37,7 @@ from reverie.tools.screening import (
     screened,
     screened_evidence,
 )
-from reverie.tools.session import Session
+from reverie.tools.session import Session, echoed
 
 if TYPE_CHECKING:
     from reverie.storage.rows import Vector

@@ -4,13 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
-from reverie.ids import SHORTEST_PREFIX
-from reverie.memory import Memory
-from reverie.storage.dream_log import DreamRecord
+from reverie.memory import SHORTEST_PREFIX, Memory
+from reverie.storage.dream_records import DreamRecord, ReviewQuestion
 from reverie.storage.filters import starts_with
 from reverie.storage.journal import Event
-from reverie.storage.review_queue import ReviewQuestion
-from reverie.tools.arguments import checked_ids
+from reverie.tools.requests import checked_ids
 from reverie.tools.session import Session
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from reverie.dream.undo import Undo, Undone, undo_batch, undo_events
+from reverie.dream.batch import Undo, Undone, undo_batch, undo_events
 from reverie.errors import InvalidInput
 from reverie.lifecycle.rules import as_restored, overdue
 from reverie.memory import Memory

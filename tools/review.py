@@ -5,9 +5,8 @@ from typing import Any
 
 from reverie.dream.review import Decision, apply_decision, checked_decision, why_moot
 from reverie.errors import InvalidInput
-from reverie.memory import Anchor, Memory
-from reverie.record import checked_text
-from reverie.storage.review_queue import ReviewQuestion, ReviewQueue
+from reverie.memory import Anchor, Memory, checked_text
+from reverie.storage.dream_records import ReviewQuestion, ReviewQueue
 from reverie.time import iso
 from reverie.tools.remember import refuse_purged
 from reverie.tools.requests import ReviewDecision, ReviewRequest

@@ -1,19 +1,22 @@
-"""Correcting a memory: a new one stands in for it, and the old one stays on record."""
+"""Changing a memory: correcting its text, moving it up or down the ladder of layers, pinning it.
+
+A corrected memory is a new one that stands in for the old one, which stays on record. Nothing forgets, merges or
+archives a pinned memory.
+"""
 
 import asyncio
 from dataclasses import replace
 
 from reverie.errors import InvalidInput
-from reverie.ids import content_hash
-from reverie.memory import Memory
+from reverie.lifecycle.rules import Direction, checked_move
+from reverie.memory import Memory, content_hash
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
-from reverie.text.shorten import title_of
-from reverie.tools.arguments import checked_content
+from reverie.text.tokenize import title_of
 from reverie.tools.remember import anchored, refuse_purged, supersede
-from reverie.tools.requests import ReviseRequest
+from reverie.tools.requests import MoveRequest, PinRequest, ReviseRequest, checked_content
 from reverie.tools.resolve import resolved
-from reverie.tools.results import Revised
+from reverie.tools.results import Moved, Pinned, Revised
 from reverie.tools.screening import Screening, cleaned, injection_in, partial_embedding_warnings
 from reverie.tools.session import Session
 
@@ -25,12 +28,12 @@ async def reanchored(session: Session, old: Memory, content: str) -> Memory:
     and scripts, targets and dependencies are claims of the text itself. Where nothing can be looked at, anchors stay.
     """
     checked = (await freshness_of(session.evidence, [old]))[old.id]
-    standing = [
+    still_there = [
         anchor
         for anchor in checked.anchors
         if anchor.kind in ("file", "folder", "symbol") and anchor.freshness in ("verified", "changed")
     ]
-    files = [f"{anchor.path}::{anchor.symbol}" if anchor.symbol else anchor.path for anchor in standing]
+    files = [f"{anchor.path}::{anchor.symbol}" if anchor.symbol else anchor.path for anchor in still_there]
     drafted, _ = await anchored(session, replace(old, content=content), files)
     unseen = [anchor for anchor in checked.anchors if anchor.freshness == "unverifiable"]
     kept = {(anchor.path, anchor.symbol, anchor.kind): anchor for anchor in (*unseen, *drafted.anchors)}
@@ -100,3 +103,50 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
         [*partial_embedding_warnings(embedding), *screening.warnings("ai")],
         new.project,
     )
+
+
+async def promote(session: Session, request: MoveRequest) -> Moved:
+    """Move a memory to the next layer up, or to the one named.
+
+    Raises:
+        MemoryNotFound: if there is no such memory.
+        MoveRefused: if the ladder does not lead there.
+    """
+    return await _move(session, request, "up")
+
+
+async def demote(session: Session, request: MoveRequest) -> Moved:
+    """Move a memory to the next layer down, or to the one named.
+
+    Raises:
+        MemoryNotFound: if there is no such memory.
+        MoveRefused: if the ladder does not lead there.
+    """
+    return await _move(session, request, "down")
+
+
+async def _move(session: Session, request: MoveRequest, direction: Direction) -> Moved:
+    now = session.now
+    async with session.store.changing():
+        memory = await resolved(session, request.id)
+        target = checked_move(memory.layer, request.to or None, direction)
+        actor = "promote" if direction == "up" else "demote"
+        await session.store.move(memory, target, actor=actor, at=now)
+    session.maintenance.note_write()
+    return Moved(memory.id, memory.layer, target, memory.project)
+
+
+async def pin(session: Session, request: PinRequest) -> Pinned:
+    """Pin a memory or take the pin away.
+
+    Raises:
+        MemoryNotFound: if there is no such memory.
+    """
+    now, pinned = session.now, request.pinned
+    async with session.store.changing():
+        memory = await resolved(session, request.id)
+        if memory.pinned != pinned:
+            action = "pinned" if pinned else "unpinned"
+            await session.store.change([memory], {"pinned": pinned}, action=action, actor="pin", at=now)
+            session.maintenance.note_write()
+    return Pinned(memory.id, pinned, memory.project)

@@ -13,11 +13,8 @@ from reverie.embeddings.classifier import bundled_model, embedder_for_models
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.injection_features import injection_cues_in, injection_marks_in, statements_in
 from reverie.guard.secrets import redact, without_private
-from reverie.ids import derived_id
-from reverie.memory import Anchor, Memory
-from reverie.record import checked_text
-from reverie.tools.arguments import checked_label
-from reverie.tools.requests import RememberRequest
+from reverie.memory import Anchor, Memory, checked_text, derived_id
+from reverie.tools.requests import RememberRequest, checked_label
 
 PROBABLE = 0.75
 """A text of one statement is quarantined from this probability on (decision 0012)."""
@@ -96,17 +93,17 @@ class Screening:
 
     def warnings(self, source: str) -> list[str]:
         """Return what the caller should know."""
-        told = []
+        warnings = []
         if self.redactions:
             kinds = ", ".join(dict.fromkeys(self.redactions))
-            told.append(f"{len(self.redactions)} secret or private part(s) were not kept: {kinds}")
+            warnings.append(f"{len(self.redactions)} secret or private part(s) were not kept: {kinds}")
         if self.injection and source == "human":
-            told.append(
+            warnings.append(
                 f"kept as the user's word, though it reads like orders to an assistant: {'; '.join(self.injection)}"
             )
         elif self.injection:
-            told.append(f"quarantined, not recalled until somebody reviews it: {'; '.join(self.injection)}")
-        return told
+            warnings.append(f"quarantined, not recalled until somebody reviews it: {'; '.join(self.injection)}")
+        return warnings
 
 
 def cleaned(text: str) -> tuple[str, tuple[str, ...]]:

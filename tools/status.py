@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
+from reverie import __version__
 from reverie.embeddings.tokens import tokens_are_estimated
 from reverie.errors import StoreError
 from reverie.lifecycle.expiry import LIVING
@@ -18,7 +19,6 @@ from reverie.tools.project_identity import look_alike
 from reverie.tools.requests import StatusRequest
 from reverie.tools.results import Status
 from reverie.tools.session import Session
-from reverie.version import __version__
 
 
 async def status(session: Session, request: StatusRequest) -> Status:

@@ -15,6 +15,6 @@ async def sweep(session: Session) -> Swept:
     """
     await session.accesses.count()  # what was recalled a moment ago must not count as unused
     swept = await sweep_store(session.store, session.settings, session.now)
-    if swept.let_go or swept.moved or swept.made_core:
+    if swept.expired or swept.moved or swept.made_core:
         session.maintenance.note_write()
     return swept

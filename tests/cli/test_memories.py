@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from reverie.cli import asking
+from reverie.cli import terminal
 from reverie.cli.memories import list_lines, memory_lines
 from reverie.cli.terminal import as_text
-from reverie.tools.list_memories import ListedMemory, MemoryList
+from reverie.tools.inspect import ListedMemory, MemoryList
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -231,7 +231,7 @@ def test_without_a_terminal_forgetting_is_shown_and_refused_until_yes_is_given(r
 def test_on_a_terminal_the_person_decides(
     run: Run, monkeypatch: pytest.MonkeyPatch, typed: str, code: int, left: list[str]
 ) -> None:
-    monkeypatch.setattr(asking, "is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
     result = run("forget", "--tag", "pier", stdin=typed)
     assert (result.returncode, "Forget 1 memory? [y/N]" in result.stderr) == (code, True)
     assert ids(run("list", "--json")) == left

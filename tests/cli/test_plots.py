@@ -11,7 +11,7 @@ import pytest
 
 from reverie.cli.plots import LETTERS, drawn, save_png
 from reverie.settings import RETENTION_MODES
-from reverie.tools.curves import typical_curves
+from reverie.tools.forecast import typical_curves
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reverie.cli import asking, review
-from reverie.cli.review import keys_of
+from reverie.cli import dreams, terminal
+from reverie.cli.dreams import keys_of
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -41,7 +41,7 @@ def run(asked: Path, tmp_path: Path, called: Run) -> Run:
 @pytest.fixture
 def on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run it as if a person sat there."""
-    for module in (asking, review):
+    for module in (terminal, dreams):
         monkeypatch.setattr(module, "is_terminal", lambda stream: True)
     return run
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reverie.cli import asking, terminal
-from reverie.cli.asking import NobodyToAsk, agreed, edited
-from reverie.cli.terminal import Span, display_width, say, set_color, shortened, table
+from reverie.cli import terminal
+from reverie.cli.terminal import NobodyToAsk, Span, agreed, display_width, edited, say, set_color, shortened, table
 from reverie.errors import InvalidInput
 
 HOSTILE = "red \x1b[31m, bell \x07, right-to-left \u202e, tag \U000e0041"
@@ -24,8 +23,7 @@ def _color_as_it_was() -> Iterator[None]:
 @pytest.fixture
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Make every stream a terminal."""
-    for module in (terminal, asking):
-        monkeypatch.setattr(module, "is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     return monkeypatch

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.dream.cluster import clusters_of
 from reverie.dream.judge import Rules, missing_facts
+from reverie.dream.merging import clusters_of
 from reverie.memory import Memory
 from tests.dream.conftest import NOW, a_memory, a_snapshot, planned
 

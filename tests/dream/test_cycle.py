@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from reverie.dream import apply as applying
+from reverie.dream import batch as applying
 from reverie.dream.cycle import recover
 from reverie.errors import InvalidInput, StoreBusy
-from reverie.record import to_record
+from reverie.memory import to_record
 from reverie.storage.audit import audit
-from reverie.tools.pin import pin
 from reverie.tools.requests import ConsolidateRequest, PinRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
+from reverie.tools.revise import pin
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reverie.record import to_record
+from reverie.memory import to_record
 from reverie.settings import Settings
 from reverie.storage.audit import audit
 from reverie.tools.consolidate import consolidate

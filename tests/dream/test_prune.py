@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from reverie.record import to_record
-from reverie.tools.move import demote
-from reverie.tools.pin import pin
+from reverie.memory import to_record
 from reverie.tools.recall import recall
 from reverie.tools.requests import MoveRequest, PinRequest, RecallRequest
 from reverie.tools.results import Consolidated, Remembered
+from reverie.tools.revise import demote, pin
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio

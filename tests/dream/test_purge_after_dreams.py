@@ -16,11 +16,10 @@ from reverie.storage.audit import audit
 from reverie.storage.purge import Quotes
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
-from reverie.tools.move import demote, promote
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, MoveRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
-from reverie.tools.revise import revise
+from reverie.tools.revise import demote, promote, revise
 from reverie.tools.session import Session
 from tests.model_server import KEY, Api, says, serving
 

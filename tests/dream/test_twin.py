@@ -14,14 +14,13 @@ from reverie.dream.cycle import DreamContext, dream
 from reverie.dream.judge import BeliefVerdict, Rules
 from reverie.errors import ModelError
 from reverie.lifecycle.curves import Trace, huber, l2
-from reverie.memory import Memory
-from reverie.record import to_record
+from reverie.memory import Memory, to_record
 from reverie.tools import recall
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
-from reverie.tools.pin import pin
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, PinRequest, RecallRequest
 from reverie.tools.results import Consolidated, Remembered
+from reverie.tools.revise import pin
 from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
 

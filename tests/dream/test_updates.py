@@ -3,7 +3,7 @@
 import pytest
 
 from reverie.text.numbers import amounts_in, surely_restated
-from reverie.text.stems import word_form
+from reverie.text.tokenize import word_form
 from tests.dream.conftest import a_memory, planned
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from reverie.llm import client as reasoning
 from reverie.llm.connection import Timeouts
-from reverie.record import to_record
+from reverie.memory import to_record
 from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest
 from reverie.tools.results import Remembered

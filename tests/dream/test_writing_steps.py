@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.dream.digest import MOST_CHARACTERS
+from reverie.dream.derived_memories import MOST_CHARACTERS
 from reverie.dream.judge import DayNote, Rules
 from reverie.dream.synthesis import synthesis
 from reverie.memory import Memory

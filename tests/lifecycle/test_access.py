@@ -2,8 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.lifecycle.access import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
-from reverie.lifecycle.layers import CORE_SESSIONS
+from reverie.lifecycle.rules import CORE_SESSIONS
+from reverie.lifecycle.vitals import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_access
 
 
 @pytest.mark.rule("000-recall-extends")

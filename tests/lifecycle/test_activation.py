@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.access import after_access
-from reverie.lifecycle.importance import activation_of, base_level, older_uses, retrieval_probability
+from reverie.lifecycle.vitals import activation_of, after_access, base_level, older_uses, retrieval_probability
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # pyactup's dependencies, not our code

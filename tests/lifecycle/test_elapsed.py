@@ -2,7 +2,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from reverie.time import age_days, days_between, idle_days, later
+from reverie.lifecycle.vitals import age_days, idle_days
+from reverie.time import days_between, later
 
 
 def test_a_naive_moment_is_refused(start):

@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.access import after_access
-from reverie.lifecycle.importance import FACTOR_NAMES, LAYER_BOOST, WEIGHTS, frequency, importance_of, recency, spread
+from reverie.lifecycle.vitals import (
+    FACTOR_NAMES,
+    LAYER_BOOST,
+    WEIGHTS,
+    after_access,
+    frequency,
+    importance_of,
+    recency,
+    spread,
+)
 from reverie.memory import LAYERS
 
 PROVED = settings(derandomize=True, deadline=None, database=None)

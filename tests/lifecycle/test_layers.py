@@ -1,7 +1,7 @@
 import pytest
 
 from reverie.errors import MoveRefused
-from reverie.lifecycle.layers import checked_move, next_down, next_up
+from reverie.lifecycle.rules import checked_move, next_down, next_up
 
 
 @pytest.mark.rule("002-promotion")

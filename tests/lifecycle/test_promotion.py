@@ -2,10 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.lifecycle.access import after_access
-from reverie.lifecycle.layers import becomes_core, becomes_semantic, leaves_working
-from reverie.lifecycle.rules import due_expiry, due_move
-from reverie.lifecycle.strength import first_stability
+from reverie.lifecycle.rules import becomes_core, becomes_semantic, due_expiry, due_move, leaves_working
+from reverie.lifecycle.vitals import after_access, first_stability
 
 
 def recalled_daily(memory, start, days):

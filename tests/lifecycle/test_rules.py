@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.layers import becomes_core
-from reverie.lifecycle.rules import after_moves, due_expiry, due_move
+from reverie.lifecycle.rules import after_moves, becomes_core, due_expiry, due_move
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS
 from reverie.settings import RETENTION_MODES
 

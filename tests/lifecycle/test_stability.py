@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.strength import MAX_STABILITY, MIN_STABILITY, first_stability, grown
+from reverie.lifecycle.vitals import MAX_STABILITY, MIN_STABILITY, first_stability, grown
 
 PROVED = settings(derandomize=True, deadline=None, database=None)
 stabilities = st.floats(MIN_STABILITY, MAX_STABILITY)

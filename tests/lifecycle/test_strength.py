@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.strength import bounded, fading, strength_of, strength_word
+from reverie.lifecycle.vitals import bounded, fading, strength_of, strength_word
 
 PROVED = settings(derandomize=True, deadline=None, database=None)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.importance import (
+from reverie.lifecycle.vitals import (
     DUPLICATE_SIMILARITY,
     adjusted_importance,
     adjusted_importance_of,

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from reverie.lifecycle.trust import derived_trust, half_life_days, imported_trust, trust_of
+from reverie.lifecycle.vitals import derived_trust, half_life_days, imported_trust, trust_of
 from reverie.memory import SOURCES
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reverie.memory import Memory
-from reverie.recall.rerank import reranked
 from reverie.recall.score import ScoredMemory, ScoreParts
+from reverie.recall.search import reranked
 from reverie.storage.rows import CandidateRow
 
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

@@ -14,8 +14,6 @@ from reverie.tools.export_jsonl import export
 from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import import_memories
 from reverie.tools.inspect import inspect
-from reverie.tools.move import promote
-from reverie.tools.pin import pin
 from reverie.tools.quarantine import held_memories
 from reverie.tools.requests import (
     BriefRequest,
@@ -32,7 +30,7 @@ from reverie.tools.requests import (
 )
 from reverie.tools.restore import restore
 from reverie.tools.review import review
-from reverie.tools.revise import revise
+from reverie.tools.revise import pin, promote, revise
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reverie.record import FIELDS
+from reverie.memory import FIELDS
 
 _spec = importlib.util.spec_from_file_location("wires", Path(__file__).parents[1] / "server" / "conftest.py")
 wires = importlib.util.module_from_spec(_spec)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.codebase.mentions import Mention, mentions_in, path_mention
+from reverie.codebase.claims import Mention, mentions_in, path_mention
 from reverie.codebase.tree import SourceTree
 from reverie.errors import InvalidInput, ReverieError
 from reverie.guard.fence import neutralized
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
-from reverie.record import FIELDS, decode
+from reverie.memory import FIELDS, decode
 from reverie.settings import TABLE, load_settings
 from reverie.time import clock_from, iso, parse_iso, parse_moment, parse_span
 from reverie.tools.export_jsonl import BadLine, Line, read_lines

@@ -8,14 +8,13 @@ from types import ModuleType
 
 import pytest
 
-from reverie.codebase.mentions import mentions_in
+from reverie.codebase.claims import mentions_in
 from reverie.embeddings.base import spread
 from reverie.embeddings.bundled import MOST_WINDOWS, BundledEmbedder
 from reverie.guard.injection import signs_of_injection
 from reverie.text.tokenize import tokens_of
 from reverie.tools import recall, remember
-from reverie.tools.arguments import LONGEST_QUERY
-from reverie.tools.requests import RecallRequest, RememberRequest, ReviseRequest
+from reverie.tools.requests import LONGEST_QUERY, RecallRequest, RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 from reverie.tools.screening import cleaned, injection_by_meaning
 

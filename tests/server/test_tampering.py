@@ -16,7 +16,7 @@ from reverie.cli import main as cli
 from reverie.settings import Settings
 from reverie.storage import audit as audit_module
 from reverie.storage.audit import audit
-from reverie.storage.hash_chain import START, Link, link_after, text_digest
+from reverie.storage.journal import START, Link, link_after, text_digest
 from reverie.tools.requests import ForgetRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import IMPORT, TinyEmbedder
@@ -347,7 +347,7 @@ from pathlib import Path
 TINY_EMBEDDER
 from reverie.settings import Settings
 from reverie.tools.forget import forget
-from reverie.tools.pin import pin
+from reverie.tools.revise import pin
 from reverie.tools.remember import remember
 from reverie.tools.requests import ForgetRequest, PinRequest, RememberRequest
 from reverie.tools.session import Session

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from reverie.errors import StoreBusy
-from reverie.lifecycle.access import after_access
+from reverie.lifecycle.vitals import after_access
 from reverie.memory import Memory
 from reverie.storage import access_log as accesses
 from reverie.storage.access_log import AccessRecorder, record

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reverie.memory import Memory
-from reverie.storage.changes import Edit, remove_strays, write_batch
+from reverie.storage.bulk import Edit, remove_strays, write_batch
 from reverie.storage.rows import Embedded
 from reverie.tools.session import Session
 from tests.dream.conftest import a_memory

@@ -7,7 +7,7 @@ import pytest
 
 from reverie.storage.audit import audit
 from reverie.storage.filters import equals
-from reverie.storage.hash_chain import START, Link, link_after
+from reverie.storage.journal import START, Link, link_after
 from reverie.storage.maintenance import fold_old_logs
 from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded

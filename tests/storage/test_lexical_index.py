@@ -1,7 +1,7 @@
 import numpy as np
 
-from reverie.storage.lexical_index import LexicalIndex
-from reverie.text.search_text import function_terms, terms
+from reverie.storage.memory_index import LexicalIndex
+from reverie.text.tokenize import function_terms, terms
 
 
 def _owners(lexical_index: LexicalIndex, word: str) -> list[int]:

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from reverie.text.search_text import search_text
+from reverie.text.tokenize import search_text
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,10 @@ from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.time import iso
 from reverie.tools.forget import forget
-from reverie.tools.move import promote
 from reverie.tools.requests import ForgetRequest, MoveRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
-from reverie.tools.revise import revise
+from reverie.tools.revise import promote, revise
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 

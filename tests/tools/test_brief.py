@@ -15,9 +15,9 @@ from reverie.storage.rows import Embedded
 from reverie.storage.schema import side_schema
 from reverie.tools import remember
 from reverie.tools.brief import brief
-from reverie.tools.pin import pin
 from reverie.tools.requests import BriefRequest, PinRequest, RememberRequest
 from reverie.tools.results import Remembered
+from reverie.tools.revise import pin
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import pytest
 
 from reverie.settings import RETENTION_MODES
 from reverie.storage.access_log import record
-from reverie.tools.curves import curves_of, typical_curves
+from reverie.tools.forecast import curves_of, typical_curves
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 

@@ -6,10 +6,10 @@ from reverie.memory import Anchor
 from reverie.tools import remember
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
-from reverie.tools.pin import pin
 from reverie.tools.requests import ConsolidateRequest, PinRequest, RememberRequest, RestoreRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Drifted
+from reverie.tools.revise import pin
 from reverie.tools.session import Session
 
 from ..conftest import ManualClock, OpenSession, Repository

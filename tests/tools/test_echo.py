@@ -7,13 +7,12 @@ import pytest
 from reverie.recall.results import Recalled
 from reverie.tools import recall, remember
 from reverie.tools.brief import brief
-from reverie.tools.echo import LONGEST_SERVED, MOST_SERVED, ServedTexts
 from reverie.tools.forget import forget
 from reverie.tools.inspect import inspect
 from reverie.tools.render import render
 from reverie.tools.requests import BriefRequest, ForgetRequest, InspectRequest, RecallRequest, RememberRequest
 from reverie.tools.results import Remembered
-from reverie.tools.session import Session
+from reverie.tools.session import LONGEST_SERVED, MOST_SERVED, ServedTexts, Session
 
 pytestmark = pytest.mark.anyio
 

@@ -29,7 +29,7 @@ async def test_what_is_forecast_is_what_the_sweep_does_on_that_day(
     assert ahead.kept == {"episodic": 1, "semantic": 1}
     clock.advance(days=91)  # type: ignore[attr-defined]
     swept = await sweep(session)
-    assert swept.let_go == {"archived": [faded.id], "ttl-expired": [fair.id]}
+    assert swept.expired == {"archived": [faded.id], "ttl-expired": [fair.id]}
     assert swept.moved == {"working → episodic": [open_task.id]}
 
 

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from reverie.errors import InvalidInput, MemoryNotFound
-from reverie.lifecycle.access import after_access
+from reverie.lifecycle.vitals import after_access
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
-from reverie.tools.pin import pin
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, PinRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered, Skipped
-from reverie.tools.revise import revise
+from reverie.tools.revise import pin, revise
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from reverie.ids import content_hash
-from reverie.memory import STATUSES, Memory
+from reverie.memory import STATUSES, Memory, content_hash
 from reverie.storage.audit import audit
 from reverie.storage.journal import FOLDED
 from reverie.storage.rows import Embedded
@@ -17,8 +16,6 @@ from reverie.storage.scope import Scope
 from reverie.time import iso
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
-from reverie.tools.move import demote, promote
-from reverie.tools.pin import pin
 from reverie.tools.recall import recall
 from reverie.tools.remember import remember
 from reverie.tools.requests import (
@@ -32,7 +29,7 @@ from reverie.tools.requests import (
     ReviseRequest,
 )
 from reverie.tools.restore import restore
-from reverie.tools.revise import revise
+from reverie.tools.revise import demote, pin, promote, revise
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio

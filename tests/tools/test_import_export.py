@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 
 from reverie.errors import EmbedderError, InvalidInput
-from reverie.ids import short_id
-from reverie.memory import Anchor, Memory
+from reverie.memory import Anchor, Memory, short_id
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.tools import import_jsonl as importing
-from reverie.tools import pin, recall, remember
+from reverie.tools import recall, remember, revise
 from reverie.tools.export_jsonl import LONGEST_LINE, Exported, export
 from reverie.tools.import_jsonl import Imported, import_memories
 from reverie.tools.requests import PinRequest, RecallRequest, RememberRequest
@@ -310,7 +309,7 @@ async def test_an_edited_export_reaches_sessions_that_have_the_old_vector(
 
 async def test_an_update_keeps_what_the_line_does_not_say(session: Session) -> None:
     answer = await remember.remember(session, RememberRequest(content="the rule", source="human", tags=["t"]))
-    await pin.pin(session, PinRequest(id=answer.id))
+    await revise.pin(session, PinRequest(id=answer.id))
     await imported(session, {"id": answer.id, "content": "the new rule"})
     [memory] = await session.store.find()
     # The words are another's now: they have neither the source nor the trust of what they replace.
@@ -460,7 +459,7 @@ async def test_an_update_that_another_session_makes_meanwhile_is_not_lost(
     embed = Session.embed
 
     async def slow(self: Session, texts: Any) -> Any:
-        await pin.pin(session, PinRequest(id="a"))
+        await revise.pin(session, PinRequest(id="a"))
         return await embed(self, texts)
 
     monkeypatch.setattr(Session, "embed", slow)

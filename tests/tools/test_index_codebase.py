@@ -10,9 +10,9 @@ from reverie.errors import InvalidInput
 from reverie.memory import Memory
 from reverie.tools import projects, recall, remember
 from reverie.tools.index_codebase import index_codebase
-from reverie.tools.pin import pin
 from reverie.tools.requests import IndexRequest, PinRequest, RecallRequest, RememberRequest
 from reverie.tools.results import Indexed
+from reverie.tools.revise import pin
 from reverie.tools.session import Session
 
 from ..conftest import MakeRepository, OpenSession, Repository

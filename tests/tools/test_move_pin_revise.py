@@ -3,11 +3,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reverie.errors import InvalidInput, MemoryNotFound, MoveRefused
-from reverie.tools.move import demote, promote
-from reverie.tools.pin import pin
 from reverie.tools.requests import MoveRequest, PinRequest, ReviseRequest
 from reverie.tools.results import Moved, Pinned, Remembered
-from reverie.tools.revise import revise
+from reverie.tools.revise import demote, pin, promote, revise
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio

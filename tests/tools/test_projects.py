@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reverie.codebase.folder_identity import MARKER, NO_PROJECT, mark_folder
+from reverie.codebase.identity import MARKER, NO_PROJECT, mark_folder
 from reverie.errors import InvalidInput, StoreDamaged
 from reverie.recall.results import Recalled
 from reverie.tools import projects, recall, remember

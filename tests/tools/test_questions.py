@@ -9,14 +9,14 @@ import pytest
 
 from reverie.dream.plan import question_id
 from reverie.settings import Settings
-from reverie.storage.review_queue import OPEN, WITHDRAWN, ReviewQuestion
+from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
 from reverie.tools.forget import forget
-from reverie.tools.pin import pin
 from reverie.tools.remember import remember
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, PinRequest, RememberRequest, ReviewRequest
 from reverie.tools.review import review
+from reverie.tools.revise import pin
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 

@@ -10,8 +10,6 @@ from reverie.storage.scope import Scope
 from reverie.tools import remember
 from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import import_memories
-from reverie.tools.move import promote
-from reverie.tools.pin import pin
 from reverie.tools.requests import (
     ForgetRequest,
     MoveRequest,
@@ -22,7 +20,7 @@ from reverie.tools.requests import (
 )
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
-from reverie.tools.revise import revise
+from reverie.tools.revise import pin, promote, revise
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
@@ -149,11 +147,11 @@ async def test_a_wrong_request_is_told_what_to_give(session: Session, arguments:
 
 
 async def _swept_away(session: Session, memory_id: str) -> None:
-    assert [memory_id] in (await sweep(session)).let_go.values()
+    assert [memory_id] in (await sweep(session)).expired.values()
 
 
 async def _stays(session: Session, memory_id: str) -> None:
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     assert (await session.store.resolve(memory_id)).status == "active"
 
 

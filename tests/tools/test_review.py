@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from reverie.errors import InvalidInput
-from reverie.record import to_record
+from reverie.memory import to_record
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
-from reverie.tools.pin import pin
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, PinRequest, RestoreRequest, ReviewRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.review import review
+from reverie.tools.revise import pin
 from reverie.tools.session import Session
 
 pytestmark = pytest.mark.anyio

@@ -80,9 +80,9 @@ async def test_episodes_fade_and_knowledge_does_not(session: Session, keep: Keep
 async def test_a_recall_adds_a_fifth_to_a_lifespan(session: Session, clock: Any) -> None:
     await imported(session, layer="episodic", tier="standard", access_count=2)
     clock.advance(days=9)  # 7 · (1 + 0.2 · 2) = 9.8
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     clock.advance(days=1)
-    assert (await sweep(session)).let_go == {"tier-expired": ["the-memory"]}
+    assert (await sweep(session)).expired == {"tier-expired": ["the-memory"]}
 
 
 @pytest.mark.rule("001-stability-growth")
@@ -146,9 +146,9 @@ async def test_what_is_hardly_worth_keeping_goes_after_half_a_year(session: Sess
     used = iso(session.now)
     await imported(session, layer="episodic", importance=0.2, access_count=3, last_accessed_at=used)
     clock.advance(days=180)
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     clock.advance(days=1)
-    assert (await sweep(session)).let_go == {"low-value": ["the-memory"]}
+    assert (await sweep(session)).expired == {"low-value": ["the-memory"]}
 
 
 @pytest.mark.rule("004-actr")
@@ -177,5 +177,5 @@ async def test_a_domain_is_a_folder_of_its_own(open_session: OpenSession, clock:
     for session in (one, other):
         await imported(session, layer="episodic", tier="goldfish")
     clock.advance(days=1)
-    assert (await sweep(one)).let_go == {"tier-expired": ["the-memory"]}
+    assert (await sweep(one)).expired == {"tier-expired": ["the-memory"]}
     assert (await other.store.resolve("the-memory")).status == "active"

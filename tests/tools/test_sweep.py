@@ -7,17 +7,15 @@ from datetime import timedelta
 import pytest
 
 from reverie.dream.sweep import plan_due
-from reverie.lifecycle.layers import becomes_core
-from reverie.lifecycle.rules import due_expiry, due_move
+from reverie.lifecycle.rules import becomes_core, due_expiry, due_move
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
 from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
 from reverie.storage.rows import Embedded
 from reverie.tools import remember
-from reverie.tools.move import demote
-from reverie.tools.pin import pin
 from reverie.tools.requests import MoveRequest, PinRequest, RememberRequest
 from reverie.tools.results import Remembered
+from reverie.tools.revise import demote, pin
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
@@ -41,9 +39,9 @@ async def test_what_is_past_its_time_to_live_expires_with_its_reason(
     session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     kept = await keep("the fair is in town", forget_after="2d")
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     clock.advance(days=2, seconds=1)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {"ttl-expired": [kept.id]}
+    assert (await sweep(session)).expired == {"ttl-expired": [kept.id]}
     memory = await _memory(session, kept)
     assert (memory.status, memory.status_reason, memory.expired_at) == ("expired", "ttl-expired", session.now)
     event = (await session.store.journal.about(kept.id))[-1]
@@ -88,7 +86,7 @@ async def test_what_was_served_a_moment_ago_is_not_let_go_as_untouched(
     kept = await keep("ship moon harbour", layer="episodic", importance=0.1)
     clock.advance(days=91)  # type: ignore[attr-defined]
     assert [row.id for row in (await ask("moon harbour")).results] == [kept.id]
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     assert (await _memory(session, kept)).status == "active"
 
 
@@ -129,9 +127,9 @@ async def test_after_ninety_one_days_exactly_the_faded_are_archived(
     decided = await keep("coal tar pitch", layer="episodic", kind="decision", importance=0.2)
     await _recalled(session, recalled.id, 3, apart=timedelta(minutes=11))
     clock.advance(days=90)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     clock.advance(days=1)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {"archived": [faded.id]}
+    assert (await sweep(session)).expired == {"archived": [faded.id]}
     for kept in (pinned, recalled, important, known, practised, decided):
         assert (await _memory(session, kept)).status == "active"
 
@@ -143,11 +141,11 @@ async def test_a_second_sweep_at_the_same_moment_changes_nothing(
         await keep(f"thing {number} of {layer}", layer=layer, importance=0.1, tier=["", "standard"][number % 2])
     clock.advance(days=200)  # type: ignore[attr-defined]
     first = await sweep(session)
-    assert first.let_go
+    assert first.expired
     before = await session.store.find()
     events = await session.store.database.table("events").count()
     again = await sweep(session)
-    assert (again.let_go, again.moved, again.made_core) == ({}, {}, [])
+    assert (again.expired, again.moved, again.made_core) == ({}, {}, [])
     assert await session.store.find() == before
     assert await session.store.database.table("events").count() == events
 
@@ -157,7 +155,7 @@ async def test_sessions_that_sweep_at_once_act_once(open_session: OpenSession, c
     kept = await remember.remember(sessions[0], RememberRequest(content="the fair", forget_after="1d"))
     clock.advance(days=2)  # type: ignore[attr-defined]
     answers = await asyncio.gather(*(sweep(session) for session in sessions))
-    assert sum(answer.let_go == {"ttl-expired": [kept.id]} for answer in answers) == 1
+    assert sum(answer.expired == {"ttl-expired": [kept.id]} for answer in answers) == 1
     actions = [event.action for event in await sessions[0].store.journal.about(kept.id)]
     assert actions == ["remembered", "ttl-expired"]
 
@@ -171,18 +169,18 @@ async def test_tiers_let_go_of_what_fades_and_of_nothing_else(
     await keep("glass iron wool", layer="semantic", tier="goldfish")
     await keep("salt rope anchor", layer="episodic", tier="permanent")
     clock.advance(hours=9)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {"tier-expired": [fish.id]}
+    assert (await sweep(session)).expired == {"tier-expired": [fish.id]}
     clock.advance(days=7)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {"tier-expired": [week.id]}
+    assert (await sweep(session)).expired == {"tier-expired": [week.id]}
     clock.advance(days=80)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
 
 
 async def test_a_domain_may_have_a_tier_for_all(open_session: OpenSession, clock: Callable[[], object]) -> None:
     session = await open_session(tier="standard")
     kept = await remember.remember(session, RememberRequest(content="ship moon", layer="episodic"))
     clock.advance(days=8)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {"tier-expired": [kept.id]}
+    assert (await sweep(session)).expired == {"tier-expired": [kept.id]}
 
 
 @pytest.mark.rule("002-pin")
@@ -190,7 +188,7 @@ async def test_a_pin_outlasts_every_rule(session: Session, keep: Keep, clock: Ca
     kept = await keep("ship moon", layer="episodic", importance=0.0, tier="goldfish", forget_after="1h")
     await pin(session, PinRequest(id=kept.id))
     clock.advance(days=4000)  # type: ignore[attr-defined]
-    assert (await sweep(session)).let_go == {}
+    assert (await sweep(session)).expired == {}
     assert (await _memory(session, kept)).status == "active"
 
 
