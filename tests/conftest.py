@@ -151,10 +151,16 @@ OpenSession = Callable[..., Awaitable[Session]]
 
 @pytest.fixture
 async def open_session(home: Path, clock: ManualClock, tmp_path: Path) -> AsyncIterator[OpenSession]:
-    """Open sessions on one data folder, each as another process would; they are closed at the end."""
+    """Open sessions on one data folder, each as another process would; they are closed at the end.
+
+    One that is given no folder works in a project that has a name: to recognise a folder and record it takes longer
+    than to open the store.
+    """
     opened: list[Session] = []
 
-    async def open_one(*, embedder: Embedder | None = None, folder: Path = tmp_path, **settings: Any) -> Session:
+    async def open_one(*, embedder: Embedder | None = None, folder: Path | None = None, **settings: Any) -> Session:
+        if folder is None:
+            folder, settings = tmp_path, {"project": "tests"} | settings
         session = await Session.open(
             Settings(home=str(home), **settings), embedder=embedder or TinyEmbedder(), clock=clock, folder=folder
         )
