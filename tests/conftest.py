@@ -1,6 +1,7 @@
 """Real stores and git repositories in temporary folders, a clock that tests move, a tiny deterministic embedder."""
 
 import functools
+import gc
 import os
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from reverie.codebase.identity import CLIENT_FOLDERS, has_commit, identify_project, root_commits
 from reverie.codebase.tree import SourceTree
@@ -39,9 +41,25 @@ class ManualClock:
         self.moment += timedelta(**span)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the folders with the longest files first, so that no process is left alone with one at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the folders with the longest files first, so that no process is left alone with one at the end.
+
+    Properties are tried on a quarter of their examples, unless `--hypothesis-profile default` asks for all.
+    """
     items.sort(key=lambda item: item.path.parent.name not in ("server", "cli"))
+    if config.getoption("--hypothesis-profile") is None:
+        for test in {
+            item.obj for item in items if isinstance(item, pytest.Function) and "hypothesis" in item.keywords
+        }:
+            full = test._hypothesis_internal_use_settings
+            test._hypothesis_internal_use_settings = settings(full, max_examples=max(full.max_examples // 4, 10))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays to the end: five thousand tests and the modules that they import."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture
