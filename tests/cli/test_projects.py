@@ -143,21 +143,22 @@ def test_renaming_and_moving_go_through_the_command_too(run: Run) -> None:
     assert [one["name"] for one in json.loads(run("projects", "--json").stdout)] == ["new"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("rename",), "takes [OLD] NEW"),
-        (("merge", "nobody", "--yes"), "no project is called nobody"),
-        (("rename", "old", "new", "--yes"), "memories of its own"),
-        (("rename", "old", "two\nlines", "--yes"), "no name for a project"),
-        (("undo", "nothing-like-it", "--yes"), "no change of projects"),
-        (("move", "nothing-like-it", "new", "--yes"), "nothing-like-it"),
-    ],
-)
-def test_what_cannot_be_done_is_told(run: Run, arguments: tuple[str, ...], told: str) -> None:
-    result = run("projects", *arguments)
-    assert result.returncode == 1
-    assert told in result.stderr
+IMPOSSIBLE = [
+    (("rename",), "takes [OLD] NEW"),
+    (("merge", "nobody", "--yes"), "no project is called nobody"),
+    (("rename", "old", "new", "--yes"), "memories of its own"),
+    (("rename", "old", "two\nlines", "--yes"), "no name for a project"),
+    (("undo", "nothing-like-it", "--yes"), "no change of projects"),
+    (("move", "nothing-like-it", "new", "--yes"), "nothing-like-it"),
+]
+
+
+def test_what_cannot_be_done_is_told(run: Run, subtests: pytest.Subtests) -> None:
+    for arguments, told in IMPOSSIBLE:
+        with subtests.test(told):
+            result = run("projects", *arguments)
+            assert result.returncode == 1
+            assert told in result.stderr
 
 
 def test_a_folder_is_marked_only_when_agreed_to_and_known_again_where_it_moves(
