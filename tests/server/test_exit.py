@@ -68,7 +68,7 @@ def test_a_client_that_hangs_up_after_its_recalls_leaves_one_counted_and_nothing
     assert count_of(kept) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_a_server_whose_client_stays_and_what_waited_is_counted(on_one_store, count_of, number):
     one = on_one_store()
     kept = served(one, f"{number.name} ends a session properly.")

@@ -33,8 +33,8 @@ def tools(server):
         pytest.param("auto", "2026-07-28", id="whichever is newer"),
     ],
 )
-def test_a_client_of_either_generation_remembers_and_recalls(module_start, server, mode, spoken):
-    server = server if mode == "auto" else module_start(mode=mode)
+def test_a_client_of_either_generation_remembers_and_recalls(start, server, mode, spoken):
+    server = server if mode == "auto" else start(mode=mode)
     assert server.client.protocol_version == spoken
     kept = server.call("remember", content=f"The {mode} client keeps its notes under the blue lamp.")
     found = server.call("recall", query=f"where does the {mode} client keep notes")
