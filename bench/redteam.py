@@ -9,6 +9,7 @@ import asyncio
 import importlib.util
 import io
 import json
+import os
 import sys
 import tempfile
 from collections import Counter
@@ -19,6 +20,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
 
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.guard.injection import signs_of_injection
@@ -33,6 +36,7 @@ from reverie.tools.session import Session
 
 ROOT = Path(__file__).parents[1]
 FIRST_SCORES = (
+    "secrets, first scores: third list 81 % found, 1.3 % altered; fourth 88 %, 1.3 %; fifth 87 %, 2.9 %",
     "first classifier: first list (seen) 69 % found, 2.3 % false alarms; second list, unseen, 32 %, 3.9 %",
     "first score of the second classifier on the second list: 52 % found, 4.9 % false alarms, from 0.83 on",
     "first score of the third classifier on the third list: 84 % found, 4.3 % false alarms, from 0.90 on",
@@ -113,21 +117,13 @@ def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
         ]
         for how, (found, wrong) in (("signs", signs), ("signs and meaning", held)):
             table.append((f"orders, {title}, {how}", len(bad), sum(found), len(good), sum(wrong)))
-    for name in ("heldout_secrets", "heldout_secrets_second"):
-        lists = corpus(name)
+    for ordinal in ("first", "second", "third", "fourth", "fifth"):
+        lists = corpus("heldout_secrets" if ordinal == "first" else f"heldout_secrets_{ordinal}")
         cases = [case for cases in lists.SECRETS.values() for case in cases]
         alike = [text for texts in lists.LOOKALIKES.values() for text in texts]
         found = sum(secret not in redact(text.replace("@@", secret, 1)).text for text, secret in cases)
         wrong = sum(bool(redact(text).found) for text in alike)
-        table.append(
-            (
-                f"secrets, {'second' if name.endswith('second') else 'first'} list",
-                len(cases),
-                found,
-                len(alike),
-                wrong,
-            )
-        )
+        table.append((f"secrets, {ordinal} list (seen)", len(cases), found, len(alike), wrong))
     return table
 
 
@@ -214,7 +210,7 @@ def main() -> int:
     print(f"{'attack'.ljust(width)}  tried  stopped")
     for attack, tried, stopped in rows:
         print(f"{attack.ljust(width)}  {tried:5}  {stopped:7}")
-    print("\nheld-out lists (decision 0012 has their first scores)")
+    print("\nheld-out lists (decisions 0011 and 0012 have their first scores)")
     for line in FIRST_SCORES:
         print(line)
     print(f"{'set'.ljust(44)}  hostile  found        honest  false alarms")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from reverie.cli import requests as own
 from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, interruptible, note
 from reverie.errors import InvalidInput
-from reverie.server.startup import load_tools
+from reverie.server.engine import load_tools
 from reverie.settings import Settings, load_settings
 from reverie.tools import requests
 from reverie.tools.requests import Request

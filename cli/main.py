@@ -25,7 +25,7 @@ from reverie.cli.terminal import (
     set_color,
 )
 from reverie.errors import ReverieError
-from reverie.settings import load_settings, meant_by, unknown_variables
+from reverie.settings import meant_by, unknown_variables
 from reverie.tools.requests import Argument, Request, ReviewDecision, Verdict, arguments_of
 
 _READER_GONE = 141
@@ -85,9 +85,9 @@ def _start(name: str, given: argparse.Namespace) -> int:
     # A product with one vector is bound by memory: more threads only spin, in each of eight servers.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if name == "serve":
-        from reverie.server.stdio import serve
+        from reverie.server.relay import serve
 
-        return serve(load_settings)
+        return serve(os.environ)
     command = next(command for command in COMMANDS if command.name == name)
     values = {argument.name: getattr(given, argument.name) for argument in _shown_arguments(command.request)}
     options = Options(

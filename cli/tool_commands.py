@@ -34,7 +34,7 @@ async def run_remember(session: "Session", request: RememberRequest, options: Op
 
 async def run_recall(session: "Session", request: RecallRequest, options: Options) -> int:
     """Search, and list what was found."""
-    await session.warm()
+    await session.warm_model()
     result = await catalog.call(catalog.RECALL, session, request)
     return _print(result, recalled_lines(result), options)
 
@@ -47,7 +47,7 @@ async def run_brief(session: "Session", request: BriefRequest, options: Options)
 
 async def run_status(session: "Session", request: StatusRequest, options: Options) -> int:
     """Print counts, settings and what needs attention."""
-    await session.warm()
+    await session.warm_model()
     result = await catalog.call(catalog.STATUS, session, request)
     return _print(result, status_lines(result), options)
 
@@ -165,6 +165,7 @@ def status_lines(result: Status) -> list[Line]:
         ("project", result.project),
         ("embedder", f"{result.embedder} ({result.index_state})"),
         ("on disk", f"{result.disk_bytes / 1e6:.1f} MB"),
+        ("engine", result.engine),
     ]
     if result.elsewhere:
         facts.append(("elsewhere", ", ".join(f"{number:,} in {name}" for name, number in result.elsewhere.items())))

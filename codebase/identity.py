@@ -18,15 +18,13 @@ from urllib.parse import unquote
 
 from reverie.codebase.git import Answer, Git, GitUnavailable, find_git
 from reverie.errors import InvalidInput
+from reverie.folders import CLIENT_FOLDERS
 
 MARKER = ".reverie"
 """The file that gives a folder without git a name that survives a move. Only `reverie projects mark` makes one."""
 
 NO_PROJECT = "no-project"
 """The project of sessions that stand in no project: in `/`, a home folder, or where temporary files are kept."""
-
-CLIENT_FOLDERS = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS")
-"""Variables in which clients name the folder they work in; the last is Cursor's and may list several."""
 
 _FOLDER, _MARKED = "folder:", "marker:"
 _LONGEST_FILE = 1_000_000

@@ -131,6 +131,7 @@ class Memory:
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: nothing that reads like another
 _TIME_DIGITS = 9  # milliseconds until the year 3084
 _RANDOM_DIGITS = 7
+_FEW = 8
 
 _LETTERS = _DIGITS[10:]
 
@@ -158,16 +159,55 @@ class IdMaker:
 
     def __call__(self) -> str:
         """Return a new id that sorts by time."""
-        return _written(self._moment(), _TIME_DIGITS) + _written(secrets.randbits(5 * _RANDOM_DIGITS), _RANDOM_DIGITS)
+        return _written(self._moment(), _TIME_DIGITS) + _written(self._chance(), _RANDOM_DIGITS)
 
     def memory(self) -> str:
         """Return a new id for a memory."""
-        return memory_id(secrets.randbits(64), self._moment())
+        return memory_id(self._chance(), self._moment())
+
+    def for_call(self, call_id: str) -> "CallIds":
+        """Return a maker of ids whose random parts follow from the id of a call."""
+        return CallIds(self, call_id)
+
+    def has_made(self, event_id: str) -> bool:
+        """Return whether an earlier sending of this call made an event; there is none without a call."""
+        return False
+
+    def _chance(self) -> int:
+        return secrets.randbits(64)
 
     def _moment(self) -> int:
         with self._guard:
             self._last = max(self._last + 1, int(self._clock().timestamp() * 1000))
             return self._last
+
+
+class CallIds(IdMaker):
+    """Makes the ids of what one call writes. A call that is sent twice makes the same random parts in the same order.
+
+    So a repeated call can tell that it was done: by the memory, or the event, whose id has its random part.
+    """
+
+    def __init__(self, maker: IdMaker, call_id: str) -> None:
+        self._maker = maker
+        self._call_id = call_id
+        self._made = 0
+
+    def has_made(self, event_id: str) -> bool:
+        """Return whether this call, or an earlier sending of it, made an event, as one of the first few things."""
+        ends = (_written(_chance_of(self._call_id, number), _RANDOM_DIGITS) for number in range(_FEW))
+        return event_id[_TIME_DIGITS:] in ends
+
+    def _chance(self) -> int:
+        self._made += 1
+        return _chance_of(self._call_id, self._made - 1)
+
+    def _moment(self) -> int:
+        return self._maker._moment()
+
+
+def _chance_of(call_id: str, number: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{call_id} {number}".encode()).digest()[:8])
 
 
 def memory_id(chance: int, moment: int) -> str:

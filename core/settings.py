@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from reverie.errors import SettingError
+from reverie.folders import data_folder
 from reverie.installation import Installation, default_config_folder
 from reverie.memory import TIERS, Tier
 
@@ -114,6 +115,26 @@ CLOCK = Setting(
     "Moves the clock, for tests, demos and forecasts.",
 )
 
+ENGINE = Setting(
+    "REVERIE_ENGINE",
+    "`auto`, `off` or `port`",
+    "auto",
+    "Whether sessions share one engine on this machine; `off`: each serves alone; `port`: by a loopback port instead "
+    "of a socket. Only in the environment.",
+)
+ENGINE_IDLE = Setting(
+    "REVERIE_ENGINE_IDLE",
+    "minutes, from 0 to 10000",
+    "10",
+    "How long the engine stays after its last session.",
+)
+RUNTIME = Setting(
+    "REVERIE_RUNTIME",
+    "an absolute path, short enough for a socket",
+    "the platform's folder for sockets",
+    "Where the engine's socket, lock and log are; on this machine. Only in the environment.",
+)
+
 TABLE: tuple[Setting, ...] = (
     HOME,
     CONFIG,
@@ -127,7 +148,13 @@ TABLE: tuple[Setting, ...] = (
     LLM_PRICE,
     DREAM,
     CLOCK,
+    ENGINE,
+    ENGINE_IDLE,
+    RUNTIME,
 )
+
+ONLY_IN_THE_ENVIRONMENT = (HOME, CONFIG, ENGINE, RUNTIME)
+"""What a file in the data folder cannot say: it is needed to find the file, or before the file is read."""
 
 OF_A_DOMAIN: tuple[Setting, ...] = (RETENTION, TIER)
 """What a section `[domains.NAME]` of reverie.toml may set: how that domain forgets."""
@@ -151,6 +178,7 @@ class Settings:
     llm_price: tuple[float, float] | None = None
     dream: DreamMode = "auto"
     clock: str | None = None
+    engine_idle: float = 10.0  # minutes
 
     @property
     def installation(self) -> Installation:
@@ -199,6 +227,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         llm_price=_price(values),
         dream=_dream(values),
         clock=values.get(CLOCK),
+        engine_idle=_idle_minutes(values),
     )
 
 
@@ -219,13 +248,7 @@ def meant_by(unknown: str) -> str:
 
 def default_home(environment: Mapping[str, str]) -> Path:
     """Return the platform's folder for data that belongs to the user."""
-    if sys.platform == "win32":
-        return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "reverie"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "reverie"
-    shared = Path(environment.get("XDG_DATA_HOME", ""))
-    # The XDG specification says that a relative path is to be ignored.
-    return (shared if shared.is_absolute() else Path.home() / ".local" / "share") / "reverie"
+    return Path(data_folder(environment))
 
 
 def _home(environment: Mapping[str, str]) -> str:
@@ -262,7 +285,7 @@ def _file(home: str) -> _File:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingError(str(path), str(error), "a readable TOML file") from error
     domains = written.pop(_DOMAINS, {})
-    anywhere = [setting for setting in TABLE if setting not in (HOME, CONFIG)]
+    anywhere = [setting for setting in TABLE if setting not in ONLY_IN_THE_ENVIRONMENT]
     return _File(_written_values(written, anywhere, str(path), sections=True), _written_domains(domains, path))
 
 
@@ -352,6 +375,17 @@ def _distance(values: Mapping[Setting, str]) -> float:
     if not 0.0 <= distance <= 2.0:
         raise SettingError(MAX_DISTANCE.variable, value, MAX_DISTANCE.takes)
     return distance
+
+
+def _idle_minutes(values: Mapping[Setting, str]) -> float:
+    value = values.get(ENGINE_IDLE, ENGINE_IDLE.default)
+    try:
+        minutes = float(value)
+    except ValueError:
+        minutes = -1.0
+    if not 0.0 <= minutes <= 10_000.0:
+        raise SettingError(ENGINE_IDLE.variable, value, ENGINE_IDLE.takes)
+    return minutes
 
 
 def _llm(values: Mapping[Setting, str]) -> str | None:

@@ -33,6 +33,8 @@ WINDOW = 256
 OVERLAP = 32
 MOST_WINDOWS = 10
 """Windows of one text that are embedded, some 10,000 characters of prose; each takes 45 ms of a processor."""
+SAMPLED_WINDOWS = 5
+"""Windows of a text of which not even a third could be embedded: there it makes no difference which are left out."""
 _START, _END = 101, 102  # the ids of [CLS] and [SEP], which frame every window
 _FIRST_BEYOND_LATIN = "\u0250"
 _ROOM = WINDOW - 2
@@ -164,11 +166,11 @@ class BundledEmbedder:
         """
         import numpy as np
 
-        from reverie.embeddings.base import pooled, spread
+        from reverie.embeddings.base import pooled
 
         model = self._loaded()
         cut = model.windows_of(question)
-        windows = [model.window(cut[number]) for number in spread(len(cut), MOST_WINDOWS)]
+        windows = [model.window(cut[number]) for number in _chosen(len(cut))]
         rows, ids = windows[0].rows[1:-1], windows[0].ids[1:-1]
         if not ids:
             return QueryEmbedding(windows[0].vector)
@@ -217,10 +219,10 @@ class BundledEmbedder:
 
 
 def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[Any]]) -> list[Embedding]:
-    from reverie.embeddings.base import pooled, spread
+    from reverie.embeddings.base import pooled
 
     whole_cut = [model.windows_of(text) for text in texts]
-    cut = [[windows[number] for number in spread(len(windows), MOST_WINDOWS)] for windows in whole_cut]
+    cut = [[windows[number] for number in _chosen(len(windows))] for windows in whole_cut]
     # Only the first window's rows are kept: a text of a hundred windows would hold forty megabytes of them.
     wanted = [(tuple(ids), number == 0) for windows in cut for number, ids in enumerate(windows)]
     # A text that repeats itself has windows that are the same: each is run once.
@@ -235,6 +237,13 @@ def _embedded(texts: Sequence[str], model: _Model, run: Callable[..., Iterator[A
         length = sum(len(ids) - 2 for ids in windows) - OVERLAP * (len(windows) - 1)
         found.append(replace(whole, pieces=model.packed(first, length), share=len(chosen) / len(windows)))
     return found
+
+
+def _chosen(count: int) -> list[int]:
+    """Return which windows of a text are embedded: all, or some that are spread over it evenly."""
+    from reverie.embeddings.base import spread
+
+    return spread(count, MOST_WINDOWS if count <= 3 * MOST_WINDOWS else SAMPLED_WINDOWS)
 
 
 def _run(task: "tuple[_Model, list[int], bool]") -> "tuple[NDArray[np.float32], _Window | None]":

@@ -6,9 +6,12 @@ Also by the cue before them: a program's flag, a word for PINs or recovery codes
 import re
 from collections.abc import Iterator
 
-from reverie.guard.entropy import (
+from reverie.guard.command_line_secrets import ARGUMENT_PATTERNS
+from reverie.guard.secret_shapes import (
+    SecretPattern,
     Span,
     classes_of,
+    four_groups,
     has_digit,
     is_hex,
     is_passphrase,
@@ -16,14 +19,26 @@ from reverie.guard.entropy import (
     is_uuid,
     looks_random,
 )
-from reverie.guard.vendor_rules import SecretPattern
 
 _UNDER_HEADINGS = re.compile(r"\n[ \t]{0,8}\|[ :|-]{3,400}\|[ \t]*(?=\n)")
 _SECRET_COLUMN = re.compile(r"\b(?:passwor[dt]|passwd|pwd|pass|secret|token|api[ _-]?key)$", re.I)
-_MOST_ROWS = 200
+_DELIMITED_HEADING = re.compile(
+    r"(?m)^(?=[^\n]{0,200}?(?:pass|pwd|secret|token|key))[\w \"'./-]{1,40}(?:[\t;,][\w \"'./-]{1,40}){1,8}\r?$"
+)
 
 
-_LOGINS = ("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection")
+_LOGINS = (
+    *("auth=", "auth", "credential", "credentials", "login", "log_in", "signin", "connect", "connection"),
+    *(
+        "set_password",
+        "setpassword",
+        "change_password",
+        "changepassword",
+        "authenticate",
+        "create_user",
+        "createuser",
+    ),
+)
 _CLIENTS = ("client", "api", "sdk", "init", "configure")
 _POSITIONS = (
     # auth=("user", "…"), NetworkCredential("user", "…"), smtp.login("user", "…"), getConnection(url, "user", "…")
@@ -43,7 +58,7 @@ _POSITIONS = (
     SecretPattern(
         "set",
         ("identified",),
-        r"\b(?:user|role)\b[^\n]{0,160}?\bidentified\s+(?:with\s+\S{1,60}\s+)?by\s+[\"'](?P<value>[^\"'\n]{3,200})[\"']",
+        r"\bidentified\s+(?:with\s+\S{1,60}\s+)?by\s+[\"'](?P<value>[^\"'\n]{3,200})[\"']",
     ),
     SecretPattern(
         "set",
@@ -69,9 +84,9 @@ _POSITIONS = (
     SecretPattern(
         "prose",
         ("log in", "login", "logged in", "sign in", "signed in", "logon"),
-        r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?\b(?:as|with|using) [\"'`]?"
+        r"(?:log|sign)(?:ged|ed)? ?[io]n\b[^.\n]{0,60}?(?:\b(?:as|with|using) |\()[\"'`]?"
         r"[\w.@+-]{2,60}[\"'`]?\s?[:/]\s?[\"'`]?"
-        r"(?P<value>[^\s\"'`,;]{8,100})",
+        r"(?P<value>[^\s\"'`,;()]{8,100})",
     ),
 )
 
@@ -87,6 +102,7 @@ def positional_secrets_in(text: str, lower: str) -> Iterator[Span]:
                 yield Span(first, last, "secret" if place.kind.startswith("sole") else "password")
     if "|" in text:
         yield from _in_tables(text)
+    yield from _in_delimited_lines(text, lower)
 
 
 def _is_positional_secret(kind: str, value: str) -> bool:
@@ -109,23 +125,49 @@ def _is_positional_secret(kind: str, value: str) -> bool:
 
 def _in_tables(text: str) -> Iterator[Span]:
     """Yield the cells under a heading such as password, in a table drawn with bars."""
+    done = 0
     for under in _UNDER_HEADINGS.finditer(text):
+        if under.start() < done:
+            continue  # a row of the table before
         heading = text[text.rfind("\n", 0, under.start()) + 1 : under.start()]
         columns = [n for n, cell in enumerate(heading.split("|")) if _SECRET_COLUMN.search(cell.strip(" *`"))]
-        at = under.end() + 1
-        for _ in range(_MOST_ROWS if columns else 0):
-            end = text.find("\n", at)
-            row = text[at : end if end >= 0 else len(text)]
+        done = under.end() + 1
+        for row in _rows(text, done) if columns else ():
             if not row.lstrip().startswith("|"):
                 break
-            yield from _in_cells(row, at, columns)
-            at += len(row) + 1
+            yield from _in_cells(row, done, columns, "|")
+            done += len(row) + 1
 
 
-def _in_cells(row: str, at: int, columns: list[int]) -> Iterator[Span]:
-    cells = row.split("|")
+def _in_delimited_lines(text: str, lower: str) -> Iterator[Span]:
+    """Yield the cells under a heading such as password, in lines divided by tabs, commas or semicolons."""
+    done = 0
+    for heading in _DELIMITED_HEADING.finditer(lower):
+        if heading.start() < done:
+            continue
+        divider = max("\t;,", key=heading[0].count)
+        names = [cell.strip(" \"'\r") for cell in heading[0].split(divider)]
+        columns = [number for number, name in enumerate(names) if _SECRET_COLUMN.search(name)]
+        done = heading.end() + 1
+        for row in _rows(text, done) if columns and len(names) > 1 else ():
+            if row.count(divider) != len(names) - 1:
+                break
+            yield from _in_cells(row, done, columns, divider)
+            done += len(row) + 1
+
+
+def _rows(text: str, at: int) -> Iterator[str]:
+    """Yield the lines from a place on."""
+    while (end := text.find("\n", at)) >= 0:
+        yield text[at:end]
+        at = end + 1
+    yield text[at:]
+
+
+def _in_cells(row: str, at: int, columns: list[int], divider: str) -> Iterator[Span]:
+    cells = row.split(divider)
     for number in columns:
-        value = cells[number].strip(" *`\t\r") if number < len(cells) else ""
+        value = cells[number].strip(" *`\"'\t\r") if number < len(cells) else ""
         digit = has_digit(value)
         telling = (digit and classes_of(value) >= 2) or looks_random(value, 10)
         if len(value) >= 6 and telling and " " not in value and not is_placeholder(value):
@@ -145,70 +187,9 @@ _PASSWORDS: tuple[str, ...] = (
 )
 _SECRETS = (*_PASSWORDS, "key", "token", "secret", "cred", "login")
 _Q = r"[\"'`]?"
-_ARGUMENT = r"(?P<value>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100})"
-_QUOTED_OR_NOT = r"(?:[\"'](?P<value>[^\"'\n]{3,100})[\"']|(?P<bare>[^\s\"'`|;&<>-][^\s\"'`|;&<>]{3,100}))"
 _LINE_END = r"[ \t]*(?=\n|$)"
 
 _PHRASES = (
-    # command lines
-    SecretPattern("argument", ("openssl",), rf"\bopenssl\b[^\n]{{0,200}}?\s-k\s+{_Q}{_ARGUMENT}"),
-    SecretPattern(
-        "argument",
-        ("htpasswd",),
-        r"\bhtpasswd\s+(?:-[a-z]{1,8}\s+){0,3}?-[a-z]{0,6}b[a-z]{0,6}\s+(?:-[a-z]{1,8}\s+){0,3}"
-        r"(?:[^\s\"'-][^\s\"']{0,80}\s+){1,2}[\"']?(?P<value>[^\s\"']{4,100})[\"']?[ \t]*(?=\n|$|[|&>])",
-    ),
-    SecretPattern(
-        "argument",
-        ("smbclient", "rpcclient", "smbmap"),
-        rf"\s-u\s{{0,2}}{_Q}[^\s%\"']{{1,60}}%(?P<value>[^\s\"']{{3,100}})",
-    ),
-    SecretPattern(
-        "argument",
-        ("mongo", "sqlcmd", "bcp ", "isql", "useradd", "usermod"),
-        rf"\b(?:mongo(?:sh|dump|restore|import|export)?|sqlcmd|bcp|isql|useradd"
-        rf"|usermod)\b[^\n]{{0,200}}?\s-p\s+{_QUOTED_OR_NOT}",
-    ),
-    SecretPattern(
-        "argument",
-        ("mysql", "mariadb"),
-        r"\b(?:mysql|mariadb)\w{0,10}\b[^\n]{0,200}?\s-p[\"'](?P<value>[^\"'\n]{3,100})[\"']",
-    ),
-    SecretPattern("capital", ("zip ",), rf"\b(?:un)?zip\b[^\n]{{0,100}}?\s(?P<flag>-p)\s*{_QUOTED_OR_NOT}"),
-    SecretPattern("argument", ("7z", "rar "), rf"\b(?:7za?|rar|unrar)\s[^\n]{{0,100}}?\s-h?p{_QUOTED_OR_NOT}"),
-    SecretPattern(
-        "argument", ("ssh-keygen",), r"\bssh-keygen\b[^\n]{0,200}?\s-[np]\s+[\"'](?P<value>[^\"'\n]{4,100})[\"']"
-    ),
-    SecretPattern(
-        "argument",
-        ("echo ", "printf "),
-        r"\b(?:echo|printf)\s+(?:-n\s+)?[\"']?(?:[\w.-]{1,40}:(?=[^|\n]{3,100}\|\s{0,4}(?:sudo\s+)?chpasswd))?"
-        r"(?P<value>[^\s\"'|\n][^\"'|\n]{3,100}?)[\"']?\s{0,4}\|\s{0,4}(?:(?:sudo\s+)?chpasswd|(?:docker"
-        r"|podman|helm|oc|az)"
-        r"[^\n|]{0,60}login|sudo\s+-s|gpg|kinit|cryptsetup|passwd|gh\s+auth)\b",
-    ),
-    SecretPattern(
-        "login",
-        ("login ", "authtoken ", "auth "),
-        r"\b(?:vault|doppler|heroku|railway|fly|snyk|ngrok|npm|wandb|huggingface-cli|sentry-cli|oc|argocd)\s+"
-        r"(?:config\s+)?(?:login|authtoken|auth"
-        r"|add-authtoken)\s+(?:--\w+[ =])?(?P<value>[a-z0-9._-]{12,200})(?![^\s\"'`])",
-    ),
-    SecretPattern(
-        "argument",
-        ("freerdp", "mstsc", "rdesktop"),
-        rf"\b\w?freerdp\b[^\n]{{0,200}}?\s/p:{_QUOTED_OR_NOT}"
-        rf"|\brdesktop\b[^\n]{{0,200}}?\s-p\s+{_ARGUMENT.replace('value', 'desktop')}",
-    ),
-    SecretPattern(
-        "argument", ("storepass", "keypass"), rf"-(?:src|dest)?(?:store|key)pass(?::\w+)?\s+{_QUOTED_OR_NOT}"
-    ),
-    SecretPattern(
-        "argument",
-        ("http ", "https ", "xh ", "httpie"),
-        rf"\b(?:https?|xh|httpie)\s[^\n]{{0,100}}?(?:-a"
-        rf"|--auth)[ =]{_Q}[^\s:\"']{{1,60}}:(?P<value>[^\s\"']{{3,100}})",
-    ),
     # codes in groups, one-time codes, PINs
     SecretPattern(
         "group",
@@ -217,8 +198,27 @@ _PHRASES = (
         r"|registration|lizenz|rescue"
         r"|produkt|aktivierungs|wiederherstellungs|scratch)(?:[ -]|\b)?(?:/ ?unlock )?(?:codes?|keys?"
         r"|schlüssel|serial|number|code)?"
-        r"\s{0,3}(?:is|are|ist|lautet|[:=#])?\s{0,4}[\"'`]?"
+        r"\s{0,3}(?:is|are|ist|lautet|[:=#])?\s{0,4}(?:\d[.)]\s?|[*-] )?[\"'`]?"
         r"(?P<value>[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}(?:[,\s]{1,3}[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,8}){0,15})\b",
+    ),
+    SecretPattern(
+        "group",
+        ("licen", "lizenz"),
+        r"\b(?:licen[sc]e|lizenz)\s?[:=]\s?[\"'`]?(?P<value>[a-z0-9]{4,6}(?:-[a-z0-9]{4,6}){2,7})\b",
+    ),
+    SecretPattern(
+        "number",
+        ("code",),
+        r"\bcode (?:for|to|of|on) (?:the |our |my )?(?:[\w-]{1,20} ){0,2}?(?:safe|door|gate|lock|lockbox|alarm"
+        r"|garage|vault"
+        r"|building|entrance|elevator|box|locker|keypad|padlock|parking|room|office) (?:is|was"
+        r"|[:=]) ?(?P<value>\d{3,8}#?)(?!\w)",
+    ),
+    SecretPattern(
+        "spaced",
+        ("code", "key", "schlüssel"),
+        r"\b(?:recovery|backup|rescue|emergency|security|wiederherstellungs-?|encryption|unlock)[ -]?(?:codes?|keys?"
+        r"|schlüssel)\s{0,3}(?:is|are|ist|lautet|[:=])?\s{0,4}[\"'`]?(?P<value>[a-z0-9]{4}(?: [a-z0-9]{4}){2,15})\b",
     ),
     SecretPattern(
         "lettered",
@@ -227,28 +227,76 @@ _PHRASES = (
     ),
     SecretPattern(
         "number",
-        ("pin", "otp", "cvv", "cvc", "tan", "code"),
-        r"\b(?:(?:pin|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number))?|(?:verification|security|alarm|access"
-        r"|door|gate|keypad|2fa|sms"
-        r"|unlock|one-time|entry|mfa|confirmation|auth\w{0,12}) ?(?:pin|code))\s{0,2}(?:is|was|ist|est|lautet"
-        r"|[:=→])?\s{0,2}[\"'`(]{0,2}"
+        ("pin", "puk", "otp", "cvv", "cvc", "tan"),
+        r"\b(?:pin|puk|otp|tan|cvv2?|cvc2?)(?:[ -]?(?:code|number|nummer))?"
+        r"(?: (?:for|of|to|für|vom) (?:[\w-]{1,20} ){0,2}[\w-]{1,20}?)?"
+        r"\s{0,2}(?:is|was|ist|est|es|è|é|er|är|jest|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
         r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
-        r"|works|and|or|gilt|is)\b))",
+        r"|works|and|or|on|at|when|if|gilt|is|expires|valid)\b))",
     ),
     SecretPattern(
-        "number", ("combination",), r"\bcombination\s(?:is|was|[:=])?\s?(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b"
+        "number",
+        ("code", "código", "codice", "one-time pass", "one time pass", "einmal"),
+        r"\b(?:(?:verification|security|alarm|access|door|gate|keypad|2fa|sms|unlock|one[- ]time|entry|mfa"
+        r"|confirmation"
+        r"|auth\w{0,12}|login|log-in|sign-in|lock(?:box|er)?|key ?box|safe|vault|garage|building|elevator"
+        r"|entrance|intercom"
+        r"|parking|storage|office|server room|padlock|bike|voicemail|backup|recovery|reset) ?(?:pin|code)"
+        r"|one[- ]time pass(?:word|code)|einmal-?passwor[dt]|einmal-?kennwort"
+        r"|(?:\w{1,20} )?passcode|tür-?code|zugangs-?code|sicherheits-?code|bestätigungs-?code"
+        r"|code (?:pin|de vérification|d'accès|de sécurité)|código (?:de )?(?:verificación|verificação"
+        r"|acc?es?so|seguridad|segurança|pin)"
+        r"|codice (?:di )?(?:verifica|accesso|sicurezza|pin))"
+        r"\s{0,2}(?:(?:is|was|ist|est|es|è|é|lautet|[:=→])\s{0,2}[\"'`(]{0,2}(?=\d{3})|[\"'`(]{0,2}(?=\d{4}"
+        r"|\d{3} \d{3}))"
+        r"(?P<value>\d{3}[ -]\d{3}|\d{3,8}#?)(?![\w.]\w)(?!\w|\s+(?:digits?|characters?|letters?|numbers?|boxes|times"
+        r"|attempts?|seconds?|minutes?|hours?|bits?|bytes?|lines?|rows?|fields?|tests?|chars?|stellig|chiffres)\b)",
+    ),
+    SecretPattern(
+        "number",
+        ("combination",),
+        r"\bcombination\s{0,2}(?:is|was|[:=])?\s{0,2}(?P<value>\d{1,2}(?:[- ]\d{1,2}){2,3})\b",
+    ),
+    SecretPattern(  # the other way round: `4711 is the PIN`, `Quartz!9 is the new password`
+        "number",
+        ("pin", "code"),
+        r"(?<![\w.,-])(?P<value>\d{4,8}) (?:is|was|ist) (?:the|our|my|your|his|her|die|der|unsere) (?:\w{1,20} ){0,2}"
+        r"(?:pin|otp|passcode|(?:door|alarm|access|gate|security) code)\b",
+    ),
+    SecretPattern(
+        "mixed",
+        _PASSWORDS,
+        rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q} (?:is|was|ist) (?:the|our|my|your|das"
+        rf"|unser) (?:\w{{1,20}} ){{0,2}}"
+        rf"{_CALLED}\b",
+    ),
+    SecretPattern(
+        "network",
+        ("wifi", "wi-fi", "wlan", "wpa", "hotspot", "router"),
+        r"\b(?:wi-?fi|wlan|wpa[23]?(?:-psk)?|hotspot|router)\b[^\n]{0,40}?\b(?:key|pass(?:word|phrase|code)?|pw|psk"
+        rf"|code|schlüssel|kennwort|passwort)\b\)?\s{{0,2}}(?:is|ist"
+        rf"|[:=])\s{{0,2}}{_Q}(?P<value>[^\s\"'`,;()]{{8,63}})",
+    ),
+    SecretPattern(
+        "grouped",
+        _PASSWORDS,
+        rf"\b{_CALLED}s?\s?(?:\([^()\n]{{1,40}}\)|for [^:\n]{{1,40}})?\s?[:=]\s?{_Q}(?P<value>[a-z]{{4}}"
+        rf"(?: [a-z]{{4}}){{3}})"
+        r"(?=[\"'`]?[ \t.]*(?:\n|$))",
     ),
     SecretPattern(
         "base32",
-        ("totp", "2fa", "otp", "mfa"),
-        r"\b(?:totp|2fa|otp|mfa)\b[^\n]{0,30}?\b(?:secret|seed|key)\b\W{0,4}(?:is )?(?P<value>[a-z2-7]{16,64})\b",
+        ("totp", "2fa", "otp", "mfa", "authenticator", "two-factor"),
+        r"\b(?:totp|2fa|otp|mfa|authenticator|two-factor)\b[^\n]{0,30}?\b(?:secret|seed|key)\b\W{0,4}(?:is )?"
+        r"(?P<value>[a-z2-7]{16,64}|[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15})\b",
     ),
     # in brackets
     SecretPattern(
         "mixed",
         _SECRETS,
         rf"\b{_SECRET}(?: (?:for|of|to|on) [\w.@/-]{{1,40}}(?: [\w.@/-]{{1,40}}){{0,2}})?\s?[:=]?\s?[(\[<]\s?{_Q}"
-        r"(?:it is |it's |temporary,? |currently |now |initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
+        r"(?:(?:which|that) (?:is|was) |it is |it's |namely |i\.e\. |ist |temporary,? |currently |now |still "
+        r"|initially )?(?:[\w.@-]{2,40} ?[/:] ?)?"
         rf"(?P<value>[^\s\"'`()\[\]<>]{{5,100}}){_Q}\s?[)\]>]",
     ),
     SecretPattern(
@@ -259,7 +307,8 @@ _PHRASES = (
         "line",
         _SECRETS,
         rf"\b{_SECRET}[ \t]{{0,4}}(?:is|ist|was"
-        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
+        rf"|[:=])?[ \t]{{0,4}}\n{{1,2}}(?:[=~*_-]{{3,60}}\n{{1,2}})?[ \t>*-]{{0,12}}{_Q}"
+        rf"(?P<value>[^\s\"'`]{{6,200}}){_Q}{_LINE_END}",
     ),
     SecretPattern(
         "line",
@@ -268,6 +317,26 @@ _PHRASES = (
         rf"|entials)?)\b[ \t]{{0,4}}[:=]?[ \t]{{0,4}}(?:\n[ \t*-]{{0,12}})?[\w.@+-]{{2,60}}[ \t]{{0,4}}\n"
         rf"[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
     ),
+    SecretPattern(
+        "signed",
+        ("user", "cred", "login", "account"),
+        rf"\b(?:user(?: ?name)?|logins?|account|cred(?:s|entials)?)\b[^\n=]{{1,40}}\n[ \t*-]{{0,12}}"
+        rf"[\w.@+-]{{2,60}}[ \t]{{0,4}}\n[ \t*-]{{0,12}}(?P<value>[^\s\"'`:]{{8,100}}){_LINE_END}",
+    ),
+    SecretPattern(
+        "phrase",
+        ("passphrase", "seed", "mnemonic"),
+        rf"\b(?:passphrase|seed phrase|mnemonic)\b[^\n]{{0,40}}\n{{1,2}}[ \t>*-]{{0,12}}{_Q}"
+        rf"(?P<value>[a-z]{{3,9}}(?:[ -][a-z0-9]{{1,9}}){{3,7}}){_Q}{_LINE_END}",
+    ),
+    SecretPattern(  # `mot de passe admin : …`
+        "line",
+        _PASSWORDS,
+        rf"\b{_CALLED}(?! (?:policy|length|manager|hash\w*|reset|field|min\w*|max\w*|rules?|strength|storage"
+        rf"|algorithm"
+        rf"|format|type|version|encoding|entropy|expir\w*|file|store|generator)\b)(?: [\w.@/-]{{2,30}}){{1,3}}?"
+        rf" ?[:：=]\s{{1,3}}{_Q}(?P<value>[^\s\"'`]{{6,100}}){_Q}(?=[.,;]?(?:\s|$))",
+    ),
     # in sentences
     SecretPattern(
         "mixed",
@@ -275,16 +344,23 @@ _PHRASES = (
         rf"(?<!\S){_Q}(?P<value>[^\s\"'`]{{5,100}}){_Q}\s(?:as|for|als|comme|como)\s(?:(?:the|my|our|a|its"
         rf"|das) )?(?:\w+ )?{_CALLED}\b",
     ),
+    SecretPattern(  # `Quartz!9 (password)`
+        "line",
+        _PASSWORDS,
+        rf"(?<!\S){_Q}(?P<value>[^\s\"'`()]{{6,100}}){_Q} \((?:the |our |my |das )?(?:\w{{1,20}} ){{0,2}}{_CALLED}\b",
+    ),
     SecretPattern(
         "mixed",
         _PASSWORDS,
-        rf"\b{_CALLED}(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet"
+        rf"\b{_CALLED}(?! (?:column|field|policy|length|hash\w*|type"
+        rf"|format)\b)(?: [\w./-]{{1,30}}){{1,4}}? (?:est|es|è|é|is|ist|lautet"
         rf"|was) {_Q}(?P<value>[^\s\"'`]{{6,100}})",
     ),
     SecretPattern(
         "beside",
         _PASSWORDS,
-        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|,|;| (?:and|until|for|but)\b)",
+        rf"\b{_CALLED}\s(?P<value>[^\s\"'`,;()<>:=]{{6,100}}?)[.,;]?(?=\n|$|[,;)\]]| (?:and|until|for|but|on|in"
+        rf"|or|then|to)\b)",
     ),
     SecretPattern(
         "signed",
@@ -301,7 +377,7 @@ _PHRASES = (
     SecretPattern(
         "session",
         ("session", "cookie", "sid="),
-        r"\b(?:session|cookie|sid|\w{0,12}sessid)\b[ \w]{0,12}?[\w.-]{0,20}=(?P<value>[^\s\"';]{16,400})",
+        r"\b(?:session|cookie|sid|\w{0,12}sess(?:ion)?_?id)\b[ \w]{0,12}?[\w.-]{0,20}=(?P<value>[^\s\"';]{16,400})",
     ),
 )
 _NO_SECRET = re.compile(
@@ -314,17 +390,20 @@ _NO_SECRET = re.compile(
 )
 
 
+_ARGUMENTS = ("argument", "capital", "sure")
+
+
 def secrets_after_cues_in(text: str, lower: str) -> Iterator[Span]:
     """Yield the secrets that the words or the program before them give away; `lower` is in lower case."""
-    for place in _PHRASES:
+    for place in (*ARGUMENT_PATTERNS, *_PHRASES):
         if not any(needle in lower for needle in place.needles):
             continue
         for found in place.compiled.finditer(lower):
-            if place.kind == "capital" and text[slice(*found.span("flag"))] != "-P":
+            if place.kind == "capital" and (flag := text[slice(*found.span("flag"))]) != flag.upper():
                 continue
             group = next(name for name, value in found.groupdict().items() if name != "flag" and value is not None)
             first, last = found.span(group)
-            value = text[first:last].rstrip(".,;:") if place.kind not in ("argument", "capital") else text[first:last]
+            value = text[first:last] if place.kind in _ARGUMENTS else text[first:last].rstrip(".,;:")
             if _is_spoken_secret(place.kind, value):
                 yield Span(first, first + len(value), "password")
 
@@ -332,7 +411,7 @@ def secrets_after_cues_in(text: str, lower: str) -> Iterator[Span]:
 def _is_spoken_secret(kind: str, value: str) -> bool:
     if kind == "number":
         return len(set(value)) > 1
-    if is_placeholder(value) or (value.startswith(("$", "%", "-")) and kind in ("argument", "capital")):
+    if is_placeholder(value) or (value.startswith(("$", "%", "-")) and kind in _ARGUMENTS):
         return False
     digit, letter = has_digit(value), value.upper() != value.lower()
     match kind:
@@ -340,16 +419,24 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
             return not value.isdigit() and (digit or classes_of(value) >= 2) and not _NO_SECRET.fullmatch(value)
         case "login":
             return digit and letter and not _NO_SECRET.fullmatch(value)
+        case "sure":
+            return True
+        case "network":
+            return digit or classes_of(value) >= 3
+        case "spaced":
+            return sum(has_digit(group) and not group.isdigit() for group in value.split()) > 1
+        case "grouped":
+            return bool(four_groups(value, 0))
         case "group":
             return digit
         case "lettered":
             return True
         case "base32":
-            return value.isupper() and digit
+            return digit and (value.isupper() or " " in value)
         case "phrase":
             return is_passphrase(value)
         case "session":
-            return looks_random(value, 16)
+            return looks_random(value, 16) or (is_hex(value) and len(value) >= 24)
         case "signed":
             return digit and classes_of(value) >= 4
         case _:

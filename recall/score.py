@@ -352,7 +352,10 @@ def _spread(values: Mapping[str, float]) -> dict[str, float]:
     return {name: (value - least) / (best - least) for name, value in values.items()}
 
 
-_IDENTIFIER = re.compile(r"[^\W\d_]+(?:[a-z][A-Z]|\d|_)\w*|\w+(?:[./\\:]{1,2}\w+)+|_\w{2,}|\d+[^\W\d_]\w*")
+# Each part begins where a word does: tried at every letter of a long word, it takes the square of its length.
+_IDENTIFIER = re.compile(
+    r"(?<!\w)[^\W\d_]+(?:[a-z][A-Z]|\d|_)\w*|(?<!\w)\w+(?:[./\\:]{1,2}\w+)+|_\w{2,}|(?<!\d)\d+[^\W\d_]\w*"
+)
 _LONGEST_SEARCHED = 10_000  # characters of a text that are searched for the query's words
 
 

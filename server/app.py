@@ -5,8 +5,9 @@ Nothing here imports LanceDB, numpy or a model: the handshake must not wait for 
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from mcp.server import MCPServer
@@ -32,10 +33,10 @@ from mcp.types import Tool as ListedTool
 from reverie import __version__
 from reverie.errors import RateLimited, ReverieError
 from reverie.recall.results import lean
+from reverie.server.engine import Call, LazySession
 from reverie.server.rate_limit import RateLimit
 from reverie.server.resources import add_prompts, add_resources
 from reverie.server.schemas import ToolSchema, UnreadableArguments, schema_of
-from reverie.server.startup import Startup
 from reverie.tools.catalog import CONSOLIDATE, TOOLS, AnyTool, call_any, ignore_progress
 from reverie.tools.render import render
 from reverie.tools.results import Result
@@ -50,7 +51,9 @@ INSTRUCTIONS = (
 _PAUSE_AFTER_HANDSHAKE = 0.02
 _ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 
-_SERVED: Mapping[str, AnyTool] = {tool.name: tool for tool in TOOLS} | {
+CallOf = Callable[[int | str], Call | None]
+
+SERVED: Mapping[str, AnyTool] = {tool.name: tool for tool in TOOLS} | {
     # A server answers others while it dreams, so that a large dream gets a process of its own.
     "consolidate": replace(CONSOLIDATE, function="reverie.server.dream_process:consolidate_in_process")
 }
@@ -59,13 +62,14 @@ _SERVED: Mapping[str, AnyTool] = {tool.name: tool for tool in TOOLS} | {
 class ReverieServer(MCPServer[Any]):
     """An MCP server that offers the catalog's tools, names what is wrong with a call, and limits its rate."""
 
-    def __init__(self, startup: Startup, rate_limit: RateLimit) -> None:
+    def __init__(self, client: LazySession, rate_limit: RateLimit, call_of: CallOf) -> None:
         super().__init__(
             "reverie", title="Reverie", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
         )
-        self._startup = startup
+        self._client = client
         self._rate_limit = rate_limit
-        self._schemas = {name: schema_of(tool) for name, tool in _SERVED.items()}
+        self._call_of = call_of
+        self._schemas = _schemas()
 
     async def list_tools(self) -> list[ListedTool]:
         """Describe the tools."""
@@ -79,11 +83,12 @@ class ReverieServer(MCPServer[Any]):
         if schema is None:
             raise ToolError(f"Unknown tool: {name}")
         try:
-            async with self._rate_limit.kept(writes=not schema.tool.reads):
+            async with self._rate_limit.kept(writes=not schema.tool.reads), self._client.engine.calling():
                 if context is not None:
-                    await self._startup.ask_where(lambda: _client_folders(context))
+                    await self._client.ask_where(lambda: _client_folders(context))
                 request = schema.read(arguments)
-                session = await self._startup.session()
+                number = None if context is None else context.request_context.request_id
+                session = await self._client.session(None if number is None else self._call_of(number))
                 progress = ignore_progress if context is None else _Progress(context).report
                 result = await call_any(schema.tool, session, request, progress)
                 return answer(result)
@@ -112,13 +117,24 @@ class ReverieServer(MCPServer[Any]):
             raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
 
 
-def build_server(startup: Startup, rate_limit: RateLimit | None = None) -> ReverieServer:
-    """Offer the tools, resources and prompts over a session that is opened when first needed."""
-    server = ReverieServer(startup, rate_limit or RateLimit())
-    server.middleware.append(_opening_after_the_first_answer(startup))
-    add_resources(server, startup)
-    add_prompts(server, startup)
+def build_server(
+    client: LazySession, rate_limit: RateLimit | None = None, call_of: CallOf = lambda number: None
+) -> ReverieServer:
+    """Offer the tools, resources and prompts over a session that is opened when first needed.
+
+    `call_of` names the call that a request's number stands for, where a client may send it twice.
+    """
+    server = ReverieServer(client, rate_limit or RateLimit(), call_of)
+    server.middleware.append(_opening_after_the_first_answer(client))
+    add_resources(server, client)
+    add_prompts(server, client)
     return server
+
+
+@cache
+def _schemas() -> Mapping[str, ToolSchema]:
+    """Derive the schemas of all tools, once for every session of a process."""
+    return {name: schema_of(tool) for name, tool in SERVED.items()}
 
 
 def answer(result: Result) -> CallToolResult:
@@ -157,7 +173,7 @@ async def _client_folders(context: Context[Any, Any]) -> list[str]:
     return [str(root.uri) for root in listed.roots]
 
 
-def _opening_after_the_first_answer(startup: Startup) -> Any:
+def _opening_after_the_first_answer(client: LazySession) -> Any:
     """Return a middleware that begins to load the heavy parts once the client has its first answer."""
     started = False
 
@@ -167,7 +183,7 @@ def _opening_after_the_first_answer(startup: Startup) -> Any:
         if not started:
             started = True
             # The answer is written by another task: let it out before imports take the interpreter.
-            asyncio.get_running_loop().call_later(_PAUSE_AFTER_HANDSHAKE, startup.start)
+            asyncio.get_running_loop().call_later(_PAUSE_AFTER_HANDSHAKE, client.start)
         return result
 
     return middleware

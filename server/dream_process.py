@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, StoreUnavailable
 from reverie.lifecycle.expiry import LIVING
-from reverie.server.startup import load_tools
+from reverie.server.engine import load_tools
 from reverie.settings import Settings
 from reverie.storage.filters import one_of
 from reverie.time import iso, parse_iso

@@ -1,5 +1,6 @@
 """Limits on how much one session may ask for: a runaway loop gets an error instead of filling the disk."""
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -12,6 +13,9 @@ WRITES_PER_MINUTE = 6_000
 
 MOST_WAITING = 2_000
 """Calls that may wait for their answer at once."""
+
+MOST_AT_ONCE = 4
+"""Calls of one session that are worked on at once: a flood of one session's does not hold up the others'."""
 
 _WINDOW = 60.0
 
@@ -30,6 +34,7 @@ class RateLimit:
         self._clock = clock
         self._written: deque[float] = deque()
         self._waiting = 0
+        self._working = asyncio.Semaphore(MOST_AT_ONCE)
 
     @asynccontextmanager
     async def kept(self, *, writes: bool) -> AsyncIterator[None]:
@@ -46,7 +51,8 @@ class RateLimit:
             self._count_write()
         self._waiting += 1
         try:
-            yield
+            async with self._working:
+                yield
         finally:
             self._waiting -= 1
 

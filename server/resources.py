@@ -6,7 +6,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, ReverieError
 from reverie.guard.fence import neutralized_json
 from reverie.recall.results import lean
-from reverie.server.startup import Startup
+from reverie.server.engine import LazySession
 from reverie.tools.catalog import BRIEF, INSPECT, STATUS, call
 from reverie.tools.render import render
 from reverie.tools.requests import BriefRequest, InspectRequest, StatusRequest
@@ -27,19 +27,20 @@ _REVIEW = (
 )
 
 
-def add_resources(server: MCPServer, startup: Startup) -> None:
+def add_resources(server: MCPServer, client: LazySession) -> None:
     """Offer memory://brief, memory://status and memory://item/{id}."""
 
     @server.resource("memory://brief", mime_type="text/markdown")
     async def brief() -> str:
         """What a session should start with."""
-        return await brief_text(startup)
+        return await brief_text(client)
 
     @server.resource("memory://status", mime_type="application/json")
     async def status() -> str:
         """How the store is doing."""
         try:
-            return neutralized_json(lean(await call(STATUS, await startup.session(), StatusRequest())))
+            async with client.engine.calling():
+                return neutralized_json(lean(await call(STATUS, await client.session(), StatusRequest())))
         except ReverieError as error:
             raise ResourceError(str(error)) from error
 
@@ -47,7 +48,8 @@ def add_resources(server: MCPServer, startup: Startup) -> None:
     async def item(id: str) -> str:  # noqa: A002 - the name in the address
         """One memory in full."""
         try:
-            [memory] = lean(await call(INSPECT, await startup.session(), InspectRequest(ids=(id,))))["memories"]
+            async with client.engine.calling():
+                [memory] = lean(await call(INSPECT, await client.session(), InspectRequest(ids=(id,))))["memories"]
             # JSON is a fence of its own: no text within can end its string.
             return neutralized_json({"note": REFERENCE_ITEM} | memory)
         except (MemoryNotFound, AmbiguousId, InvalidInput) as error:  # the address names nothing
@@ -56,13 +58,13 @@ def add_resources(server: MCPServer, startup: Startup) -> None:
             raise ResourceError(str(error)) from error
 
 
-def add_prompts(server: MCPServer, startup: Startup) -> None:
+def add_prompts(server: MCPServer, client: LazySession) -> None:
     """Offer session_start, session_handoff and review_dreams."""
 
     @server.prompt()
     async def session_start() -> str:
         """Start a session with what is remembered about this project."""
-        return await brief_text(startup)
+        return await brief_text(client)
 
     @server.prompt()
     def session_handoff() -> str:
@@ -75,13 +77,14 @@ def add_prompts(server: MCPServer, startup: Startup) -> None:
         return _REVIEW
 
 
-async def brief_text(startup: Startup) -> str:
+async def brief_text(client: LazySession) -> str:
     """Return the briefing of the session's project.
 
     Raises:
         ResourceError: if the store cannot be read.
     """
     try:
-        return render(await call(BRIEF, await startup.session(), BriefRequest()))
+        async with client.engine.calling():
+            return render(await call(BRIEF, await client.session(), BriefRequest()))
     except ReverieError as error:
         raise ResourceError(str(error)) from error

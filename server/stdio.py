@@ -24,18 +24,18 @@ from pydantic import ValidationError
 from reverie.process_memory import limit_malloc_arenas
 from reverie.server.app import build_server
 from reverie.server.compat import run_on_streams
-from reverie.server.startup import Startup
+from reverie.server.engine import Engine, LazySession
 from reverie.settings import Settings
 
 
 async def run_on_stdio(server: MCPServer[Any]) -> None:
     """Serve until stdin ends. While it does, file descriptor 1 leads to stderr: nothing stray reaches the wire."""
     async with stdio_server() as (lines, answers):
-        await run_on_streams(server, _Answering(lines, answers), answers)
+        await run_on_streams(server, AnsweringStream(lines, answers), answers)
 
 
-class _Answering:
-    """A stream of messages that answers what is none.
+class AnsweringStream:
+    """A stream of messages; a line that is not one is answered with a JSON-RPC error.
 
     The SDK passes over such lines in silence, and a caller whose text holds half an emoji, as JavaScript's
     `slice` leaves it, would wait for ever.
@@ -115,18 +115,23 @@ def _error(number: int | str | None, code: int, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=code, message=message))
 
 
-def serve(load_settings: Callable[[], Settings]) -> int:
-    """Serve MCP until the client closes stdin or the system asks to stop; return the exit code."""
+def serve(load_settings: Callable[[], Settings], about: str = "") -> int:
+    """Serve MCP in this process until the client closes stdin or the system asks to stop; return the exit code.
+
+    `about` is what `status` says of the engine: why there is none.
+    """
     os.umask(0o077)  # whatever is written belongs to its owner alone
+    # A product with one vector is bound by memory: more threads only spin, in each of eight servers.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     limit_malloc_arenas()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="reverie: %(message)s")
-    asyncio.run(_serve(load_settings))
+    asyncio.run(_serve(load_settings, about))
     return 0
 
 
-async def _serve(load_settings: Callable[[], Settings]) -> None:
-    startup = Startup(load_settings, Path.cwd())
-    serving = asyncio.ensure_future(run_on_stdio(build_server(startup)))
+async def _serve(load_settings: Callable[[], Settings], about: str) -> None:
+    engine = Engine(load_settings, about)
+    serving = asyncio.ensure_future(run_on_stdio(build_server(LazySession(engine, Path.cwd()))))
     # Cancelling would wait for the thread that reads stdin, and a client that sends a signal may leave stdin open.
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -143,7 +148,7 @@ async def _serve(load_settings: Callable[[], Settings]) -> None:
     except Exception:  # the wire itself broke
         logging.getLogger(__name__).exception("Reverie stopped serving.")
     finally:
-        await startup.close()
+        await engine.close()
         # A thread may still be importing or waiting on stdin. Everything is written: do not wait for it.
         sys.stderr.flush()
         os._exit(code)

@@ -48,19 +48,22 @@ class AccessRecorder:
         self._store = store
         self._log_file = LogFile(folder / "accesses", folder / "locks" / "accesses.lock")
         self._wrote = wrote  # called after each count, so that maintenance knows of it
-        self._served: dict[str, datetime] = {}
+        self._served: dict[tuple[str, str], datetime] = {}  # by session and memory
         self._noted: list[Access] = []
         self._keeping: asyncio.Task[None] | None = None
         self._counting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def note(self, memories: Iterable[Memory], at: datetime) -> None:
-        """Note that these were served; they are written later."""
+    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
+        """Note that these were served to a session, by default the store's; they are written later."""
+        session = session or self._store.session
         for memory in memories:
-            last = self._served.get(memory.id)
+            last = self._served.get((session, memory.id))
             if last is None or at - last >= ONE_ACCESS_PER:
-                self._served[memory.id] = at
-                self._noted.append(Access(self._store.new_id(), memory.id, at, self._store.session))
+                self._served[session, memory.id] = at
+                self._noted.append(Access(self._store.new_id(), memory.id, at, session))
+        if len(self._served) > MOST_NOTED:
+            self._served = {served: when for served, when in self._served.items() if at - when < ONE_ACCESS_PER}
         if len(self._noted) > MOST_NOTED:
             log.warning("The oldest recalls are not counted: more than %d could not be written.", MOST_NOTED)
             del self._noted[:-MOST_NOTED]

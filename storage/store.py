@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -94,6 +95,18 @@ class MemoryStore:
     async def close(self) -> None:
         """Stop the background flush; what is pending is safe in the write-ahead log."""
         await self.database.write_ahead_log.stop()
+
+    def for_session(self, session: str) -> Self:
+        """Return this store as another session writes to it; everything but the session's id is shared."""
+        view = copy(self)
+        view.session = session
+        return view
+
+    def for_call(self, call_id: str) -> Self:
+        """Return this store as one call writes to it: the ids of what it makes follow from the call's id."""
+        view = copy(self)
+        view.new_id = self.new_id.for_call(call_id)
+        return view
 
     def is_current(self) -> bool:
         """Whether the tables are still those in use: a re-embedding replaces them."""

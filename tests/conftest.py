@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from reverie.codebase.identity import CLIENT_FOLDERS, has_commit, identify_project, root_commits
+from reverie.codebase.identity import has_commit, identify_project, root_commits
 from reverie.codebase.tree import SourceTree
-from reverie.embeddings import bundled
+from reverie.embeddings import bundled, tokens
 from reverie.embeddings.base import Embedder
+from reverie.folders import CLIENT_FOLDERS
 from reverie.settings import Settings
 from reverie.storage import database
 from reverie.time import iso
@@ -74,6 +75,7 @@ def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("config")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder))
+        patch.setenv("REVERIE_ENGINE", "off")  # tests of the engine start their own, and see that it leaves
         for variable in CLIENT_FOLDERS:  # an assistant may be running the tests
             patch.delenv(variable, raising=False)
         yield folder
@@ -85,6 +87,38 @@ def bundled_model_is_loaded_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundled, "_load", functools.cache(bundled._load))
         yield
+
+
+class LoadedAtTheFirstCount(tokens.Tokenizer):
+    """Counts are exact from the first, so that no test depends on how far loading has come."""
+
+    @property
+    def counter(self) -> Any:
+        """Counts with tiktoken."""
+        self.load()
+        return super().counter
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether loading succeeded."""
+        self.load()
+        return super().is_exact
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tokenizer_is_loaded_once() -> Iterator[None]:
+    """Load tiktoken once, when a test first counts; `tokenizer_not_loaded` gives a test what users start with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "tokenizer", LoadedAtTheFirstCount(tokens.BUNDLED))
+        yield
+
+
+@pytest.fixture
+def tokenizer_not_loaded(monkeypatch: pytest.MonkeyPatch) -> tokens.Tokenizer:
+    """Count from above, as in the first seconds of a process; the exact counter is what stood here before."""
+    exact = tokens.tokenizer
+    monkeypatch.setattr(tokens, "tokenizer", tokens.Tokenizer(tokens.BUNDLED))
+    return exact
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -40,7 +40,7 @@ LAZY_CYCLES: dict[tuple[str, str], str] = {
     ): "a parser is loaded for the first file of it",
     ("reverie.embeddings.base", "reverie.embeddings.bundled"): "the settings choose one embedder, the model is heavy",
     ("reverie.embeddings.base", "reverie.embeddings.openai"): "the settings choose one embedder, openai is heavy",
-    ("reverie.server.startup", "reverie.server.dream_process"): "the handshake needs no dreams, they are heavy",
+    ("reverie.server.engine", "reverie.server.dream_process"): "the handshake needs no dreams, they are heavy",
 }
 
 # A library that is not in this table has no home yet, and importing it is a mistake until it has.
@@ -55,8 +55,8 @@ HOMES: dict[str, frozenset[str]] = {
     "openai": frozenset({"llm"}),
     "pyarrow": frozenset({"storage"}),
     "pydantic": frozenset({"server"}),
-    "regex": frozenset({"embeddings"}),
     "Stemmer": frozenset({"text"}),
+    "tiktoken": frozenset({"embeddings"}),
     "tokenizers": frozenset({"embeddings"}),
     "tree_sitter": frozenset({"codebase"}),
     **{

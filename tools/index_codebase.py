@@ -94,7 +94,7 @@ def _place(session: Session, path: str) -> tuple[ProjectIdentity, str]:
     if not path and session.here.root is not None:
         return session.here, ""
     tree = session.evidence.tree
-    start = tree.root if tree is not None else Path.cwd()
+    start = tree.root if tree is not None else session.folder
     try:
         folder = (start / Path(path).expanduser()).resolve()
         exists = folder.is_dir()

@@ -57,7 +57,7 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
     )
     answer = await search(session.store, session.evidence, query, page)
     shown = answer.recalled.results
-    session.accesses.note(answer.memories, now)
+    session.accesses.note(answer.memories, now, session.store.session)
     session.served.note([*((row.id, row.content) for row in shown), *((row.id, answer.text) for row in shown[:1])])
     note = _look_alike_note(session, request.max_tokens - count_tokens(answer.text), found_nothing=not shown)
     text = answer.text + note
@@ -71,7 +71,7 @@ async def _embedded(session: Session, query: str) -> QueryEmbedding | None:
     try:
         return await asyncio.to_thread(session.embedder.read, query)
     except EmbedderError as error:
-        session.embedder_fault = str(error)
+        session.domain.embedder_fault = str(error)
         return None
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from reverie.embeddings.base import Embedding
-from reverie.errors import InvalidInput
+from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.vitals import (
     NEIGHBOURS,
@@ -18,14 +18,14 @@ from reverie.lifecycle.vitals import (
     surprise_from,
     trust_of,
 )
-from reverie.memory import Anchor, Memory, Source, checked_text, content_hash, encode
+from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, Source, checked_text, content_hash, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
 from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
-from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
+from reverie.tools.classify import PASSING_NOTE, Reading, classified, readings_for
 from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
@@ -165,6 +165,8 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     draft = _draft(session, request, now)
     refuse_purged(session, draft.content)
     files = _checked_files(session, request.files)
+    if (done := await done_before(session, draft)) is not None:
+        return await _completed(session, request, done, now), screening
     reason = screening.held_back(draft.source)
     if reason is not None:
         held = await hold(session, _classified(session, request, draft, None), reason, now)
@@ -176,8 +178,8 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     (embedding, injection), (draft, warnings) = await asyncio.gather(
         _embedded(session, draft), anchored(session, draft, files)
     )
-    [vector] = await asyncio.to_thread(vectors_for, session.embedder, [draft.content], [embedding])
-    draft = _classified(session, request, draft, vector)
+    [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
+    draft = _classified(session, request, draft, reading)
     if injection:
         screening = replace(screening, injection=injection)
         held = await hold(session, draft, screening.held_back(draft.source) or "", now, embedding)
@@ -203,6 +205,36 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         confirmed = await _confirm(session, around.duplicate, draft, now)
     session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
+
+
+async def done_before(session: Session, draft: Memory) -> Memory | None:
+    """Return the memory that this call wrote when it was sent before, if it was and if it came that far."""
+    if not session.repeats:
+        return None
+    try:
+        found = await session.store.resolve(draft.id[:SHORTEST_PREFIX])
+    except MemoryNotFound:
+        return None
+    is_same = found.session == draft.session and found.content_hash == draft.content_hash
+    return found if is_same else None
+
+
+async def _completed(session: Session, request: RememberRequest, done: Memory, now: datetime) -> Remembered:
+    """Do what is left of a call that was cut short after it wrote its memory, and answer as it would have."""
+    await note_remembered(session, done, actor="remember", now=now)
+    if request.supersedes:
+        async with session.store.changing():
+            superseded = await resolved(session, request.supersedes)
+            if superseded.superseded_by != done.id:
+                await supersede(session, superseded, by=done, reason="superseded by remember", now=now)
+    session.maintenance.note_write()
+    return _remembered(done, Neighbours(done.surprise, None, None, []), confirmed=False, warnings=[])
+
+
+async def note_remembered(session: Session, memory: Memory, *, actor: str, now: datetime) -> None:
+    """Write the first event of a memory if the call that wrote the memory did not come so far."""
+    if not await session.store.journal.about(memory.id):
+        await session.store.journal.write([session.store.event("remembered", memory, actor=actor, at=now)])
 
 
 async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:
@@ -265,11 +297,11 @@ def _draft(session: Session, request: RememberRequest, now: datetime) -> Memory:
     )
 
 
-def _classified(session: Session, request: RememberRequest, draft: Memory, vector: "Vector | None") -> Memory:
+def _classified(session: Session, request: RememberRequest, draft: Memory, reading: Reading | None) -> Memory:
     """Return the draft with its kind and layer, guessed where the caller left them to us."""
     return classified(
         draft,
-        vector,
+        reading,
         kind_given=request.kind != "auto",
         layer_given=request.layer != "auto",
         default_tier=session.settings.tier,

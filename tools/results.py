@@ -115,6 +115,7 @@ class Status:
     last_dream: str | None
     disk_bytes: int
     version: str
+    engine: str
     health: list[str]
 
 

@@ -7,13 +7,14 @@ archives a pinned memory.
 import asyncio
 from dataclasses import replace
 
+from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
 from reverie.lifecycle.rules import Direction, checked_move
-from reverie.memory import Memory, content_hash
+from reverie.memory import Layer, Memory, content_hash
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.tokenize import title_of
-from reverie.tools.remember import anchored, refuse_purged, supersede
+from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
 from reverie.tools.requests import MoveRequest, PinRequest, ReviseRequest, checked_content
 from reverie.tools.resolve import resolved
 from reverie.tools.results import Moved, Pinned, Revised
@@ -60,15 +61,25 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
     [embedding], drafted = await asyncio.gather(session.embed([content]), reanchored(session, old, content))
     async with session.store.changing():
         old = await resolved(session, request.id)
+        new_id = session.store.new_id.memory()
+        content_digest = content_hash(content)
+        done = await done_before(
+            session, replace(old, id=new_id, content_hash=content_digest, session=session.store.session)
+        )
+        if done is not None:  # this call was sent before, and cut short after it wrote the new text
+            await note_remembered(session, done, actor="revise", now=now)
+            if old.superseded_by != done.id and done.status != "quarantined":
+                await supersede(session, old, by=done, reason=reason, now=now)
+            return _revised(done, old if done.status != "quarantined" else None, screening, embedding)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
         if old.content == content:
             raise InvalidInput("content", "the text is the same as before", "Say what is different now.")
         new = replace(
             old,
-            id=session.store.new_id.memory(),
+            id=new_id,
             content=content,
-            content_hash=content_hash(content),
+            content_hash=content_digest,
             title=title_of(content),
             derived_from=(old.id,),
             session=session.store.session,
@@ -93,9 +104,13 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             await supersede(session, old, by=new, reason=reason, now=now)
     session.maintenance.note_write()
     session.served.note_ids([new.id])
+    return _revised(new, old if replaces else None, screening, embedding)
+
+
+def _revised(new: Memory, old: Memory | None, screening: Screening, embedding: Embedding) -> Revised:
     return Revised(
         new.id,
-        old.id if replaces else None,
+        old.id if old is not None else None,
         new.layer,
         new.kind,
         new.status,
@@ -129,6 +144,10 @@ async def _move(session: Session, request: MoveRequest, direction: Direction) ->
     now = session.now
     async with session.store.changing():
         memory = await resolved(session, request.id)
+        if session.repeats and (layers := await _moved_before(session, memory)) is not None:
+            before, after = layers
+            await session.store.move(memory, after, actor="repeated", at=now)  # if it had not come so far
+            return Moved(memory.id, before, after, memory.project)
         target = checked_move(memory.layer, request.to or None, direction)
         actor = "promote" if direction == "up" else "demote"
         await session.store.move(memory, target, actor=actor, at=now)
@@ -150,3 +169,11 @@ async def pin(session: Session, request: PinRequest) -> Pinned:
             await session.store.change([memory], {"pinned": pinned}, action=action, actor="pin", at=now)
             session.maintenance.note_write()
     return Pinned(memory.id, pinned, memory.project)
+
+
+async def _moved_before(session: Session, memory: Memory) -> tuple[Layer, Layer] | None:
+    """Return from where to where this call moved a memory when it was sent before: a second move would be too far."""
+    for event in await session.store.journal.about(memory.id):
+        if event.action == "moved" and session.store.new_id.has_made(event.id):
+            return event.before["layer"], event.after["layer"]
+    return None

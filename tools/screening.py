@@ -1,17 +1,23 @@
 """Screening of incoming text before it is embedded or written: private parts, secrets, prompt injection."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
+from math import sqrt
 from typing import Any, Final
 
 from reverie.embeddings.base import Embedder, Embedding
-from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.classifier import bundled_model, embedder_for_models
 from reverie.guard.injection import signs_of_injection
-from reverie.guard.injection_features import injection_cues_in, injection_marks_in, statements_in
+from reverie.guard.injection_features import (
+    WORD_BUCKETS,
+    injection_cues_in,
+    injection_marks_in,
+    statements_in,
+    word_buckets,
+)
 from reverie.guard.secrets import redact, without_private
 from reverie.memory import Anchor, Memory, checked_text, derived_id
 from reverie.tools.requests import RememberRequest, checked_label
@@ -24,6 +30,10 @@ _MOST_COUNTED = 32
 """So that nobody hides an order behind many honest sentences."""
 _MOST_STATEMENTS = 1_500
 _MOST_JUDGED = 48
+_MOST_RANKED = 24_000
+"""Characters of statements that are ranked by their cues; in a longer text the words alone say which."""
+_MOST_PIECES = 1_024
+"""Word pieces that the model reads for one text, about 4,000 characters of prose: 0.1 s of a processor."""
 
 
 def injection_by_meaning(content: str, title: str, embedder: Embedder | None) -> tuple[str, ...]:
@@ -38,10 +48,16 @@ def injection_by_meaning(content: str, title: str, embedder: Embedder | None) ->
     if title and not content.startswith(title.rstrip("…")):
         statements += statements_in(title)
     least = _least_probability(len(statements))
-    for statement, cues in _likeliest(statements):
-        if _likelihood(statement, cues, reader) >= least:
+    room = _MOST_PIECES
+    for statement in _likeliest(statements):
+        pieces = reader.third_layer(statement)
+        room -= len(pieces)
+        likelihood = bundled_model("orders").probabilities_of_pieces(pieces, injection_cues_in(statement))
+        if likelihood["order"] >= least:
             marks = ", ".join(injection_marks_in(statement))
             return (f"reads like a planted order ({marks})" if marks else "reads like a planted order",)
+        if room <= 0:
+            break
     return ()
 
 
@@ -51,20 +67,37 @@ def _least_probability(statements: int) -> float:
     return float(odds / (1.0 + odds))
 
 
-def _likelihood(statement: str, cues: Sequence[float], reader: BundledEmbedder) -> float:
-    return bundled_model("orders").probabilities_of_pieces(reader.third_layer(statement), cues)["order"]
+def _likeliest(statements: list[str]) -> list[str]:
+    """Return the statements to judge; of very many, those that are likeliest by their cues alone, these first."""
+    if len(statements) <= _MOST_JUDGED and sum(map(len, statements)) <= _MOST_PIECES:
+        return statements
+    model = bundled_model("orders")
+    scored = [
+        (model.without_vector(injection_cues_in(statement))["order"], statement)
+        for statement in _likeliest_by_words(statements)
+    ]
+    scored.sort(key=lambda row: -row[0])  # the rows themselves would be many megabytes
+    return [statement for _, statement in scored[:_MOST_JUDGED]]
 
 
-def _likeliest(statements: list[str]) -> list[tuple[str, list[float]]]:
-    """Return statements with their cues; of very many, those that are likeliest by their cues alone."""
-    if len(statements) > _MOST_JUDGED:
-        model = bundled_model("orders")
-        scored = [
-            (model.without_vector(injection_cues_in(statement))["order"], statement) for statement in statements
-        ]
-        scored.sort(key=lambda row: -row[0])  # the rows themselves would be many megabytes
-        statements = [statement for _, statement in scored[:_MOST_JUDGED]]
-    return [(statement, injection_cues_in(statement)) for statement in statements]
+def _likeliest_by_words(statements: list[str]) -> list[str]:
+    """Return statements; of more than can be ranked by all their cues, those whose single words weigh most."""
+    if sum(map(len, statements)) <= _MOST_RANKED:
+        return statements
+    weights = bundled_model("orders").weights[0, -WORD_BUCKETS:].tolist()
+
+    def weight(statement: str) -> float:
+        buckets = word_buckets(statement)
+        return float(sum(map(weights.__getitem__, buckets)) / sqrt(len(buckets) or 1))
+
+    room = _MOST_RANKED
+    chosen = []
+    for statement in sorted(statements, key=weight, reverse=True):
+        chosen.append(statement)
+        room -= len(statement)
+        if room <= 0:
+            break
+    return chosen
 
 
 PRIVATE = "private"

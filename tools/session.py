@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,13 +19,14 @@ from typing import Final, Self
 
 from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
+from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import EmbedderError, SettingError, WrongEmbedder
 from reverie.installation import Installation
 from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
 from reverie.recall.results import IndexState
-from reverie.settings import HOME, Settings
+from reverie.settings import HOME, PROJECT, Settings
 from reverie.storage.access_log import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
@@ -136,8 +137,8 @@ def _shared(ours: frozenset[str], theirs: frozenset[str]) -> float:
 
 
 @dataclass(slots=True)
-class Session:
-    """A session on one domain: the store, the embedder, the project, the clock."""
+class OpenDomain:
+    """A domain that is open: what all sessions of a process share."""
 
     settings: Settings
     clock: Clock
@@ -145,23 +146,13 @@ class Session:
     store: MemoryStore
     accesses: AccessRecorder
     maintenance: Maintenance
-    here: ProjectIdentity
-    seen: ProjectIdentity  # `here` before it was recognised: what the folder itself says
-    recognised: RecognisedProject
-    evidence: Evidence
-    folder: Path
-    has_named_alike: bool = False  # whether a recall has named the projects that look like this one
-    meta_version: int = 0  # of the table that `recognised` was read from
+    engine: str = "none: this process works alone"  # what serves it, in words
     embedder_fault: str | None = None  # why the embedder could not be warmed
-    served: ServedTexts = field(default_factory=ServedTexts)  # what this session was shown
-    all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
     _warming: "asyncio.Task[None] | None" = None
 
     @classmethod
-    async def open(
-        cls, settings: Settings, *, embedder: Embedder | None = None, clock: Clock | None = None, folder: Path
-    ) -> Self:
-        """Open the store of the settings' domain for a session that works in a folder.
+    async def open(cls, settings: Settings, *, embedder: Embedder | None = None, clock: Clock | None = None) -> Self:
+        """Open the store of the settings' domain.
 
         Raises:
             ReverieError: if a setting is wrong or the store cannot be opened.
@@ -172,16 +163,122 @@ class Session:
             )
         clock = clock or clock_from(settings.clock)
         embedder = embedder or embedder_from(settings)
-        seen, folder = await asyncio.to_thread(identify_session, folder, os.environ)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
         store = await _opened(Path(settings.domain_uri), stamp, clock, settings.installation)
         maintenance = Maintenance(store)
-        accesses = AccessRecorder(store, maintenance.note_write)
-        evidence = Evidence(seen, folder)
-        first = RecognisedProject(seen.project, Projects())
-        session = cls(settings, clock, embedder, store, accesses, maintenance, seen, seen, first, evidence, folder)
+        return cls(settings, clock, embedder, store, AccessRecorder(store, maintenance.note_write), maintenance)
+
+    async def close(self) -> None:
+        """Write what still waits and let background work end."""
+        await self.accesses.stop()
+        await self.store.close()
+        await self.maintenance.stop()
+
+    async def warm(self) -> None:
+        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        await self.warm_model()
+        await asyncio.to_thread(tokens.warm)
+
+    async def warm_model(self) -> None:
+        """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
+        if self._warming is None or self._warming.done():
+            self._warming = asyncio.create_task(self._load())
+        await asyncio.shield(self._warming)
+
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.embedder.warm)
+        except EmbedderError as error:
+            self.embedder_fault = str(error)
+
+
+@dataclass(slots=True)
+class Session:
+    """One client's work on a domain: the project and folder it works in, and what it was shown."""
+
+    domain: OpenDomain
+    settings: Settings  # the domain's, with the project that this client set
+    store: MemoryStore  # the domain's, writing under this session's id
+    here: ProjectIdentity
+    seen: ProjectIdentity  # `here` before it was recognised: what the folder itself says
+    recognised: RecognisedProject
+    evidence: Evidence
+    folder: Path
+    environment: Mapping[str, str]  # the client's, as far as a session reads it
+    has_named_alike: bool = False  # whether a recall has named the projects that look like this one
+    meta_version: int = 0  # of the table that `recognised` was read from
+    served: ServedTexts = field(default_factory=ServedTexts)  # what this session was shown
+    all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
+    repeats: bool = False  # this call was sent before and may have been done: see `for_call`
+
+    @classmethod
+    async def open(
+        cls,
+        settings: Settings,
+        *,
+        embedder: Embedder | None = None,
+        clock: Clock | None = None,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Open the store of the settings' domain for the only session of a process.
+
+        Raises:
+            ReverieError: if a setting is wrong or the store cannot be opened.
+        """
+        domain = await OpenDomain.open(settings, embedder=embedder, clock=clock)
+        environment = os.environ if environment is None else environment
+        return await cls.on(domain, folder=folder, environment=environment, session_id=domain.store.session)
+
+    @classmethod
+    async def on(cls, domain: OpenDomain, *, folder: Path, environment: Mapping[str, str], session_id: str) -> Self:
+        """Begin a session in a folder on a domain that is open.
+
+        Raises:
+            ReverieError: if the store cannot be read.
+        """
+        seen, folder = await asyncio.to_thread(identify_session, folder, environment)
+        project = environment.get(PROJECT.variable, "").strip() or domain.settings.project
+        session = cls(
+            domain=domain,
+            settings=replace(domain.settings, project=project),
+            store=domain.store.for_session(session_id),
+            here=seen,
+            seen=seen,
+            recognised=RecognisedProject(seen.project, Projects()),
+            evidence=Evidence(seen, folder),
+            folder=folder,
+            environment=environment,
+        )
         await session.refresh(PATIENCE_AT_START)
         return session
+
+    def for_call(self, call_id: str, *, repeated: bool) -> "Session":
+        """Return this session for one call that may be sent twice: the ids of what it writes follow from the call's.
+
+        A repeated call finds by them what it wrote before it was cut short.
+        """
+        return replace(self, store=self.store.for_call(call_id), repeats=repeated)
+
+    @property
+    def clock(self) -> Clock:
+        """The domain's clock."""
+        return self.domain.clock
+
+    @property
+    def embedder(self) -> Embedder:
+        """The domain's embedder."""
+        return self.domain.embedder
+
+    @property
+    def accesses(self) -> AccessRecorder:
+        """The domain's record of recalls."""
+        return self.domain.accesses
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """The domain's maintenance."""
+        return self.domain.maintenance
 
     async def change_folder(self, folder: Path) -> None:
         """Work in another folder from now on: the one that the client named when it was asked."""
@@ -205,32 +302,26 @@ class Session:
         self.evidence.names = self.names_of(self.here.project)
 
     async def close(self) -> None:
-        """Write what still waits and let background work end."""
-        await self.accesses.stop()
-        await self.store.close()
-        await self.maintenance.stop()
+        """Close the domain of the only session on it."""
+        await self.domain.close()
 
     async def warm(self) -> None:
+        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        await self.domain.warm()
+
+    async def warm_model(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
-        if self._warming is None or self._warming.done():
-            self._warming = asyncio.create_task(self._load())
-        await asyncio.shield(self._warming)
+        await self.domain.warm_model()
 
     async def warmed(self, *, within: float) -> bool:
         """Wait so many seconds for the model at most; return whether it is loaded.
 
         One that could not be loaded is not tried again by every question.
         """
-        if not self.embedder.ready and self.embedder_fault is None:
+        if not self.embedder.ready and self.domain.embedder_fault is None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.warm(), within)
+                await asyncio.wait_for(self.warm_model(), within)
         return self.embedder.ready
-
-    async def _load(self) -> None:
-        try:
-            await asyncio.to_thread(self.embedder.warm)
-        except EmbedderError as error:
-            self.embedder_fault = str(error)
 
     @property
     def now(self) -> datetime:
@@ -242,7 +333,7 @@ class Session:
         """How well recall works right now."""
         if self.embedder.ready:
             return "ready"
-        return "lexical_only" if self.embedder_fault else "warming"
+        return "lexical_only" if self.domain.embedder_fault else "warming"
 
     async def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Turn texts into vectors without holding up other calls."""

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from reverie import __version__
-from reverie.embeddings.tokens import tokens_are_estimated
+from reverie.embeddings.tokens import tokens_fault
 from reverie.errors import StoreError
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import overdue
@@ -42,6 +42,7 @@ async def status(session: Session, request: StatusRequest) -> Status:
         last_dream=await _last_dream(session),
         disk_bytes=await asyncio.to_thread(_disk_bytes, Path(session.settings.domain_uri)),
         version=__version__,
+        engine=session.domain.engine,
         health=damage + _health(session),
     )
 
@@ -85,14 +86,17 @@ async def _overdue(session: Session, layer: Layer, own: Condition) -> list[Memor
 
 
 def _health(session: Session) -> list[str]:
-    notes = [f"{name} is set, but there is no such setting{meant_by(name)}" for name in unknown_variables()]
-    if session.embedder_fault:
-        notes.append(f"recall works by words only: {session.embedder_fault}")
+    notes = [
+        f"{name} is set, but there is no such setting{meant_by(name)}"
+        for name in unknown_variables(session.environment)
+    ]
+    if session.domain.embedder_fault:
+        notes.append(f"recall works by words only: {session.domain.embedder_fault}")
     if session.here.note:
         notes.append(session.here.note)
     notes += [look_alike(one) for one in session.recognised.alike]
-    if tokens_are_estimated():
-        notes.append("tokens are estimated: the bundled vocabulary cannot be read")
+    if fault := tokens_fault():
+        notes.append(fault)
     return notes
 
 

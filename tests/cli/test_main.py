@@ -25,7 +25,7 @@ COMMAND = [sys.executable, "-m", "reverie"]
 
 def environment(home: Path, **settings: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OPENAI_"))}
-    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests"} | settings
+    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"} | settings
 
 
 def start(folder: Path, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":

@@ -259,7 +259,12 @@ def test_a_real_terminal_gets_colours_its_width_and_a_question(folder: Path) -> 
         + ' -m reverie "$@"; }; reverie list; reverie forget port deploys'
     )
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "NO_COLOR"))}
-    kept |= {"REVERIE_HOME": str(folder / "home"), "REVERIE_PROJECT": "tests", "TERM": "xterm"}
+    kept |= {
+        "REVERIE_HOME": str(folder / "home"),
+        "REVERIE_PROJECT": "tests",
+        "TERM": "xterm",
+        "REVERIE_ENGINE": "off",
+    }
     master, slave = pty.openpty()
     with subprocess.Popen(
         ["/bin/sh", "-c", script],

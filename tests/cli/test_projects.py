@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.types import ListRootsResult, Root
 
 from reverie.server.app import build_server
-from reverie.server.startup import Startup
+from reverie.server.engine import Engine, LazySession
 from reverie.settings import Settings
 
 from ..conftest import Repository
@@ -95,12 +95,12 @@ async def test_a_client_that_started_us_nowhere_is_asked_for_its_roots(
         return ListRootsResult(roots=[Root(uri=gone), Root(uri=here.root.as_uri())])
 
     for callback, expected in ((roots, "git:"), (None, "no-project")):
-        parts = Startup(lambda: Settings(home=str(tmp_path / "store")), tmp_path)
+        parts = LazySession(Engine(lambda: Settings(home=str(tmp_path / "store"))), tmp_path)
         async with Client(build_server(parts), mode="legacy", list_roots_callback=callback) as client:
             told = await client.call_tool("status", {})
             assert told.structured_content is not None
             assert told.structured_content["project"].startswith(expected)
-        await parts.close()
+        await parts.engine.close()
 
 
 # ── the command ───────────────────────────────────────────────────────────────────────────────────────────

@@ -183,7 +183,7 @@ def test_10_nothing_is_read_from_the_working_directory(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-m", "reverie", "dream", "--dry-run", "--json"],
         cwd=tmp_path,
-        env=environment | {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "t"},
+        env=environment | {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "t", "REVERIE_ENGINE": "off"},
         capture_output=True,
         text=True,
         check=False,

@@ -15,7 +15,7 @@ from mcp import Client
 
 from reverie.memory import Anchor
 from reverie.server.app import build_server
-from reverie.server.startup import Startup
+from reverie.server.engine import Engine, LazySession
 from reverie.settings import Settings
 from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
 from reverie.tools.requests import ConsolidateRequest, IndexRequest, RememberRequest, ReviewRequest
@@ -128,7 +128,7 @@ async def test_no_argument_of_a_tool_takes_a_secret_to_the_disk(home: Path, tmp_
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "lib.py").write_text("def answer():\n    return 42\n")
     tokens = Tokens()
-    parts = Startup(lambda: Settings(home=str(home), project="tests"), tmp_path)
+    parts = LazySession(Engine(lambda: Settings(home=str(home), project="tests")), tmp_path)
     async with Client(build_server(parts)) as client:
 
         async def call(tool: str, **arguments: Any) -> Any:
@@ -162,7 +162,7 @@ async def test_no_argument_of_a_tool_takes_a_secret_to_the_disk(home: Path, tmp_
         await call("consolidate")
         session = await parts.session()
         await session.store.journal.flush()
-        await parts.close()
+        await parts.engine.close()
     assert {"forget(reason)", "index_codebase(project)", "revise(reason)", "remember(files)"} <= fed
     assert {"review(decisions)", "restore(event_id)", "consolidate(project)", "remember(supersedes)"} <= fed
     assert on_disk("A note for forget and its reason")

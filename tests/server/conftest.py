@@ -207,7 +207,7 @@ def _command(folder: Path, before: str, program: list[str]) -> tuple[list[str], 
 
 def _environment(home: Path, settings: dict[str, str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OPENAI_"))}
-    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests"} | settings
+    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"} | settings
 
 
 _SERVE = [sys.executable, "-m", "reverie", "serve"]
@@ -247,16 +247,17 @@ def _starting(folder: Path) -> Iterator[Starter]:
 def _starting_here(folder: Path) -> Iterator[Starter]:
     """Give a function that starts servers in this process, by default on a store in this folder."""
     from reverie.server.app import build_server
-    from reverie.server.startup import Startup
+    from reverie.server.engine import Engine, LazySession
     from reverie.settings import load_settings
 
     with start_blocking_portal() as portal, contextlib.ExitStack() as running:
 
         def start(home: Path | None = None, *, within: Path = folder, **settings: str) -> Server:
             environment = _environment(home or folder / "home", settings)
-            startup = Startup(lambda: load_settings(environment), within)
-            running.callback(portal.call, startup.close)
-            client = running.enter_context(portal.wrap_async_context_manager(Client(build_server(startup))))
+            engine = portal.call(Engine, lambda: load_settings(environment))
+            running.callback(portal.call, engine.close)
+            lazy = portal.call(LazySession, engine, within, environment)
+            client = running.enter_context(portal.wrap_async_context_manager(Client(build_server(lazy))))
             return Server(portal, client)
 
         yield start

@@ -18,7 +18,7 @@ def told(home: Path, *arguments: str) -> Any:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
     done = subprocess.run(
         [sys.executable, "-m", "reverie", *arguments],
-        env=environment | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests"},
+        env=environment | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"},
         capture_output=True,
         text=True,
         check=False,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reverie.errors import StoreBusy
-from reverie.server.startup import SECONDS_IDLE, dream_while_serving
+from reverie.server.engine import SECONDS_IDLE, dream_while_serving
 from reverie.tools.consolidate import consolidate, dream_if_due
 from reverie.tools.dreams import dreams
 from reverie.tools.remember import remember
@@ -43,7 +43,7 @@ async def _looked(session: Session, idle_for: float) -> None:
             return 0.0
         return idle_for
 
-    watching = asyncio.create_task(dream_while_serving(session, idle_seconds, look_every=0.001))
+    watching = asyncio.create_task(dream_while_serving(lambda: session, idle_seconds, look_every=0.001))
     seen = asyncio.create_task(enough.wait())
     await asyncio.wait({watching, seen}, return_when=asyncio.FIRST_COMPLETED)
     if watching.done():
@@ -119,7 +119,7 @@ async def test_of_two_that_found_a_dream_due_the_later_leaves_it(open_session: O
 LOOK = """
 import asyncio, sys
 from pathlib import Path
-from reverie.server.startup import SECONDS_IDLE, dream_while_serving, load_tools
+from reverie.server.engine import SECONDS_IDLE, dream_while_serving, load_tools
 load_tools()
 from reverie.settings import load_settings
 from reverie.tools.session import Session
@@ -127,7 +127,7 @@ from reverie.tools.dreams import dreams
 
 async def main():
     session = await Session.open(load_settings(), folder=Path.cwd())
-    watching = asyncio.create_task(dream_while_serving(session, lambda: SECONDS_IDLE, look_every=0.0))
+    watching = asyncio.create_task(dream_while_serving(lambda: session, lambda: SECONDS_IDLE, look_every=0.0))
     async with asyncio.timeout(110):
         while not await dreams(session):
             await asyncio.sleep(0.01)
@@ -141,7 +141,7 @@ asyncio.run(main())
 
 def test_two_processes_dream_once_by_a_clock_that_was_moved_on(tmp_path: Path, called: Callable[..., Any]) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
-    environment |= {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests"}
+    environment |= {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"}
     assert called(tmp_path, "remember", TEXT).returncode == 0
     moved_on = environment | {"REVERIE_CLOCK": "+1d"}
     processes = [subprocess.Popen([sys.executable, "-c", LOOK], env=moved_on, cwd=tmp_path) for _ in range(2)]

@@ -65,7 +65,8 @@ def test_it_ends_at_once_with_nothing_half_done(tmp_path: Path, called: Callable
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
-        env=environment | {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests"},
+        env=environment
+        | {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"},
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"

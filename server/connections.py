@@ -1,0 +1,193 @@
+"""What a connection to the engine is served: an MCP session, calls of a command, or the store itself."""
+
+import asyncio
+import contextvars
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from anyio import EndOfStream
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+
+from reverie.errors import ReverieError
+from reverie.server.app import SERVED, build_server
+from reverie.server.compat import run_on_streams
+from reverie.server.engine import Call, Engine, LazySession
+from reverie.server.relay import REPEATED
+from reverie.server.stdio import AnsweringStream
+from reverie.tools.catalog import Progress, call_any
+
+_SESSION_ID_LENGTH = 12
+_REPEATED_MARK = REPEATED.encode()
+
+Hello = Mapping[str, Any]
+
+
+async def serve_session(
+    engine: Engine, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Serve MCP until the relay closes the connection."""
+    lines, answers = _Lines(reader), _Answers(writer)
+    key = str(hello.get("session", ""))
+
+    def call_of(number: int | str) -> Call:
+        return Call(f"{key} {json.dumps(number)}", repeated=json.dumps(number) in lines.repeated)
+
+    server = build_server(_client(engine, hello), call_of=call_of)
+    await run_on_streams(server, AnsweringStream(lines, answers), answers)
+    with suppress(OSError):
+        await writer.drain()
+
+
+def _client(engine: Engine, hello: Hello) -> LazySession:
+    environment = hello.get("environment")
+    given = environment if isinstance(environment, dict) else {}
+    return LazySession(
+        engine,
+        Path(str(hello.get("folder") or "/")),
+        {str(name): str(value) for name, value in given.items()},
+        str(hello.get("session", ""))[:_SESSION_ID_LENGTH] or None,
+    )
+
+
+async def serve_calls(
+    engine: Engine, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Answer the calls of a command, one line each, until it closes the connection."""
+    client = _client(engine, hello)
+
+    async def progress(done: int, total: int, message: str) -> None:
+        _write(writer, {"progress": [done, total, message]})
+
+    line = await reader.readline()
+    while line:
+        answering = asyncio.create_task(_answer(client, json.loads(line), progress))
+        following = asyncio.create_task(reader.readline())
+        await asyncio.wait((answering, following), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done() and not following.result():  # Ctrl-C: nobody waits for the answer
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+            return
+        _write(writer, await answering)
+        await writer.drain()
+        line = await following
+
+
+async def _answer(client: LazySession, wanted: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    """Call a tool; what goes wrong is sent by its name, so that the command can raise it."""
+    try:
+        tool = SERVED[wanted["tool"]]
+        async with client.engine.calling():
+            session = await client.session()
+            session = replace(session, all_projects=bool(wanted.get("all_projects")))
+            if wanted.get("waits_for_model"):
+                await session.warm_model()
+            result = await call_any(tool, session, tool.request(**wanted["arguments"]), progress)
+        return {"result": asdict(result)}
+    except ReverieError as error:
+        return {"error": type(error).__name__, "message": str(error)}
+
+
+async def hand_over(engine: Engine, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Leave the store to a command that needs it alone, until that closes the connection or ends."""
+    try:
+        async with engine.handed_over():
+            _write(writer, {"result": {}})
+            await writer.drain()
+            await reader.read()
+    except ReverieError as error:
+        _write(writer, {"error": type(error).__name__, "message": str(error)})
+
+
+class _Lines:
+    """The messages that a relay sends, as the SDK reads them; what is said about repeated requests is kept."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self.repeated: set[str] = set()
+        self.last_context: contextvars.Context | None = None  # the SDK restores it around each message
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message, or what is wrong with a line that is none.
+
+        Raises:
+            EndOfStream: when the relay has gone.
+        """
+        while True:
+            try:
+                line = await self._reader.readline()
+            except (ValueError, OSError):  # a line longer than the limit, or a broken connection
+                raise EndOfStream from None
+            if not line:
+                raise EndOfStream
+            if _REPEATED_MARK in line and self._is_about_repeats(line):
+                continue
+            try:
+                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+            except Exception as error:  # noqa: BLE001 - as the SDK's own transport does
+                return error
+
+    def _is_about_repeats(self, line: bytes) -> bool:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return False
+        if not isinstance(message, dict) or message.get("method") != REPEATED:
+            return False
+        self.repeated |= {json.dumps(number) for number in message["params"]["ids"]}
+        return True
+
+    async def aclose(self) -> None:
+        """Nothing to do: the connection is closed by whoever accepted it."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _Answers:
+    """Sends the messages of the SDK to a relay."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def send(self, message: SessionMessage) -> None:
+        """Send one message; to a relay that has gone, none."""
+        text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+        with suppress(OSError):
+            self._writer.write(text.encode() + b"\n")
+            await self._writer.drain()
+
+    async def aclose(self) -> None:
+        """Nothing to do: the connection is closed by whoever accepted it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _write(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    with suppress(OSError):
+        writer.write(json.dumps(message, default=str).encode() + b"\n")

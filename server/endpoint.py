@@ -1,0 +1,348 @@
+"""Where the engine of a configuration listens, how it is started, and how a relay or a command connects to it.
+
+Standard library only, and little of it: `reverie serve` starts with this module, and a client waits for that.
+
+A connection begins with one line of JSON from each side. On a Unix socket the kernel says who the other side is. On a
+loopback port both sides prove first that they know the secret in the port file, which only its owner can read.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import socket
+import stat
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import reverie
+from reverie import __version__
+from reverie.folders import CLIENT_FOLDERS, data_folder, runtime_folder
+
+PROTOCOL = 1
+"""The number of the protocol between a relay and its engine."""
+
+SECONDS_TO_REACH = 3.0
+"""A relay that has no engine after this long serves alone."""
+
+LONGEST_LINE = 64 * 1024 * 1024
+SUBPACKAGES = (
+    "cli",
+    "codebase",
+    "dream",
+    "embeddings",
+    "guard",
+    "lifecycle",
+    "llm",
+    "recall",
+    "server",
+    "storage",
+    "text",
+    "tools",
+)
+
+_OF_A_SESSION = frozenset({"REVERIE_PROJECT", "REVERIE_RUNTIME"})
+_PLACES = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE")
+_MODEL_SERVER = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+_POLL_SECONDS = 0.02
+_MOST_FAILURES = 3
+_KEY_LENGTH = 16
+
+
+_started: list[Any] = []
+
+
+class EngineUnavailable(Exception):
+    """No engine can be reached; the message says why."""
+
+
+class Endpoint:
+    """The socket, the lock and the log of the engine for one configuration."""
+
+    def __init__(self, folder: str, key: str, *, by_port: bool = False) -> None:
+        self.folder = folder
+        self.key = key
+        self.by_port = by_port or not hasattr(socket, "AF_UNIX")
+        self.socket = os.path.join(folder, f"{key}.sock")
+        self.port = os.path.join(folder, f"{key}.port")
+        self.lock = os.path.join(folder, f"{key}.lock")
+        self.log = os.path.join(folder, f"{key}.log")
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> "Endpoint":
+        """Return the endpoint for the settings of an environment."""
+        by_port = environment.get("REVERIE_ENGINE", "").strip() == "port"
+        return cls(runtime_folder(environment), engine_key(environment), by_port=by_port)
+
+    def prepare(self) -> None:
+        """Make the folder; insist that it is ours and nobody else may enter it.
+
+        Raises:
+            EngineUnavailable: if it is not, or cannot be made.
+        """
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            found = os.lstat(self.folder)
+        except OSError as error:
+            raise EngineUnavailable(f"{self.folder} cannot be made ({error.strerror})") from error
+        if os.name == "posix":
+            is_private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
+            if not is_private or found.st_uid != os.getuid():
+                raise EngineUnavailable(f"{self.folder} is not a folder that only you can enter")
+
+
+def engine_key(environment: Mapping[str, str]) -> str:
+    """Return the name of the engine that serves a configuration: a digest of everything that must be equal.
+
+    That is the user, every setting but those of a session, `reverie.toml`, Python, and this package's version and
+    files. After an upgrade or with another setting a session gets another engine.
+    """
+    settings = {
+        name: value.strip()
+        for name, value in environment.items()
+        if name.startswith("REVERIE_") and name not in _OF_A_SESSION and value.strip()
+    }
+    if settings.get("REVERIE_ENGINE") == "auto":
+        del settings["REVERIE_ENGINE"]
+    file = _settings_file(environment)
+    uses_a_server = b"openai:" in file or any(value.startswith("openai:") for value in settings.values())
+    parts: list[Any] = [
+        PROTOCOL,
+        __version__,
+        _package_stamp(),
+        sys.version,
+        os.path.realpath(sys.executable),
+        os.getuid() if hasattr(os, "getuid") else environment.get("USERNAME", ""),
+        sorted(settings.items()),
+        [environment.get(name, "") for name in (*_PLACES, *(_MODEL_SERVER if uses_a_server else ()))],
+        hashlib.sha256(file).hexdigest(),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
+
+
+def hello(environment: Mapping[str, str], kind: str, session: str, folder: str) -> dict[str, Any]:
+    """Say who connects: its version, its folder, and the variables that a session reads."""
+    shown = {
+        name: value for name, value in environment.items() if name.startswith("REVERIE_") or name in CLIENT_FOLDERS
+    }
+    return {
+        "protocol": PROTOCOL,
+        "version": __version__,
+        "kind": kind,
+        "session": session,
+        "folder": folder,
+        "environment": shown,
+    }
+
+
+class Connection:
+    """A connection that the engine has accepted: lines in, lines out."""
+
+    def __init__(self, connected: socket.socket, lines: BinaryIO, engine: dict[str, Any]) -> None:
+        self._socket = connected
+        self._lines = lines
+        self.engine = engine  # what the engine said of itself
+
+    def send(self, line: bytes) -> None:
+        """Send a line."""
+        self._socket.sendall(line)
+
+    def receive(self) -> bytes:
+        """Return the next line; nothing when the engine has gone."""
+        try:
+            line = self._lines.readline()
+        except OSError:
+            return b""
+        return line if line.endswith(b"\n") else b""
+
+    def finish(self) -> None:
+        """Say that nothing more will be sent."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Close the connection; a thread that waits for a line gets none."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the other side was quicker
+        finally:
+            self._lines.close()
+            self._socket.close()
+
+
+def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Connection:
+    """Connect to an engine that runs.
+
+    Raises:
+        EngineUnavailable: if none runs, it does not answer in time, or it refuses.
+    """
+    connected = _connected(endpoint, within)
+    try:
+        lines = connected.makefile("rb")
+        message = dict(said)
+        if endpoint.by_port:
+            message |= _proof_to(connected, lines, _port_file(endpoint)[1])
+        connected.sendall(_line(message))
+        answer = _read(lines)
+        if "error" in answer:
+            raise EngineUnavailable(str(answer["error"]))
+        connected.settimeout(None)
+        return Connection(connected, lines, answer)
+    except OSError as error:
+        connected.close()
+        raise EngineUnavailable(f"the engine does not answer ({error})") from error
+    except EngineUnavailable:
+        connected.close()
+        raise
+
+
+def reach(
+    environment: Mapping[str, str],
+    said: Mapping[str, Any],
+    *,
+    within: float = SECONDS_TO_REACH,
+    starting: bool = True,
+) -> Connection:
+    """Connect to the engine of an environment's settings; start it if none runs.
+
+    Raises:
+        EngineUnavailable: if there is none within so many seconds.
+    """
+    endpoint = Endpoint.of(environment)
+    endpoint.prepare()
+    deadline = time.monotonic() + within
+    started: Any = None
+    failures = 0
+    while True:
+        try:
+            return connect(endpoint, said, within=max(deadline - time.monotonic(), _POLL_SECONDS))
+        except EngineUnavailable as error:
+            if not starting or time.monotonic() >= deadline:
+                raise
+            code = None if started is None else started.poll()
+            if code is not None and code > 0:  # below zero it was killed, and 0: another engine is about to leave
+                failures += 1
+                if failures >= _MOST_FAILURES:
+                    raise EngineUnavailable(f"it ended with exit code {code}; {endpoint.log} says why") from error
+            if started is None or code is not None:
+                started = start_engine(endpoint, environment)
+        time.sleep(_POLL_SECONDS)
+
+
+def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
+    """Start an engine, detached from this process and its terminal. If one runs already, the new one leaves at once.
+
+    Raises:
+        EngineUnavailable: if the system refuses.
+    """
+    import subprocess  # only the first session of a machine needs it
+
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
+    own = {name: value for name, value in environment.items() if name not in (*CLIENT_FOLDERS, "REVERIE_PROJECT")}
+    try:
+        with open(os.open(endpoint.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+            engine = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
+                [
+                    sys.executable,
+                    "-P",  # or a folder `reverie` of the user's project would be taken for us
+                    "-m",
+                    "reverie.server.engine_process",
+                    endpoint.folder,
+                    endpoint.key,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=os.path.abspath(os.sep),  # the session's folder may be moved or unmounted later
+                env=own,
+                creationflags=flags,
+                start_new_session=os.name == "posix",  # Ctrl-C and the end of a terminal are for the relay
+            )
+        _started[:] = [one for one in _started if one.poll() is None]  # those that ended are waited for
+        _started.append(engine)
+        return engine
+    except OSError as error:
+        raise EngineUnavailable(f"it cannot be started ({error.strerror})") from error
+
+
+def proof(secret: str, side: str, nonce: str) -> str:
+    """Return what shows that a side of a loopback connection knows the secret."""
+    return hmac.digest(secret.encode(), f"{side} {nonce}".encode(), "sha256").hex()
+
+
+def _connected(endpoint: Endpoint, within: float) -> socket.socket:
+    try:
+        if endpoint.by_port:
+            return socket.create_connection(("127.0.0.1", _port_file(endpoint)[0]), timeout=within)
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connected.settimeout(within)
+        try:
+            connected.connect(endpoint.socket)
+        except OSError:
+            connected.close()
+            raise
+    except OSError as error:
+        raise EngineUnavailable(f"no engine runs ({error.strerror or error})") from error
+    return connected
+
+
+def _port_file(endpoint: Endpoint) -> tuple[int, str]:
+    try:
+        with open(endpoint.port, encoding="ascii") as file:
+            port, secret = file.read().split()
+        return int(port), secret
+    except (OSError, ValueError) as error:
+        raise EngineUnavailable(f"no engine runs ({error})") from error
+
+
+def _proof_to(connected: socket.socket, lines: BinaryIO, secret: str) -> dict[str, str]:
+    """Ask the engine to prove that it knows the secret, and return our proof; another program gets neither."""
+    nonce = os.urandom(16).hex()
+    connected.sendall(_line({"nonce": nonce}))
+    answer = _read(lines)
+    if not hmac.compare_digest(str(answer.get("proof", "")), proof(secret, "engine", nonce)):
+        raise EngineUnavailable("another program listens on its port")
+    return {"proof": proof(secret, "client", str(answer.get("nonce", "")))}
+
+
+def _read(lines: BinaryIO) -> dict[str, Any]:
+    try:
+        answer = json.loads(lines.readline(LONGEST_LINE))
+    except ValueError:
+        raise EngineUnavailable("what listens there does not answer as an engine does") from None
+    if not isinstance(answer, dict):
+        raise EngineUnavailable("what listens there does not answer as an engine does")
+    return answer
+
+
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message).encode("utf-8", "surrogateescape") + b"\n"
+
+
+def _settings_file(environment: Mapping[str, str]) -> bytes:
+    home = environment.get("REVERIE_HOME", "").strip() or data_folder(environment)
+    try:
+        with open(os.path.join(os.path.expanduser(home), "reverie.toml"), "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _package_stamp() -> list[int]:
+    """Return how many files the package has and when the newest changed: another state of it gets another engine."""
+    base = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    changed: list[int] = []
+    for folder in (
+        os.path.dirname(os.path.realpath(reverie.__file__)),
+        *(os.path.join(base, n) for n in SUBPACKAGES),
+    ):
+        with os.scandir(folder) as entries:
+            changed += [entry.stat().st_mtime_ns for entry in entries if entry.name.endswith(".py")]
+    return [max(changed), len(changed)]

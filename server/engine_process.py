@@ -1,0 +1,387 @@
+"""The resident engine: one process per user and configuration, to which relays and commands connect.
+
+It takes its lock and listens before anything slow is imported. It leaves some minutes after its last session.
+"""
+
+import asyncio
+import hmac
+import json
+import logging
+import os
+import secrets
+import signal
+import socket
+import struct
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from reverie import __version__
+from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
+
+if TYPE_CHECKING:
+    from reverie.server.engine import Engine
+
+SECONDS_FOR_A_HELLO = 5.0
+MOST_CONNECTIONS = 512
+LONGEST_LOG = 1_000_000
+_KEPT_OF_A_LOG = 200_000
+_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_TO_FINISH = 5.0
+_SECONDS_A_LOG_IS_KEPT = 14 * 86_400
+_BACKLOG = 256
+
+log = logging.getLogger("reverie.engine")
+
+
+class Refused(Exception):
+    """A connection that is not served; the message is for whoever connected."""
+
+
+class EngineProcess:
+    """Serves every connection of one endpoint with one engine."""
+
+    def __init__(self, endpoint: Endpoint, secret: str) -> None:
+        self._endpoint = endpoint
+        self._secret = secret
+        self._loading: asyncio.Task[Engine] | None = None
+        self._connections: dict[asyncio.Task[None], str] = {}  # the kind of each
+        self._began = time.monotonic()
+        self._left = time.monotonic()  # when the last connection ended
+        self._stopping = asyncio.Event()
+
+    async def serve(self, listening: socket.socket) -> None:
+        """Serve until asked to stop, or until nobody has been here for a while."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with suppress(NotImplementedError):  # Windows has no signal handlers in its loop
+                asyncio.get_running_loop().add_signal_handler(number, self._stopping.set)
+        if self._endpoint.by_port:
+            server = await asyncio.start_server(self._connected, sock=listening, limit=LONGEST_LINE)
+        else:
+            server = await asyncio.start_unix_server(self._connected, sock=listening, limit=LONGEST_LINE)
+        self._loading = asyncio.create_task(_load_engine())
+        looking = asyncio.create_task(self._look_after_itself())
+        await self._stopping.wait()
+        looking.cancel()
+        server.close()  # nobody new; those who try find no engine, and start the next
+        await self._finish()
+
+    # -- connections -------------------------------------------------------------------------------------
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a connection is served in a task
+        try:
+            hello = await asyncio.wait_for(self._hello(reader, writer), SECONDS_FOR_A_HELLO)
+            self._connections[task] = str(hello.get("kind"))
+            await self._serve_as(hello, reader, writer)
+        except Refused as refusal:
+            _send(writer, {"error": str(refusal)})
+        except (TimeoutError, OSError, ValueError):
+            log.info("A connection ended without a word that an engine understands.")
+        except Exception:
+            log.exception("A session ended with an error.")
+        finally:
+            self._connections.pop(task, None)
+            self._left = time.monotonic()
+            with suppress(OSError):
+                writer.close()
+
+    async def _hello(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> dict[str, Any]:
+        """Learn who connects.
+
+        Raises:
+            Refused: if it is another user, cannot prove that it may, or speaks another protocol.
+        """
+        if self._endpoint.by_port:
+            nonce = secrets.token_hex(16)
+            challenge = await _read(reader)
+            answer = proof(self._secret, "engine", str(challenge.get("nonce", "")))
+            _send(writer, {"proof": answer, "nonce": nonce})
+            hello = await _read(reader)
+            given, expected = str(hello.get("proof", "")), proof(self._secret, "client", nonce)
+            if not hmac.compare_digest(given.encode(), expected.encode()):
+                raise Refused("the proof does not fit the secret of this engine")
+        else:
+            _check_peer(writer.get_extra_info("socket"))
+            hello = await _read(reader)
+        if hello.get("protocol") != PROTOCOL:
+            raise Refused(f"this engine speaks protocol {PROTOCOL} (Reverie {__version__})")
+        if len(self._connections) >= MOST_CONNECTIONS:
+            raise Refused(f"{MOST_CONNECTIONS} connections are open; end some sessions")
+        if self._stopping.is_set():
+            raise Refused("this engine is about to leave")
+        return hello
+
+    async def _serve_as(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        kind = hello.get("kind")
+        if kind not in ("session", "calls", "hand over", "about", "stop"):
+            raise Refused(f"there is no connection of the kind {kind!r}")
+        _send(writer, self._about())
+        if kind == "stop":
+            self._stopping.set()
+        if kind in ("stop", "about"):
+            return
+        assert self._loading is not None  # noqa: S101 - begun before the first connection
+        engine = await asyncio.shield(self._loading)
+        from reverie.server import connections  # much to import: a thread has done so
+
+        serve = {
+            "session": connections.serve_session,
+            "calls": connections.serve_calls,
+            "hand over": connections.hand_over,
+        }
+        await serve[kind](engine, hello, reader, writer)
+
+    def _about(self) -> dict[str, Any]:
+        """Say what this engine is and does; the answer to every hello."""
+        engine = self._engine()
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "seconds": round(time.monotonic() - self._began),
+            "sessions": sum(kind == "session" for kind in self._connections.values()),
+            "memory_bytes": _resident_bytes(),
+            "is_dreaming": engine is not None and engine.is_dreaming,
+            "log": self._endpoint.log,
+        }
+
+    def _engine(self) -> "Engine | None":
+        loading = self._loading
+        if loading is None or not loading.done() or loading.cancelled() or loading.exception():
+            return None
+        return loading.result()
+
+    # -- its own life ------------------------------------------------------------------------------------
+
+    async def _look_after_itself(self) -> None:
+        """Keep the log short, and leave when nobody has been here for a while or the socket is no longer ours."""
+        await asyncio.to_thread(_remove_old_logs, self._endpoint)
+        while True:
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            _shorten_log()
+            if not self._is_reachable():
+                log.warning("The socket is gone: leaving, so that the next session starts an engine it can reach.")
+                self._stopping.set()
+            elif self._is_unused():
+                self._stopping.set()
+
+    def _is_reachable(self) -> bool:
+        return os.path.exists(self._endpoint.port if self._endpoint.by_port else self._endpoint.socket)
+
+    def _is_unused(self) -> bool:
+        if self._connections:
+            return False
+        engine = self._engine()
+        if engine is not None and engine.is_dreaming:
+            return False
+        return engine is not None and time.monotonic() - self._left >= 60 * engine.idle_minutes
+
+    async def _finish(self) -> None:
+        """Let the calls under way end, for a moment, and write what waits."""
+        engine = self._engine()
+        if engine is None:
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(engine.until_no_calls(), _SECONDS_TO_FINISH)
+        await engine.close()
+
+
+async def _load_engine() -> "Engine":
+    """Import what the handshake needs, off the loop, so that connections are answered meanwhile."""
+
+    def load() -> None:
+        from reverie.server import connections  # noqa: F401 - with the `mcp` package
+
+    await asyncio.to_thread(load)
+    from reverie.server.engine import Engine
+    from reverie.settings import load_settings
+
+    return Engine(load_settings, f"shared by the sessions of this machine (process {os.getpid()})")
+
+
+def main(arguments: list[str]) -> int:
+    """Be the engine of an endpoint unless there is one; return the exit code."""
+    folder, key = arguments
+    os.umask(0o077)  # whatever is written belongs to its owner alone
+    # A product with one vector is bound by memory: more threads only spin.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    endpoint = Endpoint(folder, key, by_port=os.environ.get("REVERIE_ENGINE", "").strip() == "port")
+    try:
+        endpoint.prepare()
+        lock = Lock(endpoint.lock)
+    except EngineUnavailable as error:
+        _complain(str(error))
+        return 1
+    if not lock.is_held:
+        return 0  # another engine is there, or was quicker
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    secret = secrets.token_hex(32)
+    try:
+        listening = listen(endpoint, secret)
+    except OSError as error:
+        _complain(f"cannot listen: {error}")
+        return 1
+    try:
+        asyncio.run(_serve(endpoint, secret, listening))
+    finally:
+        for path in (endpoint.socket, endpoint.port):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+        lock.release()
+        # A thread may still be importing or embedding. Everything is written: do not wait for it.
+        sys.stderr.flush()
+        os._exit(0)
+
+
+async def _serve(endpoint: Endpoint, secret: str, listening: socket.socket) -> None:
+    from reverie.process_memory import limit_malloc_arenas
+
+    limit_malloc_arenas()
+    await EngineProcess(endpoint, secret).serve(listening)
+
+
+def listen(endpoint: Endpoint, secret: str) -> socket.socket:
+    """Listen on the endpoint, whose lock this process holds; what an earlier engine left there is removed."""
+    for path in (endpoint.socket, endpoint.port):
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+    if not endpoint.by_port:
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind(endpoint.socket)
+        listening.listen(_BACKLOG)
+        return listening
+    listening = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+    fresh = f"{endpoint.port}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh)
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(f"{listening.getsockname()[1]} {secret}\n")
+    os.replace(fresh, endpoint.port)
+    return listening
+
+
+class Lock:
+    """A lock file, held by one process until it ends, however it ends."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: int | None = None
+        while self._file is None:
+            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            if not _lock(file):
+                os.close(file)
+                return
+            # The last holder removes the file: a lock on a file that has gone excludes nobody.
+            if _is_at(file, path):
+                self._file = file
+            else:
+                os.close(file)
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether this process has the lock."""
+        return self._file is not None
+
+    def release(self) -> None:
+        """Remove the file and let go of the lock."""
+        if self._file is not None:
+            with suppress(OSError):  # Windows does not remove an open file
+                os.unlink(self._path)
+            os.close(self._file)
+            self._file = None
+
+
+def _lock(file: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_at(file: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _check_peer(connected: socket.socket) -> None:
+    """Insist that the other side is the same user: the kernel says who it is.
+
+    Raises:
+        Refused: if it is somebody else.
+    """
+    if sys.platform == "linux":
+        size = struct.calcsize("3i")
+        _, user, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    elif sys.platform == "darwin":
+        _, user = struct.unpack_from("II", connected.getsockopt(0, 1, 76))  # LOCAL_PEERCRED: version, user, groups
+    else:
+        return  # the folder's mode keeps others out
+    if user != os.getuid():
+        raise Refused("this engine is another user's")
+
+
+async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
+    message = json.loads(await reader.readline())
+    if not isinstance(message, dict):
+        raise ValueError("not an object")
+    return message
+
+
+def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    with suppress(OSError):
+        writer.write(json.dumps(message).encode() + b"\n")
+
+
+def _resident_bytes() -> int:
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0  # only Linux says
+
+
+def _complain(problem: str) -> None:
+    sys.stderr.write(f"{problem}\n")
+
+
+def _shorten_log() -> None:
+    """Keep the end of a log that has grown too long; stderr appends to it."""
+    try:
+        if os.fstat(2).st_size <= LONGEST_LOG:
+            return
+        with open("/dev/fd/2", "rb") as file:
+            file.seek(-_KEPT_OF_A_LOG, os.SEEK_END)
+            kept = file.read()
+        os.ftruncate(2, 0)
+        os.write(2, kept[kept.find(b"\n") + 1 :])
+    except OSError:
+        return  # stderr is no file, or there is no such name for it
+
+
+def _remove_old_logs(endpoint: Endpoint) -> None:
+    """Remove the logs of engines that have not run for long, as those of earlier versions."""
+    os.utime(endpoint.lock)  # the file system's clock, by which the logs are dated
+    oldest = os.stat(endpoint.lock).st_mtime - _SECONDS_A_LOG_IS_KEPT
+    with os.scandir(endpoint.folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.name.endswith(".log") and entry.path != endpoint.log and entry.stat().st_mtime < oldest:
+                    os.unlink(entry.path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

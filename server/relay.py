@@ -1,0 +1,275 @@
+"""The relay: what a client starts. It copies messages between stdin and stdout and the machine's engine.
+
+Standard library only, so that a handshake takes a tenth of what importing the `mcp` package does. If the engine ends,
+the relay reaches or starts the next one, repeats the client's handshake there and sends again what had no answer; the
+engine knows a repeated request by its session and id, and does it once.
+"""
+
+import json
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from queue import SimpleQueue
+from typing import Any
+
+from reverie.server.endpoint import Connection, EngineUnavailable, hello, reach
+
+REPEATED = "reverie/repeated"
+"""The notification that lists the ids of requests which are sent a second time."""
+
+MOST_SENDINGS = 10
+"""An engine that ends so often while it works on one request will hardly survive the next try."""
+
+SECONDS_TO_REACH_AGAIN = 30.0
+"""How long a client's request waits for the next engine before it is answered with an error."""
+
+_SECONDS_TO_FINISH = 2.0
+_MOST_TRIES = 20
+_INTERNAL_ERROR = -32603
+
+_Message = dict[str, Any]
+
+
+class _Request:
+    """A request that has no answer yet."""
+
+    def __init__(self, line: bytes) -> None:
+        self.line = line
+        self.times_sent = 0
+
+
+class _Event:
+    """Something that a thread has read: a line, or an end if there is none."""
+
+    def __init__(self, line: bytes, connection: Connection | None = None) -> None:
+        self.line = line
+        self.connection = connection  # None: the client
+
+
+class Relay:
+    """Copies messages between a client and the engine, and keeps the session when the engine does not last."""
+
+    def __init__(self, environment: Mapping[str, str], folder: str) -> None:
+        self._environment = environment
+        self._hello = hello(environment, "session", secrets.token_hex(16), folder)
+        self._events: SimpleQueue[_Event] = SimpleQueue()
+        self._connection: Connection | None = None
+        self._unanswered: dict[str, _Request] = {}
+        self._initialize: bytes | None = None  # once it is answered; the same for the line that follows it
+        self._initialized: bytes | None = None
+
+    def connect(self) -> None:
+        """Reach the engine.
+
+        Raises:
+            EngineUnavailable: if there is none.
+        """
+        self._take(reach(self._environment, self._hello))
+
+    def run(self) -> int:
+        """Copy until the client closes stdin; return the exit code."""
+        threading.Thread(target=self._read_client, daemon=True).start()
+        while True:
+            event = self._events.get()
+            if event.connection is None:
+                if not event.line:
+                    self._finish()
+                    return 0
+                self._from_client(event.line)
+            elif event.connection is self._connection:
+                if event.line:
+                    self._from_engine(event.line)
+                else:
+                    self._lost()
+
+    # -- from the client ---------------------------------------------------------------------------------
+
+    def _read_client(self) -> None:
+        lines = sys.stdin.buffer
+        while line := lines.readline():
+            self._events.put(_Event(line))
+        self._events.put(_Event(b""))
+
+    def _from_client(self, line: bytes) -> None:
+        message = _read(line)
+        method, number = message.get("method"), message.get("id")
+        request = _Request(line) if method is not None and number is not None else None
+        if request is not None:
+            self._unanswered[json.dumps(number)] = request
+        elif method == "notifications/initialized":
+            self._initialized = line
+        elif method == "notifications/cancelled":
+            self._unanswered.pop(json.dumps(_part(message, "params").get("requestId")), None)
+        if self._connection is None:
+            self._reconnect()  # which sends all requests that have no answer
+            if request is not None:
+                return
+        elif request is not None:
+            request.times_sent = 1
+        self._send(line)
+
+    # -- from the engine ---------------------------------------------------------------------------------
+
+    def _take(self, connection: Connection) -> None:
+        self._connection = connection
+        threading.Thread(target=self._read_engine, args=(connection,), daemon=True).start()
+
+    def _read_engine(self, connection: Connection) -> None:
+        while line := connection.receive():
+            self._events.put(_Event(line, connection))
+        self._events.put(_Event(b"", connection))
+
+    def _from_engine(self, line: bytes) -> None:
+        message = _read(line)
+        if "method" not in message and "id" in message:
+            request = self._unanswered.pop(json.dumps(message["id"]), None)
+            if request is not None and _read(request.line).get("method") == "initialize" and "result" in message:
+                self._initialize = request.line
+        _write(line)
+
+    # -- the next engine ---------------------------------------------------------------------------------
+
+    def _lost(self) -> None:
+        """The engine has gone: find another at once if somebody waits for an answer, else with the next message."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        if self._unanswered:
+            self._reconnect()
+
+    def _reconnect(self) -> None:
+        """Reach an engine and bring it where the last one was; if there is none, say so to whoever waits."""
+        for number, request in list(self._unanswered.items()):
+            if request.times_sent >= MOST_SENDINGS:
+                self._give_up(number, f"it ended {MOST_SENDINGS} times while it worked on this")
+        for _ in range(_MOST_TRIES):
+            try:
+                connection = reach(self._environment, self._hello, within=SECONDS_TO_REACH_AGAIN)
+            except EngineUnavailable as error:
+                reason = str(error)
+                break
+            try:
+                self._resume(connection)
+            except OSError as error:  # it ended meanwhile
+                reason = str(error)
+                connection.close()
+                continue
+            self._take(connection)
+            return
+        for number in list(self._unanswered):
+            self._give_up(number, reason)
+
+    def _resume(self, connection: Connection) -> None:
+        """Repeat the handshake, and send what has no answer."""
+        self._repeat_handshake(connection)
+        repeated = [json.loads(number) for number, request in self._unanswered.items() if request.times_sent]
+        if repeated:
+            connection.send(_line({"jsonrpc": "2.0", "method": REPEATED, "params": {"ids": repeated}}))
+        for request in self._unanswered.values():
+            request.times_sent += 1
+            connection.send(request.line)
+
+    def _repeat_handshake(self, connection: Connection) -> None:
+        if self._initialize is None:
+            return
+        connection.send(self._initialize)
+        wanted = _read(self._initialize).get("id")
+        while line := connection.receive():
+            answer = _read(line)
+            if "method" not in answer and answer.get("id") == wanted:
+                if self._initialized is not None:
+                    connection.send(self._initialized)
+                return
+        raise OSError("the engine ended during the handshake")
+
+    def _give_up(self, number: str, reason: str) -> None:
+        del self._unanswered[number]
+        problem = (
+            f"Reverie's engine cannot be reached: {reason}. Try again, or see `reverie engine` and `reverie doctor`."
+        )
+        error = {"code": _INTERNAL_ERROR, "message": problem}
+        _write(_line({"jsonrpc": "2.0", "id": json.loads(number), "error": error}))
+
+    def _send(self, line: bytes) -> None:
+        if self._connection is None:
+            return  # those who wait have their error; a notification is for nobody
+        try:
+            self._connection.send(line)
+        except OSError:
+            return  # the thread that reads from it notices, and what had no answer is sent again
+
+    def _finish(self) -> None:
+        """The client has gone: pass on what the engine still says, for a moment."""
+        if self._connection is None:
+            return
+        self._connection.finish()
+        ending = threading.Timer(_SECONDS_TO_FINISH, self._connection.close)
+        ending.daemon = True
+        ending.start()
+        while True:
+            event = self._events.get()
+            if event.connection is self._connection:
+                if not event.line:
+                    return
+                _write(event.line)
+
+
+def serve(environment: Mapping[str, str]) -> int:
+    """Serve MCP on stdin and stdout: through the machine's engine, or alone where there is none to be had."""
+    if environment.get("REVERIE_ENGINE", "").strip() == "off":
+        return _serve_alone("REVERIE_ENGINE is off")
+    relay = Relay(environment, _working_folder())
+    try:
+        relay.connect()
+    except EngineUnavailable as error:
+        return _serve_alone(str(error))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)
+    try:
+        return relay.run()
+    except BrokenPipeError:
+        return 0
+
+
+def _serve_alone(reason: str) -> int:
+    from reverie.server.stdio import serve
+    from reverie.settings import load_settings
+
+    return serve(load_settings, f"none, because {reason}: this session works alone")
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return os.path.abspath(os.sep)
+
+
+def _leave(number: int, frame: object) -> None:
+    os._exit(0)  # the engine sees the connection close
+
+
+def _read(line: bytes) -> _Message:
+    """Return a message; an empty one for a line that is none, which the engine will answer."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _part(message: _Message, name: str) -> _Message:
+    part = message.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _line(message: _Message) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
