@@ -1,8 +1,8 @@
 """Real stores and git repositories in temporary folders, a clock that tests move, a tiny deterministic embedder."""
 
 import functools
+import gc
 import os
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from reverie.codebase.identity import has_commit, identify_project, root_commits
 from reverie.codebase.tree import SourceTree
@@ -41,9 +42,25 @@ class ManualClock:
         self.moment += timedelta(**span)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the folders with the longest files first, so that no process is left alone with one at the end."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the folders with the longest files first, so that no process is left alone with one at the end.
+
+    Properties are tried on a quarter of their examples, unless `--hypothesis-profile default` asks for all.
+    """
     items.sort(key=lambda item: item.path.parent.name not in ("server", "cli"))
+    if config.getoption("--hypothesis-profile") is None:
+        for test in {
+            item.obj for item in items if isinstance(item, pytest.Function) and "hypothesis" in item.keywords
+        }:
+            full = test._hypothesis_internal_use_settings
+            test._hypothesis_internal_use_settings = settings(full, max_examples=max(full.max_examples // 4, 10))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays to the end: five thousand tests and the modules that they import."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture
@@ -126,6 +143,24 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+class FolderCopy:
+    """The folders and files of a folder, read once: an empty store has 180, and hundreds of tests want one."""
+
+    def __init__(self, folder: Path) -> None:
+        paths = sorted(folder.rglob("*"))
+        self._folders = [str(path.relative_to(folder)) for path in paths if path.is_dir()]
+        self._files = [(str(path.relative_to(folder)), path.read_bytes()) for path in paths if path.is_file()]
+
+    def write_to(self, folder: Path) -> None:
+        """Write them all to another folder, which may be there already."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in self._folders:
+            os.mkdir(os.path.join(folder, name))
+        for name, content in self._files:
+            with open(os.path.join(folder, name), "xb", buffering=0) as file:
+                file.write(content)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def empty_stores_are_copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Awaitable[None]]]:
     """Create the tables of an empty store once for each embedder and copy them: it saves each test 0.15 s.
@@ -134,7 +169,7 @@ def empty_stores_are_copied(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     that use `tables_are_created`, and the processes that tests start.
     """
     create, migrations = database._migrate, database.MIGRATIONS
-    templates: dict[database.Stamp, tuple[Path, datetime]] = {}
+    templates: dict[database.Stamp, tuple[FolderCopy, datetime]] = {}
 
     async def copy(connection: Any, stamp: database.Stamp, now: datetime) -> None:
         if database.MIGRATIONS is not migrations or await database.table_names(connection):
@@ -143,9 +178,9 @@ def empty_stores_are_copied(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         if stamp not in templates:
             template = tmp_path_factory.mktemp("empty-store") / "tables"
             await create(await database.connect_to(template), stamp, now)
-            templates[stamp] = template, now
-        template, created_at = templates[stamp]
-        shutil.copytree(template, connection.uri, dirs_exist_ok=True)
+            templates[stamp] = FolderCopy(template), now
+        template_copy, created_at = templates[stamp]
+        template_copy.write_to(Path(connection.uri))
         if now != created_at:
             meta = database.Table("meta", await connection.open_table("meta"))
             await meta.upsert(database.meta_rows({"created_at": iso(now)}))
@@ -168,10 +203,16 @@ OpenSession = Callable[..., Awaitable[Session]]
 
 @pytest.fixture
 async def open_session(home: Path, clock: ManualClock, tmp_path: Path) -> AsyncIterator[OpenSession]:
-    """Open sessions on one data folder, each as another process would; they are closed at the end."""
+    """Open sessions on one data folder, each as another process would; they are closed at the end.
+
+    One that is given no folder works in a project that has a name: to recognise a folder and record it takes longer
+    than to open the store.
+    """
     opened: list[Session] = []
 
-    async def open_one(*, embedder: Embedder | None = None, folder: Path = tmp_path, **settings: Any) -> Session:
+    async def open_one(*, embedder: Embedder | None = None, folder: Path | None = None, **settings: Any) -> Session:
+        if folder is None:
+            folder, settings = tmp_path, {"project": "tests"} | settings
         session = await Session.open(
             Settings(home=str(home), **settings), embedder=embedder or TinyEmbedder(), clock=clock, folder=folder
         )

@@ -1,6 +1,7 @@
 """Imports point one way, and one folder knows each outside library. Proved over the syntax tree."""
 
 import ast
+import functools
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -148,13 +149,15 @@ def _imports(tree: ast.AST, file: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, first.value
 
 
-def _all_imports(root: Path) -> Iterator[tuple[str, Path, str]]:
-    """Yield the folder, the file and the imported module of every import."""
-    for folder in MAY_IMPORT:
-        for path in sorted((root / folder).rglob("*.py")):
-            file = path.relative_to(root)
-            for _, module in _imports(ast.parse(path.read_text("utf-8")), file):
-                yield folder, file, module
+@functools.cache
+def _all_imports(root: Path) -> tuple[tuple[str, Path, str], ...]:
+    """Return the folder, the file and the imported module of every import."""
+    files = [(folder, path) for folder in MAY_IMPORT for path in sorted((root / folder).rglob("*.py"))]
+    return tuple(
+        (folder, path.relative_to(root), module)
+        for folder, path in files
+        for _, module in _imports(ast.parse(path.read_text("utf-8")), path.relative_to(root))
+    )
 
 
 def _folder_of(module: str) -> str:
@@ -162,6 +165,7 @@ def _folder_of(module: str) -> str:
     return part if part in MAY_IMPORT else "core"
 
 
+@functools.cache
 def _module_imports(root: Path, *, at_import: bool = False) -> dict[str, set[str]]:
     """Return which modules each module imports when it runs: at import alone, or also later but for LAZY_CYCLES."""
     files = {

@@ -11,7 +11,7 @@ from reverie.lifecycle.rules import expired_if_overdue
 from reverie.lifecycle.vitals import age_days, importance_of, last_touched, strength_of, strength_word
 from reverie.memory import LAYERS, Layer, Memory, encode, to_record
 from reverie.recall.features import freshness_of
-from reverie.storage.filters import Condition, equals, everything, has_any, one_of, since
+from reverie.storage.filters import Condition, everything, has_any, one_of, since
 from reverie.storage.journal import Event
 from reverie.storage.scope import RECALLED
 from reverie.time import iso, parse_moment
@@ -34,12 +34,16 @@ async def inspect(session: Session, request: InspectRequest) -> Inspected:
     session.served.note((memory.id, memory.content) for memory in memories if session.sees(memory))
     checked = await freshness_of(session.evidence, memories)
     memories = [replace(memory, anchors=checked[memory.id].anchors) for memory in memories]
+    lineages = await _lineages(session, memories)
     return Inspected(
-        [await _described(session, memory) | {"freshness": checked[memory.id].freshness} for memory in memories]
+        [
+            await _described(session, memory, lineages[memory.id]) | {"freshness": checked[memory.id].freshness}
+            for memory in memories
+        ]
     )
 
 
-async def _described(session: Session, memory: Memory) -> dict[str, Any]:
+async def _described(session: Session, memory: Memory, lineage: dict[str, list[str]]) -> dict[str, Any]:
     now = session.now
     importance = importance_of(memory, now)
     outlook = outlook_of(memory, now, session.settings.retention, session.settings.tier)
@@ -51,20 +55,26 @@ async def _described(session: Session, memory: Memory) -> dict[str, Any]:
         "strength_word": strength_word(strength),
         "retention": outlook.retention,
         "outlook": outlook.sentence,
-        "lineage": await _lineage(session, memory),
+        "lineage": lineage,
         "events": [_shown(event) for event in await session.store.journal.about(memory.id)],
     }
 
 
-async def _lineage(session: Session, memory: Memory) -> dict[str, list[str]]:
-    """Name the memories that this one came from, and those that came from it or stand in for it."""
-    children = await session.store.find(has_any("derived_from", [memory.id]))
-    replaced = await session.store.find(equals("superseded_by", memory.id))
+async def _lineages(session: Session, memories: list[Memory]) -> dict[str, dict[str, list[str]]]:
+    """Name, for each of them, the memories that it came from, and those that came from it or stand in for it."""
+    ids = [memory.id for memory in memories]
+    children = await session.store.find(has_any("derived_from", ids))
+    replaced = await session.store.find(one_of("superseded_by", ids))
     return {
-        "derived_from": list(memory.derived_from),
-        "supersedes": [other.id for other in replaced],
-        "superseded_by": [memory.superseded_by] if memory.superseded_by else [],
-        "derived": [other.id for other in children if other.id != memory.superseded_by],
+        memory.id: {
+            "derived_from": list(memory.derived_from),
+            "supersedes": [other.id for other in replaced if other.superseded_by == memory.id],
+            "superseded_by": [memory.superseded_by] if memory.superseded_by else [],
+            "derived": [
+                other.id for other in children if memory.id in other.derived_from and other.id != memory.superseded_by
+            ],
+        }
+        for memory in memories
     }
 
 

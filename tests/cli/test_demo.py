@@ -5,12 +5,19 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
+from reverie.cli import demo
 from reverie.cli.demo import LEARNED, QUESTIONS
+from reverie.server.app import build_server
+from reverie.server.startup import Startup
+from reverie.settings import load_settings
 
 
 def played(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -59,8 +66,21 @@ def test_the_conflict_is_noticed_and_the_pin_holds(story: dict[str, Any]) -> Non
     assert (story["refused"]["forgotten"], story["refused"]["skipped"][0]["reason"]) == ([], "pinned")
 
 
-def test_a_person_reads_the_story_and_a_block_that_can_be_pasted(tmp_path: Path) -> None:
-    result = played(tmp_path)
+@asynccontextmanager
+async def _in_this_process(folder: Path, **settings: str) -> AsyncIterator[demo.Session]:
+    environment = {"REVERIE_HOME": str(folder / "home"), "REVERIE_CONFIG": str(folder / "config")} | settings
+    startup = Startup(lambda: load_settings(environment | {"REVERIE_PROJECT": demo.PROJECT}), folder)
+    async with Client(build_server(startup)) as client:
+        yield demo.Session(client, 0.1)
+    await startup.close()
+
+
+def test_a_person_reads_the_story_and_a_block_that_can_be_pasted(
+    tmp_path: Path, called: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`story` has shown that the servers of a demo start; here they need not start again."""
+    monkeypatch.setattr(demo, "_connected", _in_this_process)
+    result = called(tmp_path, "demo")
     assert (result.returncode, result.stderr) == (0, "")
     assert max(map(len, result.stdout.splitlines())) <= 120
     assert "claude mcp add reverie -- " in result.stdout

@@ -30,22 +30,24 @@ def here(repo: Repository) -> Repository:
     return repo
 
 
-def test_a_server_finds_the_memories_again_after_a_remote_was_added_and_changed(start: Any, here: Repository) -> None:
-    def serve() -> Any:
-        return start(REVERIE_PROJECT="", CLAUDE_PROJECT_DIR=str(here.root))
-
-    kept = serve().call("remember", content=LAMP)
+def test_a_server_finds_the_memories_again_after_a_remote_was_added_and_changed(
+    start: Any, start_here: Any, here: Repository
+) -> None:
+    """A process remembers and another finds it at the end; between them servers in this process look."""
+    as_process = {"REVERIE_PROJECT": "", "CLAUDE_PROJECT_DIR": str(here.root)}
+    kept = start(**as_process).call("remember", content=LAMP)
     here.git("remote", "add", "origin", HTTPS)
     for change in (("set-url", "origin", "git@github.com:acme/forge.git"), ("rename", "origin", "hub")):
-        server = serve()
+        server = start_here(within=here.root, REVERIE_PROJECT="")
         assert [row["id"] for row in server.call("recall", query=LAMP)["results"]] == [kept["id"]]
         assert server.call("status")["project"] == kept["project"]
         here.git("remote", *change)
-    assert [row["id"] for row in serve().call("recall", query=LAMP)["results"]] == [kept["id"]]
+    last = start(**as_process)
+    assert [row["id"] for row in last.call("recall", query=LAMP)["results"]] == [kept["id"]]
 
 
-def test_every_answer_that_writes_names_the_project(start: Any, here: Repository) -> None:
-    server = start(REVERIE_PROJECT="", CLAUDE_PROJECT_DIR=str(here.root))
+def test_every_answer_that_writes_names_the_project(start_here: Any, here: Repository) -> None:
+    server = start_here(within=here.root, REVERIE_PROJECT="")
     project = server.call("status")["project"]
     kept = server.call("remember", content=LAMP, layer="semantic")
     revised = server.call("revise", id=kept["id"], content="The lamp on the pier burns gas.", reason="seen")
@@ -141,21 +143,22 @@ def test_renaming_and_moving_go_through_the_command_too(run: Run) -> None:
     assert [one["name"] for one in json.loads(run("projects", "--json").stdout)] == ["new"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("rename",), "takes [OLD] NEW"),
-        (("merge", "nobody", "--yes"), "no project is called nobody"),
-        (("rename", "old", "new", "--yes"), "memories of its own"),
-        (("rename", "old", "two\nlines", "--yes"), "no name for a project"),
-        (("undo", "nothing-like-it", "--yes"), "no change of projects"),
-        (("move", "nothing-like-it", "new", "--yes"), "nothing-like-it"),
-    ],
-)
-def test_what_cannot_be_done_is_told(run: Run, arguments: tuple[str, ...], told: str) -> None:
-    result = run("projects", *arguments)
-    assert result.returncode == 1
-    assert told in result.stderr
+IMPOSSIBLE = [
+    (("rename",), "takes [OLD] NEW"),
+    (("merge", "nobody", "--yes"), "no project is called nobody"),
+    (("rename", "old", "new", "--yes"), "memories of its own"),
+    (("rename", "old", "two\nlines", "--yes"), "no name for a project"),
+    (("undo", "nothing-like-it", "--yes"), "no change of projects"),
+    (("move", "nothing-like-it", "new", "--yes"), "nothing-like-it"),
+]
+
+
+def test_what_cannot_be_done_is_told(run: Run, subtests: pytest.Subtests) -> None:
+    for arguments, told in IMPOSSIBLE:
+        with subtests.test(told):
+            result = run("projects", *arguments)
+            assert result.returncode == 1
+            assert told in result.stderr
 
 
 def test_a_folder_is_marked_only_when_agreed_to_and_known_again_where_it_moves(

@@ -1,5 +1,6 @@
 """Texts of the longest length that a memory may have: ordinary ones, and ones built to keep a pattern busy."""
 
+import functools
 import json
 import random
 import string
@@ -43,8 +44,14 @@ def filled(unit: str) -> str:
 
 
 def varied() -> dict[str, str]:
-    """Return long texts of many kinds, by name; always the same ones."""
-    return {name: _of(make, random.Random(name)) for name, make in _KINDS.items()}  # noqa: S311 - no secret
+    """Return long texts of all KINDS, by name; always the same ones."""
+    return {kind: varied_text(kind) for kind in KINDS}
+
+
+@functools.cache
+def varied_text(kind: str) -> str:
+    """Return a long text of one of the KINDS; always the same one."""
+    return _of(KINDS[kind], random.Random(kind))  # noqa: S311 - no secret
 
 
 def mixed(number: int) -> tuple[str, str]:
@@ -133,7 +140,7 @@ def _letters(*ranges: tuple[int, int]) -> Callable[[random.Random], str]:
     return lambda dice: chr(dice.randint(*dice.choice(ranges)))
 
 
-_KINDS: dict[str, Callable[[random.Random], str]] = {
+KINDS: dict[str, Callable[[random.Random], str]] = {
     "prose": _sentence,
     "prose without an end": lambda dice: _word(dice) + " ",
     "rare words": lambda dice: "".join(dice.choices(string.ascii_lowercase, k=dice.randint(3, 12))) + " ",

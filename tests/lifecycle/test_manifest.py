@@ -1,6 +1,7 @@
 """Every rule of the lifecycle checklist is reached through a tool, or stands on the list of those that are not."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,8 +55,13 @@ THROUGH_A_TOOL = {"tools", "server", "redteam", "bench"}
 """The folders of tests that call a tool, the server or a command; those of the others call a rule's own functions."""
 
 
-def marked() -> Iterator[tuple[str, str]]:
-    """Yield the rule of every `@pytest.mark.rule(...)` that stands on a test, and the folder of the test."""
+@functools.cache
+def marked() -> frozenset[tuple[str, str]]:
+    """Return the rule of every `@pytest.mark.rule(...)` that stands on a test, with the folder of the test."""
+    return frozenset(_marked())
+
+
+def _marked() -> Iterator[tuple[str, str]]:
     for path in TESTS.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):

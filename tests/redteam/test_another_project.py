@@ -99,21 +99,20 @@ async def test_remembering_something_near_it_shows_nothing_of_it(mine):
     assert same.duplicate_of != (await ask(mine, project="theirs"))[0].results[0].id
 
 
-@pytest.mark.parametrize("length", [10, 64], ids=["prefix", "whole"])
-@pytest.mark.parametrize("tool", ["forget", "purge", "revise", "pin", "promote", "restore", "supersede"])
-async def test_an_id_of_another_project_finds_nothing(mine, theirs, tool, length):
-    prefix = theirs[:length]
+async def test_an_id_of_another_project_finds_nothing(mine, theirs, subtests):
     calls = {
-        "forget": lambda: forget(mine, ForgetRequest(ids=[prefix])),
-        "purge": lambda: forget(mine, ForgetRequest(ids=[prefix], purge=True)),
-        "revise": lambda: revise(mine, ReviseRequest(id=prefix, content="Something else.")),
-        "pin": lambda: pin(mine, PinRequest(id=prefix, pinned=False)),
-        "promote": lambda: promote(mine, MoveRequest(id=prefix)),
-        "restore": lambda: restore(mine, RestoreRequest(ids=[prefix])),
-        "supersede": lambda: remember.remember(mine, RememberRequest(content="x", supersedes=prefix)),
+        "forget": lambda prefix: forget(mine, ForgetRequest(ids=[prefix])),
+        "purge": lambda prefix: forget(mine, ForgetRequest(ids=[prefix], purge=True)),
+        "revise": lambda prefix: revise(mine, ReviseRequest(id=prefix, content="Something else.")),
+        "pin": lambda prefix: pin(mine, PinRequest(id=prefix, pinned=False)),
+        "promote": lambda prefix: promote(mine, MoveRequest(id=prefix)),
+        "restore": lambda prefix: restore(mine, RestoreRequest(ids=[prefix])),
+        "supersede": lambda prefix: remember.remember(mine, RememberRequest(content="x", supersedes=prefix)),
     }
-    with pytest.raises(MemoryNotFound):
-        await calls[tool]()
+    for tool, call in calls.items():
+        for length in (10, 64):
+            with subtests.test(tool, length=length), pytest.raises(MemoryNotFound):
+                await call(theirs[:length])
 
 
 async def test_a_whole_id_may_be_read_and_gives_no_hold_on_the_memory(mine, theirs):

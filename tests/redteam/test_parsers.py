@@ -26,7 +26,7 @@ from reverie.tools.import_jsonl import checked_fields
 from reverie.tools.screening import screened_fields
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
-MANY = settings(max_examples=200, deadline=None)
+MANY = settings(max_examples=50, deadline=None)
 TEN_THOUSAND = settings(max_examples=10_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 PARSERS: dict[str, tuple[Callable[..., None], tuple[st.SearchStrategy[Any], ...]]] = {}
 

@@ -85,16 +85,6 @@ def test_bad_input_is_refused_in_words_and_leaves_the_store_as_it_was(server_her
     assert server_here.total() == before
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_a_number_that_is_none_is_refused(shared_wire, value):
-    shared_wire.send(
-        '{"jsonrpc":"2.0","id":9001,"method":"tools/call","params":{"name":"remember",'
-        f'"arguments":{{"content":"x","importance":{value}}}}}}}'
-    )
-    assert "importance" in json.dumps(shared_wire.answer(9001))
-    assert not any(shared_wire.call("status")["counts"].values())
-
-
 def test_content_of_exactly_the_longest_length_is_kept_whole(server_here, chance):
     # Signs that the model reads as one unknown word: embedding a hundred thousand letters takes ten seconds.
     content = "".join(chance.choices("🦊🐙🌍🎈🔭🧵", k=LONGEST))

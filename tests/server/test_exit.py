@@ -46,7 +46,7 @@ def test_a_server_goes_when_its_client_does_even_while_the_model_is_loading(wire
     assert one.process.wait(DEADLINE) == 0
 
 
-@pytest.mark.parametrize("after", [0.3, 0.9])
+@pytest.mark.parametrize("after", [0.3, pytest.param(0.9, marks=pytest.mark.slow)])
 def test_a_call_that_waits_for_the_store_does_not_keep_an_orphan_alive(wire, after):
     one = wire()
     one.shake_hands()
@@ -68,7 +68,7 @@ def test_a_client_that_hangs_up_after_its_recalls_leaves_one_counted_and_nothing
     assert count_of(kept) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_a_server_whose_client_stays_and_what_waited_is_counted(on_one_store, count_of, number):
     one = on_one_store()
     kept = served(one, f"{number.name} ends a session properly.")

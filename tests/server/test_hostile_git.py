@@ -309,8 +309,15 @@ def _embedding(make_repository: MakeRepository, canaries: Canaries, clone: Path,
     return clone
 
 
-@pytest.mark.parametrize("work_tree", [".", "../.."])
-@pytest.mark.parametrize("place", ["", "tools/cache"])
+@pytest.mark.parametrize(
+    ("place", "work_tree"),
+    [
+        pytest.param("", "../..", id="from the clone, which it names"),
+        pytest.param("tools/cache", ".", id="from itself, which it names"),
+        pytest.param("", ".", id="from the clone, itself named", marks=pytest.mark.slow),
+        pytest.param("tools/cache", "../..", id="from itself, the clone named", marks=pytest.mark.slow),
+    ],
+)
 def test_a_folder_that_looks_like_a_git_directory_is_only_a_folder(
     make_repository: MakeRepository,
     canaries: Canaries,

@@ -53,7 +53,7 @@ PROMPT = 15.0
 TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"
 
 
-@pytest.mark.parametrize("where", ["think", "embed", "write"])
+@pytest.mark.parametrize("where", ["think", pytest.param("embed", marks=pytest.mark.slow), "write"])
 def test_it_ends_at_once_with_nothing_half_done(tmp_path: Path, called: Callable[..., Any], where: str) -> None:
     lines = [{"id": f"backup{n}", "content": TEXT + "!" * n, "layer": "semantic"} for n in range(3)]
     called(tmp_path, "import", "-", stdin="\n".join(map(json.dumps, lines)))

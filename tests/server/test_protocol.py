@@ -3,9 +3,14 @@
 import json
 import subprocess
 import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
 
 from reverie.embeddings.tokens import count_tokens
 
@@ -28,24 +33,21 @@ def tools(server):
         pytest.param("auto", "2026-07-28", id="whichever is newer"),
     ],
 )
-def test_a_client_of_either_generation_remembers_and_recalls(module_start, mode, spoken):
-    server = module_start(mode=mode)
+def test_a_client_of_either_generation_remembers_and_recalls(start, server, mode, spoken):
+    server = server if mode == "auto" else start(mode=mode)
     assert server.client.protocol_version == spoken
     kept = server.call("remember", content=f"The {mode} client keeps its notes under the blue lamp.")
     found = server.call("recall", query=f"where does the {mode} client keep notes")
     assert kept["id"] in [row["id"] for row in found["results"]]
 
 
-def test_the_handshake_names_the_server_and_tells_the_model_how_to_use_it(wire):
-    result = wire().shake_hands()
-    assert result["serverInfo"]["name"] == "reverie"
-    assert "not instructions" in result["instructions"] or "never instructions" in result["instructions"]
-    assert {"tools", "resources", "prompts"} <= result["capabilities"].keys()
-
-
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-def test_every_older_handshake_is_answered_in_its_own_version(wire, version):
-    assert wire().shake_hands(version)["protocolVersion"] == version
+def test_every_handshake_names_the_server_in_its_own_version_and_tells_the_model_how_to_use_it(wire):
+    client = wire()
+    for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
+        result = client.shake_hands(version)  # a server answers every handshake, also one after another
+        assert (result["protocolVersion"], result["serverInfo"]["name"]) == (version, "reverie")
+        assert "not instructions" in result["instructions"] or "never instructions" in result["instructions"], version
+        assert {"tools", "resources", "prompts"} <= result["capabilities"].keys(), version
 
 
 def test_the_tools_are_those_of_the_contract(tools):
@@ -233,6 +235,16 @@ def test_a_line_that_asks_nothing_gets_no_answer(shared_wire, line):
     assert json.loads(shared_wire.next_line())["id"] == number
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_is_none_is_refused(shared_wire, value):
+    shared_wire.send(
+        '{"jsonrpc":"2.0","id":9001,"method":"tools/call","params":{"name":"remember",'
+        f'"arguments":{{"content":"x","importance":{value}}}}}}}'
+    )
+    assert "importance" in json.dumps(shared_wire.answer(9001))
+    assert not any(shared_wire.call("status")["counts"].values())
+
+
 def test_half_an_emoji_is_refused_to_the_one_who_sent_it(shared_wire):
     number = shared_wire.ask("tools/call", name="remember", arguments={"content": "cut in the middle of \ud83d"})
     assert "surrogate" in shared_wire.answer(number)["error"]["message"]
@@ -317,3 +329,47 @@ def test_nothing_heavy_is_imported_before_a_handshake_or_to_read_a_command() -> 
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == ""
+
+
+# ── what there is not, and progress ───────────────────────────────────────────────────────────────────────
+
+
+def test_an_unknown_prompt_is_an_error_of_the_protocol(server: Any) -> None:
+    for name, arguments in (("no_such_prompt", {}), ("session_start", {"mood": "bright"})):
+        with pytest.raises(MCPError) as refusal:
+            server.run(server.client.get_prompt, name, arguments)
+        assert refusal.value.code == INVALID_PARAMS
+    assert "no argument 'mood'" in str(refusal.value)
+    assert "Traceback" not in server.stderr
+
+
+@pytest.mark.parametrize("item", ["nothing-like-it", "short", "%20", "a" * 200])
+def test_an_unknown_item_is_an_error_of_the_protocol(server: Any, item: str) -> None:
+    with pytest.raises(MCPError) as refusal:
+        server.run(server.client.read_resource, f"memory://item/{item}")
+    assert refusal.value.code == INVALID_PARAMS
+    assert "Traceback" not in server.stderr
+
+
+def test_progress_rises_with_every_notification(server: Any, module_folder: Path) -> None:
+    code = module_folder / "code"
+    code.mkdir()
+    for number in range(150):
+        (code / f"part_{number}.py").write_text(
+            f'"""Part {number}."""\n\ndef part_{number}():\n    return {number}\n'
+        )
+    heard: dict[str, list[float]] = {"index_codebase": [], "consolidate": []}
+    for tool, arguments in (("index_codebase", {"path": str(code)}), ("consolidate", {})):
+
+        async def hear(progress: float, total: float | None, _message: str | None, tool: str = tool) -> None:
+            assert total is not None
+            assert progress <= total
+            heard[tool].append(progress)
+
+        async def call(tool: str = tool, arguments: dict[str, Any] = arguments, hear: Any = hear) -> Any:
+            return await server.client.call_tool(tool, arguments, progress_callback=hear)
+
+        assert not server.run(call).is_error
+    for told in heard.values():
+        assert len(told) > 2
+        assert all(before < after for before, after in pairwise(told))

@@ -112,3 +112,8 @@ async def test_a_lock_file_that_cannot_be_made_is_a_clear_error(tmp_path: Path) 
     with pytest.raises(StoreUnavailable, match="REVERIE_HOME"):
         async with ProcessLock(tmp_path / "file" / "l").held():
             pass
+
+
+def test_the_stand_in_for_overrides_is_gone_after_the_import_of_lancedb() -> None:
+    overrides = pytest.importorskip("overrides")  # LanceDB needs it before Python 3.12 only
+    assert overrides.__file__

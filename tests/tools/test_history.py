@@ -208,7 +208,7 @@ async def _asserted(life: Life, looks: int) -> None:
 @pytest.mark.parametrize(
     ("changes", "looks"),
     [
-        pytest.param(60, 12, id="60"),
+        pytest.param(40, 10, id="40"),
         pytest.param(200, 25, id="200", marks=pytest.mark.slow),
         pytest.param(600, 60, id="600", marks=pytest.mark.slow),
     ],

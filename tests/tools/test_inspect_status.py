@@ -42,6 +42,9 @@ async def test_inspect_tells_where_a_memory_came_from_and_what_came_of_it(sessio
         "superseded_by": [third.id],
         "derived": [],
     }
+    shown_together = (await inspect(session, InspectRequest(ids=[first.id, second.id, third.id]))).memories
+    assert [one["lineage"]["supersedes"] for one in shown_together] == [[], [first.id], [second.id]]
+    assert shown_together[1]["lineage"] == shown["lineage"]
 
 
 async def test_inspect_needs_ids_that_exist(session: Session) -> None:

@@ -74,26 +74,27 @@ async def test_a_merge_is_applied_and_can_be_undone_by_the_questions_id(
     ]
 
 
-@pytest.mark.parametrize(
-    ("decision", "complaint"),
-    [
-        ({"question_id": "qnothing", "verdict": "merge", "text": TEXT}, "no question has the id"),
-        ({"question_id": "", "verdict": "merge"}, "no question has the id"),
-        ({"verdict": "burn"}, "'burn' is no verdict"),
-        ({"verdict": "outdated"}, "It takes: merge, separate"),
-        ({"verdict": "merge"}, "merge needs a text"),
-        ({"verdict": "merge", "text": "an invoice is written"}, "it leaves out 1, exporter"),
-        ({"verdict": "separate", "reason": "x"}, "'reason' is unknown"),
-    ],
-)
+WRONG_ANSWERS = [
+    ({"question_id": "qnothing", "verdict": "merge", "text": TEXT}, "no question has the id"),
+    ({"question_id": "", "verdict": "merge"}, "no question has the id"),
+    ({"verdict": "burn"}, "'burn' is no verdict"),
+    ({"verdict": "outdated"}, "It takes: merge, separate"),
+    ({"verdict": "merge"}, "merge needs a text"),
+    ({"verdict": "merge", "text": "an invoice is written"}, "it leaves out 1, exporter"),
+    ({"verdict": "separate", "reason": "x"}, "'reason' is unknown"),
+]
+
+
 async def test_a_wrong_answer_is_an_error_that_changes_nothing(
-    session: Session, merge_question: dict[str, Any], decision: dict[str, Any], complaint: str
+    session: Session, merge_question: dict[str, Any], subtests: pytest.Subtests
 ) -> None:
-    before = await everything(session)
-    with pytest.raises(InvalidInput, match=complaint):
-        await review(session, ReviewRequest(decisions=[{"question_id": merge_question["id"]} | decision]))
-    assert await everything(session) == before
-    assert len((await review(session, ReviewRequest())).questions) == 1
+    for decision, complaint in WRONG_ANSWERS:
+        with subtests.test(complaint):
+            before = await everything(session)
+            with pytest.raises(InvalidInput, match=complaint):
+                await review(session, ReviewRequest(decisions=[{"question_id": merge_question["id"]} | decision]))
+            assert await everything(session) == before
+            assert len((await review(session, ReviewRequest())).questions) == 1
 
 
 async def test_one_wrong_answer_among_right_ones_changes_nothing(

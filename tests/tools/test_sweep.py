@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import random
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -222,26 +223,27 @@ def _any_memory(dice: random.Random, session: Session, number: int) -> Memory:
     )
 
 
-@pytest.mark.parametrize("retention", ["huber", "strength", "lifespan"])
-@pytest.mark.parametrize("tier", [None, "elephant"])
 async def test_what_the_sweep_does_not_read_no_rule_would_touch(
-    open_session: OpenSession, retention: str, tier: str | None
+    open_session: OpenSession, subtests: pytest.Subtests
 ) -> None:
-    session = await open_session(retention=retention, tier=tier)
+    first = await open_session()
     dice = random.Random(11)  # noqa: S311 - the same memories every time
-    memories = [_any_memory(dice, session, number) for number in range(1500)]
-    [embedding] = await session.embed(["thing"])
-    await session.store.add([Embedded(memory, embedding.vector) for memory in memories], actor="test", at=session.now)
-    now, settings = session.now, session.settings
-    stored = await session.store.find()
-    expiries = tuple((one, due) for one in stored if (due := due_expiry(one, now, settings.retention, settings.tier)))
-    staying = [one for one in stored if one.id not in {gone.id for gone, _ in expiries}]
-    moves = tuple((one, due) for one in staying if (due := due_move(one, now)))
-    cores = tuple(one for one in staying if becomes_core(one))
-    plan = await plan_due(session.store, settings, now)
-    assert min(len(expiries), len(moves), len(cores)) > 0
-    assert (plan.expiries, plan.moves, plan.cores) == (expiries, moves, cores)
-    assert plan.seen < len(stored)
+    memories = [_any_memory(dice, first, number) for number in range(1500)]
+    [embedding] = await first.embed(["thing"])
+    await first.store.add([Embedded(memory, embedding.vector) for memory in memories], actor="test", at=first.now)
+    stored = await first.store.find()
+    for retention, tier in itertools.product(["huber", "strength", "lifespan"], [None, "elephant"]):
+        with subtests.test(retention=retention, tier=tier):
+            session = await open_session(retention=retention, tier=tier)
+            now, curve = session.now, session.settings.retention
+            expiries = tuple((one, due) for one in stored if (due := due_expiry(one, now, curve, tier)))
+            staying = [one for one in stored if one.id not in {gone.id for gone, _ in expiries}]
+            moves = tuple((one, due) for one in staying if (due := due_move(one, now)))
+            cores = tuple(one for one in staying if becomes_core(one))
+            plan = await plan_due(session.store, session.settings, now)
+            assert min(len(expiries), len(moves), len(cores)) > 0
+            assert (plan.expiries, plan.moves, plan.cores) == (expiries, moves, cores)
+            assert plan.seen < len(stored)
 
 
 async def test_a_pinned_working_memory_still_becomes_episodic(
