@@ -153,6 +153,10 @@ class Connection:
             return b""
         return line if line.endswith(b"\n") else b""
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Take an engine that says nothing for so long as gone."""
+        self._socket.settimeout(seconds)
+
     def finish(self) -> None:
         """Say that nothing more will be sent."""
         try:
