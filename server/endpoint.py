@@ -218,7 +218,10 @@ def reach(
     started: Any = None
     while True:
         try:
-            return connect(endpoint, said, within=max(deadline - time.monotonic(), _POLL_SECONDS))
+            connection = connect(endpoint, said, within=max(deadline - time.monotonic(), _POLL_SECONDS))
+            if started is not None:
+                started.returncode = 0  # or Python would warn that it still runs, which it is meant to
+            return connection
         except EngineUnavailable as error:
             if not starting or time.monotonic() >= deadline:
                 raise
