@@ -18,11 +18,11 @@ from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, interruptible, 
 from reverie.errors import InvalidInput
 from reverie.server.endpoint import EngineUnavailable
 from reverie.server.engine_client import EngineSession, store_taken_over
+from reverie.settings import Settings, load_settings
 from reverie.tools import requests
 from reverie.tools.requests import Request
 
 if TYPE_CHECKING:
-    from reverie.settings import Settings
     from reverie.tools.session import Session
 
 CommandSession: TypeAlias = "Session | EngineSession"
@@ -338,6 +338,7 @@ def run(command: Command, values: dict[str, Any], options: Options) -> int:
     """
     request = command.request(**_with_stdin(command.request, values))
     if _is_for_the_engine(command, request, options):
+        load_settings()  # a wrong one is an error here: no engine is started for it
         session = _engine_session(options)
         if session is not None:
             try:
@@ -387,8 +388,6 @@ def _function(command: Command) -> Callable[..., Coroutine[Any, Any, int]]:
 
 
 async def _run(command: Command, request: Request, options: Options) -> int:
-    from reverie.settings import load_settings
-
     function = _function(command)
     if not command.opens_store:
         return await function(request, options)
@@ -403,8 +402,6 @@ def alone_with_the_store(*, if_needed: bool = True) -> Iterator[None]:
     Raises:
         StoreBusy: if a session's call does not end in time, or another command has the store to itself.
     """
-    from reverie.settings import load_settings
-
     with ExitStack() as taking:
         if if_needed:
             store = load_settings().domain_uri
@@ -431,7 +428,7 @@ def _text_from_stdin(argument: str) -> str:
 
 
 @asynccontextmanager
-async def opened(settings: "Settings", *, all_projects: bool = False) -> AsyncIterator["Session"]:
+async def opened(settings: Settings, *, all_projects: bool = False) -> AsyncIterator["Session"]:
     """Open the store for one command; whatever happens, what waits to be written is written."""
     from pathlib import Path
 

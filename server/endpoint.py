@@ -172,6 +172,7 @@ class Connection:
             pass  # the other side was quicker
         finally:
             self._socket.close()
+            self._lines.close()  # or the descriptor stays open as long as they do
 
 
 def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Connection:
@@ -181,8 +182,8 @@ def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Co
         EngineUnavailable: if none runs, it does not answer in time, or it refuses.
     """
     connected = _connected(endpoint, within)
+    lines = connected.makefile("rb")
     try:
-        lines = connected.makefile("rb")
         message = dict(said)
         if endpoint.by_port:
             message |= _proof_to(connected, lines, _port_file(endpoint)[1])
@@ -193,10 +194,10 @@ def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Co
         connected.settimeout(None)
         return Connection(connected, lines, answer)
     except OSError as error:
-        connected.close()
+        Connection(connected, lines, {}).close()
         raise EngineUnavailable(f"the engine does not answer ({error})") from error
     except EngineUnavailable:
-        connected.close()
+        Connection(connected, lines, {}).close()
         raise
 
 

@@ -162,11 +162,11 @@ def test_what_goes_wrong_is_said_as_without_an_engine(alone: Run, arguments: tup
     assert (here.returncode, here.stdout, here.stderr) == (1, "", through.stderr)
 
 
-def test_a_wrong_setting_is_reported_as_without_an_engine(alone: Run) -> None:
+def test_a_wrong_setting_is_reported_as_without_an_engine_and_starts_none(alone: Run, machine: Machine) -> None:
     through = alone("status", REVERIE_TIER="cat")
     assert (through.returncode, through.stdout) == (1, "")
     assert through.stderr == alone("status", "--no-engine", REVERIE_TIER="cat").stderr
-    assert alone("engine", "stop", REVERIE_TIER="cat").returncode == 0
+    assert len(machine.processes()) == 1
 
 
 def test_both_ways_list_and_show_the_same(alone: Run) -> None:
@@ -179,7 +179,17 @@ def test_both_ways_list_and_show_the_same(alone: Run) -> None:
 def _without_ages(value: Any) -> Any:
     """Leave out what changes from second to second."""
     if isinstance(value, dict):
-        changing = ("age_days", "strength", "retention", "factors", "composite_importance", "outlook")
+        # Neither is the fence around the text of a brief the same twice.
+        changing = (
+            "text",
+            "tokens",
+            "age_days",
+            "strength",
+            "retention",
+            "factors",
+            "composite_importance",
+            "outlook",
+        )
         return {name: _without_ages(part) for name, part in value.items() if name not in changing}
     return [_without_ages(part) for part in value] if isinstance(value, list) else value
 
