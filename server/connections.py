@@ -115,7 +115,7 @@ async def _answer(client: LazySession, key: str, wanted: dict[str, Any], progres
         }
 
 
-_CALLED = SERVED | {tool.name: tool for tool in FOR_COMMANDS}
+_CALLED = {**SERVED, **{tool.name: tool for tool in FOR_COMMANDS}}
 
 
 async def _about(engine: Engine) -> dict[str, Any]:

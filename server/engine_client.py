@@ -25,6 +25,7 @@ SECONDS_TO_TELL = 2.0
 """How long an engine may take to say what it is; one that is well does so at once."""
 
 _MOST_SENDINGS = 5
+_SECONDS_TO_BE_HANDED_IT = 60.0  # twice what an engine waits for the calls under way
 
 
 class EngineSession(RemoteSession):
@@ -262,7 +263,8 @@ def store_taken_over(environment: Mapping[str, str], store: str) -> Iterator[Non
                     taken.append(connect(endpoint, said, within=SECONDS_TO_TELL))
                 except EngineUnavailable:
                     continue  # it has ended, or is of another version: as safe as another process is
-                answer = json.loads(taken[-1].receive() or b"{}")
+                taken[-1].wait_at_most(_SECONDS_TO_BE_HANDED_IT)
+                answer = json.loads(taken[-1].receive() or b"{}")  # nothing: it has just ended, or hangs
                 if "error" in answer:
                     raise error_from(answer)
         yield

@@ -29,7 +29,7 @@ from reverie.tools.requests import (
 from reverie.tools.results import Result
 from reverie.tools.session import Session
 
-every_tool = pytest.mark.parametrize("tool", (*TOOLS, *FOR_COMMANDS), ids=lambda tool: tool.name)
+every_tool = pytest.mark.parametrize("tool", [*TOOLS, *FOR_COMMANDS], ids=lambda tool: tool.name)
 
 
 @every_tool
