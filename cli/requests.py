@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from reverie.cli.completion import Shell
 from reverie.tools.requests import CommandLine, Help, Label, Positional, Range, Request
 
 LONGEST_DAYS = 36_500.0
 
+Shell = Literal["bash", "zsh", "fish"]
 EngineAction = Literal["show", "stop", "log"]
 ProjectAction = Literal["list", "rename", "merge", "move", "undo", "mark"]
 

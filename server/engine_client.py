@@ -77,10 +77,7 @@ class EngineSession(RemoteSession):
         }
         self._waits_for_model = False
         for sending in range(_MOST_SENDINGS):
-            try:
-                answer = await self._answer(call | {"repeated": sending > 0}, progress)
-            except OSError:
-                answer = {}
+            answer = await self._answer(call | {"repeated": sending > 0}, progress)
             if "error" in answer:
                 raise error_from(answer)
             if answer:
@@ -96,7 +93,10 @@ class EngineSession(RemoteSession):
         """Send a call and return its answer, passing progress on; nothing if the engine ends before it answers."""
         if self._connection is None:
             return {}
-        self._connection.send(json.dumps(call).encode() + b"\n")
+        try:
+            self._connection.send(json.dumps(call).encode() + b"\n")
+        except OSError:
+            return {}
         while line := self._connection.receive():
             message: dict[str, Any] = json.loads(line)
             if "progress" not in message:

@@ -28,7 +28,7 @@ from reverie.errors import StoreBusy
 from reverie.server import endpoint, engine_client
 from reverie.server.engine_client import EngineSession, store_taken_over
 from reverie.tools import catalog
-from reverie.tools.requests import ListRequest, RememberRequest
+from reverie.tools.requests import IndexRequest, ListRequest, RememberRequest
 from tests.server.conftest import PATIENCE, Wire, _wiring
 from tests.server.test_engine import Machine
 
@@ -167,6 +167,26 @@ def test_a_wrong_setting_is_reported_as_without_an_engine_and_starts_none(alone:
     assert (through.returncode, through.stdout) == (1, "")
     assert through.stderr == alone("status", "--no-engine", REVERIE_TIER="cat").stderr
     assert len(machine.processes()) == 1
+
+
+def test_progress_is_passed_on_and_a_path_is_that_of_the_command(machine: Machine, session: Wire) -> None:
+    folder = machine.home.parent / "crane"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[project]\nname = "crane"\n')
+    (folder / "lift.py").write_text("def lift():\n    return 'up'\n")
+    steps: list[tuple[int, int]] = []
+
+    async def show(done: int, total: int, message: str) -> None:
+        steps.append((done, total))
+
+    command = EngineSession(machine.environment(REVERIE_PROJECT=""), str(machine.home.parent))
+    command.connect()
+    indexed = commands._finished(
+        catalog.call(catalog.INDEX_CODEBASE, command, IndexRequest(path="crane", project="cranes"), show)
+    )
+    command.close()
+    assert (indexed.project, indexed.files) == ("cranes", 2)
+    assert steps[-1] == (4, 4)
 
 
 def test_both_ways_list_and_show_the_same(alone: Run) -> None:
@@ -405,9 +425,9 @@ def test_engine_shows_what_runs_for_these_settings_and_others(alone: Run, machin
 
 
 def test_an_engine_that_is_stopped_is_gone_and_the_next_command_starts_another(alone: Run) -> None:
-    settings = {"REVERIE_DOMAIN": "stopped"}
+    settings = {"REVERIE_DOMAIN": "stopped", "REVERIE_ENGINE": "port"}
     assert "No engine runs" in alone("engine", "stop", **settings).stdout
-    assert alone("status", **settings).returncode == 0
+    assert "shared" in answer(alone("status", "--json", **settings))["engine"]
     assert alone("engine", "stop", **settings).stdout.startswith("Stopped engine")
     assert "No engine runs for these settings" in alone("engine", **settings).stdout
     assert alone("status", **settings).returncode == 0
