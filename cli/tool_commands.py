@@ -30,7 +30,7 @@ async def run_remember(session: CommandSession, request: RememberRequest, option
 
 async def run_recall(session: CommandSession, request: RecallRequest, options: Options) -> int:
     """Search, and list what was found."""
-    await session.warm()
+    await session.warm_model()
     result = await catalog.call(catalog.RECALL, session, request)
     return _print(result, recalled_lines(result), options)
 
@@ -43,7 +43,7 @@ async def run_brief(session: CommandSession, request: BriefRequest, options: Opt
 
 async def run_status(session: CommandSession, request: StatusRequest, options: Options) -> int:
     """Print counts, settings and what needs attention."""
-    await session.warm()
+    await session.warm_model()
     result = await catalog.call(catalog.STATUS, session, request)
     return _print(result, status_lines(result), options)
 

@@ -1,100 +1,26 @@
-"""Counting tokens as o200k_base counts them, offline: byte-pair merging over a vocabulary that stays on disk."""
+"""Counting tokens as o200k_base counts them, offline: by tiktoken once it has loaded, until then from above."""
 
-import mmap
-import sys
+import hashlib
+import re
+from binascii import a2b_base64
 from collections.abc import Iterator
-from functools import cache, lru_cache
-from heapq import heapify, heappop, heappush
-from importlib import import_module
+from functools import cached_property
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
-from zlib import crc32
+from threading import Lock
+from typing import TYPE_CHECKING
 
-LONGEST_TOKEN = 128  # bytes; it is a row of spaces
-_EMPTY = 0xFFFFFFFF
+from reverie.embeddings.token_bound import SEAM, UpperBound
 
+if TYPE_CHECKING:
+    from tiktoken import Encoding
 
-class Vocabulary:
-    """The tokens of a byte-pair encoding, and their ranks; the rank says which pair merges first."""
+BUNDLED = Path(__file__).parent / "bundle" / "o200k_base.tiktoken"
+PUBLISHED_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        if sys.byteorder != "little":
-            raise OSError(f"{path} can only be read on a little-endian processor")
-        view = memoryview(self._file)
-        count, slots = view[:8].cast("I")
-        ends, table = 8, 8 + 4 * count
-        self._bytes = table + 4 * slots
-        if slots & (slots - 1) or len(view) < self._bytes:
-            raise OSError(f"{path} is damaged")
-        self._ends = view[ends:table].cast("I")
-        self._slots = view[table : self._bytes].cast("I")
-        self._mask = slots - 1
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def token(self, rank: int) -> bytes:
-        """Return the bytes of the token with this rank."""
-        start = self._ends[rank - 1] if rank else 0
-        return self._file[self._bytes + start : self._bytes + self._ends[rank]]
-
-    def rank(self, token: bytes) -> int | None:
-        """Return the rank of these bytes, or nothing if they are not a token."""
-        slot = crc32(token)
-        while (rank := self._slots[slot & self._mask]) != _EMPTY:
-            if self.token(rank) == token:
-                return rank
-            slot += 1
-        return None
-
-    def lengths(self, piece: bytes) -> list[int]:
-        """Return how many bytes each token of a piece takes, after all merges."""
-        if len(piece) <= LONGEST_TOKEN and self.rank(piece) is not None:
-            return [len(piece)]
-        return self._merged(piece)
-
-    def _merged(self, piece: bytes) -> list[int]:
-        """Merge the pair of lowest rank, leftmost first, until no two neighbours are a token.
-
-        A heap holds the pairs, so a piece of n bytes takes n log n steps; a pair is
-        stale once either of its parts has grown.
-        """
-        size = [1] * len(piece)  # by the part's first byte; 0 where a part has been swallowed
-        before = list(range(-1, len(piece) - 1))  # where the part to the left begins
-        pairs = [
-            (rank, start, 2)
-            for start in range(len(piece) - 1)
-            if (rank := self.rank(piece[start : start + 2])) is not None
-        ]
-        heapify(pairs)
-
-        def offer(start: int) -> None:
-            right = start + size[start]
-            if right < len(piece):
-                length = size[start] + size[right]
-                if length <= LONGEST_TOKEN and (rank := self.rank(piece[start : start + length])) is not None:
-                    heappush(pairs, (rank, start, length))
-
-        while pairs:
-            _, start, length = heappop(pairs)
-            right = start + size[start]
-            if not size[start] or right >= len(piece) or size[start] + size[right] != length:
-                continue
-            size[start], size[right] = length, 0
-            if start + length < len(piece):
-                before[start + length] = start
-            offer(start)
-            if start:
-                offer(before[start])
-        return [length for length in size if length]
-
-
-BUNDLED = Path(__file__).parent / "bundle" / "o200k_base.bin"
-
-# tiktoken's own pattern; the standard library's `re` knows neither \p nor the same \s.
-_PIECE = "|".join(
+# tiktoken has it too, but only in a function that downloads the vocabulary.
+PATTERN = "|".join(
     [
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -105,112 +31,157 @@ _PIECE = "|".join(
         r"\s+",
     ]
 )
-_COUNTED_ONCE = 20_000
-_REMEMBERED_PIECES = 4096
-_REMEMBERED_LENGTH = 32
+
+LONGEST_TOKEN = 128  # bytes; it is a row of spaces
+_MOST_AT_ONCE = 100_000
+"""Characters: tiktoken panics at a million spaces, and takes seconds for a million letters without one."""
+
+_UP_TO_A_SEAM = re.compile(rf"(?s:.+){SEAM.pattern}")
+_KNOWN_TO_THE_BOUND = 20_000
+"""Of 200,000 tokens, the ones merged first. Reading them takes 20 ms; then a bound is a third above the count."""
+
+
+class Tokenizer:
+    """Counts exactly once `load` has run; until then, and if the vocabulary cannot be read, from above."""
+
+    def __init__(self, vocabulary: Path) -> None:
+        self._vocabulary = vocabulary
+        self._loading = Lock()
+        self._exact: ExactCount | None = None
+        self._fault = ""
+
+    def load(self) -> None:
+        """Load tiktoken: half a second, 47 MB. Call it in a thread; a failure is kept in `fault`."""
+        with self._loading:
+            if self._exact is None and not self._fault:
+                try:
+                    self._exact = ExactCount(_encoding(self._vocabulary))
+                except (ImportError, OSError, ValueError) as error:
+                    self._fault = f"tokens are estimated: {error}"
+
+    @property
+    def counter(self) -> "ExactCount | UpperBound":
+        """The best that there is by now."""
+        return self._exact or self._bound
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether counts are tiktoken's own by now."""
+        return self._exact is not None
+
+    @property
+    def fault(self) -> str:
+        """Why counts will stay estimates; empty if nothing is known to be wrong."""
+        _ = self.counter  # without tiktoken it has to read the vocabulary
+        return self._fault
+
+    @cached_property
+    def _bound(self) -> UpperBound:
+        try:
+            return UpperBound(token for token, _ in islice(_tokens(_read(self._vocabulary)), _KNOWN_TO_THE_BOUND))
+        except OSError as error:
+            self._fault = f"tokens are estimated: {error}"
+            return UpperBound(())
+
+
+tokenizer = Tokenizer(BUNDLED)
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text."""
-    counter = _counter(BUNDLED)
-    if counter is None:
-        return estimate(text)
-    return _counted(counter, text) if len(text) <= _COUNTED_ONCE else counter.count(text)
-
-
-@lru_cache(64)  # an answer is counted row by row, then as a whole, then once more to say how long it is
-def _counted(counter: "Counter", text: str) -> int:
-    return counter.count(text)
+    """Count the tokens of a text, or more than it has if `tokens_are_estimated`."""
+    return tokenizer.counter.count(text)
 
 
 def cut_to_tokens(text: str, limit: int) -> str:
-    """Return the longest prefix, ending between two tokens, that counts at most `limit`."""
-    counter = _counter(BUNDLED)
-    return _cut_by_estimate(text, limit) if counter is None else counter.cut(text, limit)
+    """Return the longest prefix, ending between two tokens, that counts at most `limit`; shorter if estimated."""
+    return tokenizer.counter.cut(text, max(limit, 0))
 
 
 def tokens_are_estimated() -> bool:
-    """Whether counts are estimates because the bundled vocabulary cannot be read."""
-    return _counter(BUNDLED) is None
+    """Whether counts are upper bounds, because tiktoken has not loaded yet or cannot."""
+    return not tokenizer.is_exact
+
+
+def tokens_note() -> str:
+    """Return the sentence that an answer says while tokens are estimated; nothing once they are counted."""
+    return "Tokens are estimated from above: the tokenizer has not loaded." if tokens_are_estimated() else ""
+
+
+def tokens_fault() -> str:
+    """Return why tokens will stay estimates; empty if nothing is known to be wrong."""
+    return tokenizer.fault
 
 
 def warm() -> None:
-    """Open the vocabulary and compile the pattern now (20 ms) instead of at the first count."""
-    count_tokens("warm")
+    """Load tiktoken: half a second, in which Python runs little else. Call it in a thread, when nobody waits."""
+    tokenizer.load()
 
 
-def estimate(text: str) -> int:
-    """Bound a count from above: no token is shorter than a byte. Real counts are about a quarter of it."""
-    return len(text.encode("utf-8", "replace"))
+class ExactCount:
+    """Counts with tiktoken."""
 
-
-class _Piece(NamedTuple):
-    start: int
-    text: str
-
-
-class Counter:
-    """Splits a text into pieces and each piece into tokens."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-        regex: Any = import_module("regex")  # it publishes no types, and need not load with this module
-        self._pattern = regex.compile(_PIECE)
-        self._remembered = lru_cache(_REMEMBERED_PIECES)(self._tokens_in)  # texts repeat their words
+    def __init__(self, encoding: "Encoding") -> None:
+        self._encoding = encoding
 
     def count(self, text: str) -> int:
-        """Count the tokens of a text."""
-        return sum(map(self._count, self._pattern.findall(text)))
+        """Count the tokens of a text; a part without a seam that is too long for tiktoken counts by its bytes."""
+        return sum(
+            len(self._encoding.encode_ordinary(part))
+            if len(part) <= _MOST_AT_ONCE
+            else len(part.encode("utf-8", "surrogatepass"))
+            for part in _parts(text)
+        )
 
     def cut(self, text: str, limit: int) -> str:
         """Return the longest prefix, ending between two tokens, that counts at most `limit`."""
-        left = max(limit, 0)
-        for piece in self._pieces(text):
-            too_long = len(piece.text) > left * LONGEST_TOKEN  # spares merging a piece of a megabyte
-            needed = left + 1 if too_long else self._count(piece.text)
-            if needed > left:
-                return self._settled(text, piece.start + self._characters(piece.text, left), limit)
-            left -= needed
-        return text
-
-    def _settled(self, text: str, end: int, limit: int) -> str:
-        """Shorten a prefix while it counts too much: a piece can split otherwise once its rest is gone."""
-        while end > 0 and self.count(text[:end]) > limit:
+        tokens = list[int]()
+        for part in _parts(text[: (limit + 1) * LONGEST_TOKEN]):
+            tokens += self._encoding.encode_ordinary(part[:_MOST_AT_ONCE])
+            if len(tokens) > limit or len(part) > _MOST_AT_ONCE:
+                break
+        else:
+            return text
+        end = len(self._encoding.decode_bytes(tokens[:limit]).decode("utf-8", "ignore"))
+        while end > 0 and self.count(text[:end]) > limit:  # a piece can split otherwise once its rest is gone
             end -= 1
         return text[:end]
 
-    def _pieces(self, text: str) -> Iterator[_Piece]:
-        for match in self._pattern.finditer(text):
-            yield _Piece(match.start(), match.group())
 
-    def _count(self, piece: str) -> int:
-        return self._remembered(piece) if len(piece) <= _REMEMBERED_LENGTH else self._tokens_in(piece)
-
-    def _tokens_in(self, piece: str) -> int:
-        return len(self._vocabulary.lengths(_encoded(piece)))
-
-    def _characters(self, piece: str, tokens: int) -> int:
-        """Return how many whole characters of a piece its first tokens cover."""
-        encoded = _encoded(piece[: (tokens + 1) * LONGEST_TOKEN])
-        covered = encoded[: sum(self._vocabulary.lengths(encoded)[:tokens])]
-        return len(covered.decode("utf-8", "ignore"))
+def _parts(text: str) -> Iterator[str]:
+    """Divide a long text at seams, into parts that are short enough for tiktoken where there are seams enough."""
+    start = 0
+    while len(text) - start > _MOST_AT_ONCE:
+        here = _UP_TO_A_SEAM.match(text, start, start + _MOST_AT_ONCE) or SEAM.search(text, start + _MOST_AT_ONCE)
+        end = here.end() if here else len(text)
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate counts as the replacement character
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
+def _encoding(vocabulary: Path) -> "Encoding":
+    """Construct tiktoken's o200k_base from a file of ours, as no function of tiktoken does without a cache folder."""
+    from tiktoken import Encoding
+
+    ranks = dict(_tokens(_read(vocabulary)))
+    # Whatever looks like a special token in a memory is text, and is counted as text.
+    encoding = Encoding("o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
+    ranks.clear()  # tiktoken has copied it, but would keep it too: 25 MB
+    return encoding
 
 
-@cache
-def _counter(path: Path) -> Counter | None:
-    try:
-        return Counter(Vocabulary(path))
-    except (ImportError, OSError, ValueError):
-        return None
+def _read(vocabulary: Path) -> bytes:
+    """Return the file as OpenAI published it.
+
+    Raises:
+        OSError: if it cannot be read or is another file.
+    """
+    published = vocabulary.read_bytes()
+    if hashlib.sha256(published).hexdigest() != PUBLISHED_SHA256:
+        raise OSError(f"{vocabulary} is damaged")
+    return published
 
 
-def _cut_by_estimate(text: str, limit: int) -> str:
-    speakable = text.encode("utf-8", "replace")[: max(limit, 0)]
-    return text[: len(speakable.decode("utf-8", "ignore"))]
+def _tokens(published: bytes) -> Iterator[tuple[bytes, int]]:
+    for line in BytesIO(published):
+        token, _, rank = line.partition(b" ")
+        yield a2b_base64(token), int(rank)

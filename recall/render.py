@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from reverie.codebase.evidence import EvidenceState
-from reverie.embeddings.tokens import count_tokens, cut_to_tokens
+from reverie.embeddings.tokens import count_tokens, cut_to_tokens, tokens_note
 from reverie.guard.fence import fresh_fence, neutralized, neutralized_line, quoted
 from reverie.lifecycle.vitals import strength_word
 from reverie.memory import Memory, short_ids
@@ -144,7 +144,7 @@ class _Writer:
         self, found: Sequence[ScoredMemory], evidence: Mapping[str, EvidenceState], now: datetime
     ) -> tuple[list[RecalledMemory], str]:
         """Write as many rows as text and structure both have room for, fenced, each with its share of the room."""
-        note = WORDS_ONLY.get(self.page.index_state, "")
+        note = " ".join(filter(None, [WORDS_ONLY.get(self.page.index_state), tokens_note()]))
         if not found:
             return [], self._if_room(NOTHING, note)
         fence = fresh_fence()

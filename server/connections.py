@@ -101,8 +101,8 @@ async def _answer(client: LazySession, key: str, wanted: dict[str, Any], progres
         async with client.engine.calling():
             session = await client.session(Call(f"{key} {wanted['number']}", repeated=bool(wanted.get("repeated"))))
             session = replace(session, all_projects=bool(wanted.get("all_projects")))
-            if wanted.get("waits_for_model"):
-                await session.warm()
+            if wanted.get("waits_for"):
+                await (session.warm_model() if wanted["waits_for"] == "model" else session.warm())
             result = await call_any(tool, session, request, progress)
         return {"result": plain(result)}
     except ReverieError as error:

@@ -47,7 +47,11 @@ _OF_A_SESSION = frozenset({"REVERIE_PROJECT", "REVERIE_RUNTIME"})
 _PLACES = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE")
 _MODEL_SERVER = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 _POLL_SECONDS = 0.02
+_MOST_FAILURES = 3
 _KEY_LENGTH = 16
+
+
+_started: list[Any] = []
 
 
 class EngineUnavailable(Exception):
@@ -171,8 +175,8 @@ class Connection:
         except OSError:
             pass  # the other side was quicker
         finally:
+            self._lines.close()
             self._socket.close()
-            self._lines.close()  # or the descriptor stays open as long as they do
 
 
 def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Connection:
@@ -217,23 +221,20 @@ def reach(
     endpoint.prepare()
     deadline = time.monotonic() + within
     started: Any = None
+    failures = 0
     while True:
         try:
-            connection = connect(endpoint, said, within=max(deadline - time.monotonic(), _POLL_SECONDS))
-            if started is not None:
-                started.returncode = 0  # or Python would warn that it still runs, which it is meant to
-            return connection
+            return connect(endpoint, said, within=max(deadline - time.monotonic(), _POLL_SECONDS))
         except EngineUnavailable as error:
             if not starting or time.monotonic() >= deadline:
                 raise
-            if started is None:
+            code = None if started is None else started.poll()
+            if code is not None and code > 0:  # below zero it was killed, and 0: another engine is about to leave
+                failures += 1
+                if failures >= _MOST_FAILURES:
+                    raise EngineUnavailable(f"it ended with exit code {code}; {endpoint.log} says why") from error
+            if started is None or code is not None:
                 started = start_engine(endpoint, environment)
-            elif started.poll() == 0:
-                started = None  # another engine was there, but it is about to leave: try again
-            elif started.poll() is not None:
-                raise EngineUnavailable(
-                    f"it ended at once with exit code {started.returncode}; {endpoint.log} says why"
-                ) from error
         time.sleep(_POLL_SECONDS)
 
 
@@ -251,7 +252,7 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
     own = {name: value for name, value in environment.items() if name not in (*CLIENT_FOLDERS, "REVERIE_PROJECT")}
     try:
         with open(os.open(endpoint.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
-            return subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
+            engine = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
                 [
                     sys.executable,
                     "-P",  # or a folder `reverie` of the user's project would be taken for us
@@ -268,6 +269,9 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
                 creationflags=flags,
                 start_new_session=os.name == "posix",  # Ctrl-C and the end of a terminal are for the relay
             )
+        _started[:] = [one for one in _started if one.poll() is None]  # those that ended are waited for
+        _started.append(engine)
+        return engine
     except OSError as error:
         raise EngineUnavailable(f"it cannot be started ({error.strerror})") from error
 

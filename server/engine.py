@@ -209,8 +209,9 @@ class Engine:
             await opening.result().close()
 
     async def _work_behind_the_answers(self, domain: "OpenDomain") -> None:
-        await domain.warm()
+        await domain.warm_model()
         await asyncio.sleep(SECONDS_FOR_THE_FIRST_ANSWERS)
+        await domain.warm()  # the tokenizer holds Python up for a third of a second; until then answers use a bound
         await asyncio.gather(self._sweep(), self._dream(), release_memory_periodically())
 
     async def _sweep(self) -> None:

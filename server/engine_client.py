@@ -39,7 +39,7 @@ class EngineSession(RemoteSession):
         self._environment = environment
         self._hello = hello(environment, "calls", os.urandom(16).hex(), folder)
         self._all_projects = all_projects
-        self._waits_for_model = False
+        self._waits_for = ""  # or "model", or "tokenizer", which comes after it
         self._number = 0
         self._connection: Connection | None = None
 
@@ -58,8 +58,12 @@ class EngineSession(RemoteSession):
             self._connection = None
 
     async def warm(self) -> None:
+        """Have the next call wait for the embedding model and the tokenizer."""
+        self._waits_for = "tokenizer"
+
+    async def warm_model(self) -> None:
         """Have the next call wait for the embedding model."""
-        self._waits_for_model = True
+        self._waits_for = "model"
 
     async def run(self, tool: AnyTool, request: Request, progress: Progress) -> Any:
         """Call a tool in the engine; return its result, or raise its error.
@@ -73,9 +77,9 @@ class EngineSession(RemoteSession):
             "arguments": plain(request),
             "number": self._number,
             "all_projects": self._all_projects,
-            "waits_for_model": self._waits_for_model,
+            "waits_for": self._waits_for,
         }
-        self._waits_for_model = False
+        self._waits_for = ""
         for sending in range(_MOST_SENDINGS):
             answer = await self._answer(call | {"repeated": sending > 0}, progress)
             if "error" in answer:

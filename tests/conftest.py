@@ -13,7 +13,7 @@ import pytest
 
 from reverie.codebase.identity import has_commit, identify_project, root_commits
 from reverie.codebase.tree import SourceTree
-from reverie.embeddings import bundled
+from reverie.embeddings import bundled, tokens
 from reverie.embeddings.base import Embedder
 from reverie.folders import CLIENT_FOLDERS
 from reverie.settings import Settings
@@ -70,6 +70,38 @@ def bundled_model_is_loaded_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundled, "_load", functools.cache(bundled._load))
         yield
+
+
+class LoadedAtTheFirstCount(tokens.Tokenizer):
+    """Counts are exact from the first, so that no test depends on how far loading has come."""
+
+    @property
+    def counter(self) -> Any:
+        """Counts with tiktoken."""
+        self.load()
+        return super().counter
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether loading succeeded."""
+        self.load()
+        return super().is_exact
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tokenizer_is_loaded_once() -> Iterator[None]:
+    """Load tiktoken once, when a test first counts; `tokenizer_not_loaded` gives a test what users start with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "tokenizer", LoadedAtTheFirstCount(tokens.BUNDLED))
+        yield
+
+
+@pytest.fixture
+def tokenizer_not_loaded(monkeypatch: pytest.MonkeyPatch) -> tokens.Tokenizer:
+    """Count from above, as in the first seconds of a process; the exact counter is what stood here before."""
+    exact = tokens.tokenizer
+    monkeypatch.setattr(tokens, "tokenizer", tokens.Tokenizer(tokens.BUNDLED))
+    return exact
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -54,8 +54,8 @@ HOMES: dict[str, frozenset[str]] = {
     "openai": frozenset({"llm"}),
     "pyarrow": frozenset({"storage"}),
     "pydantic": frozenset({"server"}),
-    "regex": frozenset({"embeddings"}),
     "Stemmer": frozenset({"text"}),
+    "tiktoken": frozenset({"embeddings"}),
     "tokenizers": frozenset({"embeddings"}),
     "tree_sitter": frozenset({"codebase"}),
     **{

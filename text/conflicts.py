@@ -376,7 +376,7 @@ def _stripped(sentence: str) -> str:
     return _COLON.sub(r"\1 is ", bare.rstrip(".!;"))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=256)
 def _statement(sentence: str) -> _Statement:
     measures = measures_in(sentence)
     tokens = every_token_of(with_placeholders(sentence, measures))

@@ -157,7 +157,7 @@ def placeholder(number: int) -> str:
     return chr(0xE000 + number)
 
 
-@lru_cache(maxsize=64)  # a new text is compared with each of its neighbours
+@lru_cache(maxsize=512)  # a new text is compared with its neighbours, which are often those of the next one
 def _measures(text: str) -> tuple[Measure, ...]:
     if len(text) > LONGEST_READ or not _ANY.search(text):
         return ()

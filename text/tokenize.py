@@ -195,12 +195,20 @@ def _without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
 
 
-@lru_cache(maxsize=32)  # a new text is compared with each of its neighbours
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order, without fillers."""
+    return _tokens_of_short(text) if len(text) <= _LONGEST_CACHED else _tokens_of(text)
+
+
+def _tokens_of(text: str) -> tuple[Token, ...]:
     plain = _plain(text)
     all_capitals = text.isupper()  # of the text as written: expanded contractions are lower-case
     return tuple(token for token in _tokens(plain) if not _is_filler(token, all_capitals=all_capitals))
+
+
+_LONGEST_CACHED = 2_000  # characters
+_tokens_of_short = lru_cache(maxsize=512)(_tokens_of)
+"""A new text is compared with each of its neighbours, and those are often the neighbours of the next one."""
 
 
 def every_token_of(text: str) -> tuple[Token, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reverie.codebase.evidence import EvidenceState
-from reverie.embeddings.tokens import count_tokens
+from reverie.embeddings.tokens import count_tokens, tokens_note
 from reverie.guard.fence import fence_for, neutralized_line
 from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.vitals import strength_of
@@ -78,10 +78,11 @@ async def brief(session: Session, request: BriefRequest) -> Briefing:
         *(_choose(session, section, seen_from, project, candidates, now) for section in _sections(now))
     )
     named = neutralized_line(project)
+    estimated = f"\n{note}" if (note := tokens_note()) else ""
     if not any(part.total for part in chosen):
-        text = cut_at_sentence(_EMPTY.format(project=named), budget - _STRUCTURE_TOKENS, "…")
+        text = cut_at_sentence(_EMPTY.format(project=named) + estimated, budget - _STRUCTURE_TOKENS, "…")
         return Briefing(text, count_tokens(text), [])
-    header = _HEADER.format(project=named) + _waiting(await session.store.review_queue.count_open())
+    header = _HEADER.format(project=named) + _waiting(await session.store.review_queue.count_open()) + estimated
     there_are = await session.store.count(filters.one_of("status", RECALLED) & seen_from, LADDER)
     found = {memory.id: memory for part in chosen for memory in part.memories}
     evidence = await freshness_of(session.evidence, found.values())

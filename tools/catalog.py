@@ -64,6 +64,10 @@ class RemoteSession:
     """A session in another process, where its tools run."""
 
     async def warm(self) -> None:
+        """Have the next call wait for the embedding model and the tokenizer."""
+        raise NotImplementedError
+
+    async def warm_model(self) -> None:
         """Have the next call wait for the embedding model."""
         raise NotImplementedError
 

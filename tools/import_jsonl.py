@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, StoreError
@@ -15,16 +15,12 @@ from reverie.memory import FIELDS, Anchor, Memory, Source, content_hash, decode,
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED
 from reverie.text.tokenize import title_of
-from reverie.tools.classify import classified, classify, vectors_for
+from reverie.tools.classify import Reading, classified, classify, readings_for
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
 from reverie.tools.requests import MOST_IDS, RestoreRequest, checked_content, checked_label
 from reverie.tools.restore import restore
 from reverie.tools.screening import quarantined_if_suspect, says_the_same, screened_fields, still_quarantined
 from reverie.tools.session import Session
-
-if TYPE_CHECKING:
-    from reverie.storage.rows import Vector
-
 
 _MADE_ANEW = ("vector", "content_hash", "embedder")
 _MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
@@ -119,11 +115,11 @@ def _nowhere(anchors: tuple[Anchor, ...], base: Memory | None) -> tuple[Anchor, 
     return tuple(anchor if anchor in known else replace(anchor, root=None) for anchor in anchors)
 
 
-def completed(session: Session, memory: Memory, fields: Mapping[str, Any], vector: "Vector | None") -> Memory:
+def completed(session: Session, memory: Memory, fields: Mapping[str, Any], reading: Reading | None) -> Memory:
     """Return a new memory with the kind and layer that its line leaves open, now that its vector is known."""
     return classified(
         memory,
-        vector,
+        reading,
         kind_given="kind" in fields,
         layer_given="layer" in fields,
         default_tier=session.settings.tier,
@@ -332,9 +328,9 @@ async def _completed(session: Session, part: Sequence[Read], added: list[Embedde
         return added
     texts = [item.memory.content for item in open_still.values()]
     made = [Embedding(item.vector) for item in open_still.values()]
-    vectors = await asyncio.to_thread(vectors_for, session.embedder, texts, made)
-    for item, vector in zip(list(open_still.values()), vectors, strict=True):
-        memory = completed(session, item.memory, lines[item.memory.id], vector)
+    readings = await asyncio.to_thread(readings_for, session.embedder, texts, made)
+    for item, reading in zip(list(open_still.values()), readings, strict=True):
+        memory = completed(session, item.memory, lines[item.memory.id], reading)
         open_still[memory.id] = replace(item, memory=memory)
     return [open_still.get(item.memory.id, item) for item in added]
 

@@ -25,7 +25,7 @@ from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
 from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
-from reverie.tools.classify import PASSING_NOTE, classified, vectors_for
+from reverie.tools.classify import PASSING_NOTE, Reading, classified, readings_for
 from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
@@ -178,8 +178,8 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     (embedding, injection), (draft, warnings) = await asyncio.gather(
         _embedded(session, draft), anchored(session, draft, files)
     )
-    [vector] = await asyncio.to_thread(vectors_for, session.embedder, [draft.content], [embedding])
-    draft = _classified(session, request, draft, vector)
+    [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
+    draft = _classified(session, request, draft, reading)
     if injection:
         screening = replace(screening, injection=injection)
         held = await hold(session, draft, screening.held_back(draft.source) or "", now, embedding)
@@ -297,11 +297,11 @@ def _draft(session: Session, request: RememberRequest, now: datetime) -> Memory:
     )
 
 
-def _classified(session: Session, request: RememberRequest, draft: Memory, vector: "Vector | None") -> Memory:
+def _classified(session: Session, request: RememberRequest, draft: Memory, reading: Reading | None) -> Memory:
     """Return the draft with its kind and layer, guessed where the caller left them to us."""
     return classified(
         draft,
-        vector,
+        reading,
         kind_given=request.kind != "auto",
         layer_given=request.layer != "auto",
         default_tier=session.settings.tier,

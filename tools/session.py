@@ -19,6 +19,7 @@ from typing import Final, Self
 
 from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
+from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import EmbedderError, SettingError, WrongEmbedder
 from reverie.installation import Installation
@@ -174,6 +175,11 @@ class OpenDomain:
         await self.maintenance.stop()
 
     async def warm(self) -> None:
+        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        await self.warm_model()
+        await asyncio.to_thread(tokens.warm)
+
+    async def warm_model(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
         if self._warming is None or self._warming.done():
             self._warming = asyncio.create_task(self._load())
@@ -300,8 +306,12 @@ class Session:
         await self.domain.close()
 
     async def warm(self) -> None:
-        """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
+        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
         await self.domain.warm()
+
+    async def warm_model(self) -> None:
+        """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
+        await self.domain.warm_model()
 
     async def warmed(self, *, within: float) -> bool:
         """Wait so many seconds for the model at most; return whether it is loaded.
@@ -310,7 +320,7 @@ class Session:
         """
         if not self.embedder.ready and self.domain.embedder_fault is None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.warm(), within)
+                await asyncio.wait_for(self.warm_model(), within)
         return self.embedder.ready
 
     @property

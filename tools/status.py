@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from reverie import __version__
-from reverie.embeddings.tokens import tokens_are_estimated
+from reverie.embeddings.tokens import tokens_fault
 from reverie.errors import StoreError
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import overdue
@@ -89,8 +89,8 @@ def _health(session: Session) -> list[str]:
     if session.here.note:
         notes.append(session.here.note)
     notes += [look_alike(one) for one in session.recognised.alike]
-    if tokens_are_estimated():
-        notes.append("tokens are estimated: the bundled vocabulary cannot be read")
+    if fault := tokens_fault():
+        notes.append(fault)
     return notes
 
 

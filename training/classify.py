@@ -1,8 +1,9 @@
-"""Trains the models `kinds` and `passing`, which guess what a memory is: `.venv/bin/python training/classify.py`.
+"""Trains the models that guess what a memory is: `.venv/bin/python training/classify.py [--only NAME]`.
 
-It reads kinds.jsonl and passing.jsonl beside it, and writes embeddings/bundle/kinds.json and passing.json. The same
-texts give the same files, byte for byte, on processors with the same int8 instructions: the vectors depend on them.
-`--check` compares and writes nothing.
+`kinds` and `passing` are linear; `passing_pieces` reads word pieces, and has to agree before a text is given a short
+life. It reads kinds.jsonl, passing.jsonl and passing_more.jsonl beside it, and writes embeddings/bundle/NAME.json.
+The same texts give the same files, byte for byte, on processors with the same int8 instructions: the vectors depend
+on them. `--check` compares and writes nothing.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from filters import Plan, fit_filters
 from logistic import fit
 from numpy.typing import NDArray
 
@@ -22,6 +24,7 @@ from reverie.embeddings.classifier import LinearModel
 from reverie.tools.classify import (
     KINDS_MODEL,
     PASSING_MODEL,
+    PASSING_PIECES_MODEL,
     passing_features,
     rule_features,
     word_features,
@@ -69,30 +72,58 @@ def kinds_model() -> LinearModel:
     return trained([str(row["content"]) for row in rows], labels, rule_features, tuple(dict.fromkeys(labels)))
 
 
+def passing_texts() -> tuple[list[str], list[bool]]:
+    """Return the texts about passing context and whether each is passing; every text of a kind is one that lasts."""
+    rows = [row for name in ("passing", "passing_more") for row in read(HERE / f"{name}.jsonl")]
+    rows += [{**row, "passing": False} for row in read(HERE / "kinds.jsonl")]
+    return [str(row["content"]) for row in rows], [bool(row["passing"]) for row in rows]
+
+
 def passing_model() -> LinearModel:
-    """Fit the model of passing context; every text of a kind is one that lasts, and both sides weigh the same."""
-    rows = read(HERE / "passing.jsonl") + [{**row, "passing": False} for row in read(HERE / "kinds.jsonl")]
-    labels = [PASSING_MODEL if row["passing"] else "lasting" for row in rows]
-    share = labels.count(PASSING_MODEL) / len(labels)
-    weights = [(1 - share) if label == PASSING_MODEL else share for label in labels]
-    return trained([str(row["content"]) for row in rows], labels, passing_features, (PASSING_MODEL,), weights)
+    """Fit the linear model of passing context; both sides weigh the same."""
+    texts, passing = passing_texts()
+    share = sum(passing) / len(passing)
+    labels = [PASSING_MODEL if one else "lasting" for one in passing]
+    weights = [(1 - share) if one else share for one in passing]
+    return trained(texts, labels, passing_features, (PASSING_MODEL,), weights)
+
+
+def passing_pieces_model() -> LinearModel:
+    """Fit the model of passing context that reads word pieces."""
+    texts, passing = passing_texts()
+    words, embedder = known_words(texts), BundledEmbedder()
+    pieces = [embedder.third_layer(text).astype(np.float16) for text in texts]
+    cues: NDArray[np.float32] = np.array(
+        [[*passing_features(text), *word_features(text, words)] for text in texts], np.float32
+    )
+    shown = len(passing_features(""))
+    model = fit_filters(pieces, cues, passing, name=PASSING_MODEL, shown=shown, plan=Plan())
+    return replace(model, words=words)
+
+
+MODELS: dict[str, Callable[[], LinearModel]] = {
+    KINDS_MODEL: kinds_model,
+    PASSING_MODEL: passing_model,
+    PASSING_PIECES_MODEL: passing_pieces_model,
+}
 
 
 def main() -> int:
     """Write the models, or check that they are what the training texts give."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    only_check = parser.parse_args().check
+    parser.add_argument("--only", choices=MODELS, action="append", help="this model; may be given more than once")
+    wanted = parser.parse_args()
     differ = 0
-    for name, model in ((KINDS_MODEL, kinds_model()), (PASSING_MODEL, passing_model())):
-        path, text = BUNDLE / f"{name}.json", model.to_json()
-        if only_check:
+    for name in wanted.only or MODELS:
+        path, text = BUNDLE / f"{name}.json", MODELS[name]().to_json()
+        if wanted.check:
             same = path.exists() and path.read_text("utf-8") == text
             differ += not same
             sys.stdout.write(f"{path.name}: {'the same' if same else 'differs'}\n")
         else:
             path.write_text(text, "utf-8")
-            sys.stdout.write(f"{path.name}: {len(text):,} bytes, {len(model.words)} words\n")
+            sys.stdout.write(f"{path.name}: {len(text):,} bytes\n")
     return 1 if differ else 0
 
 

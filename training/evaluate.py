@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.tools.classify import Guess, classify
+from reverie.tools.classify import Guess, classify, reading_of
 
 HELD_OUT = Path(__file__).parent.parent / "tests" / "tools" / "held_out"
 LAYERS_OF_A_KIND = {
@@ -83,8 +83,9 @@ def main() -> int:
     embedder = BundledEmbedder()
     for path in wanted.data or sorted(HELD_OUT.glob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
-        vectors = [None if wanted.words else embedder.embed([row["content"]])[0].vector for row in rows]
-        guesses = [classify(row["content"], vector) for row, vector in zip(rows, vectors, strict=True)]
+        texts = [row["content"] for row in rows]
+        readings = [None if wanted.words else reading_of(embedder, text, embedder.embed([text])[0]) for text in texts]
+        guesses = [classify(text, reading) for text, reading in zip(texts, readings, strict=True)]
         report = report_passing if "passing" in rows[0] else report_kinds
         line, fails = report(rows, guesses)
         sys.stdout.write(f"{path.name}: n={len(rows)} {line}\n")

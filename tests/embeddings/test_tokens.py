@@ -1,19 +1,18 @@
-"""Token counts, held against tiktoken itself."""
+"""Token counts: tiktoken's own, loaded from our file alone."""
 
-import hashlib
+import os
+import subprocess
+import sys
 from base64 import b64encode
 from pathlib import Path
 
 import pytest
-import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
 import reverie.embeddings.tokens as tokens
-from reverie.embeddings.tokens import Vocabulary
 
-PUBLISHED_SUM = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 SAMPLES = [
     "",
     " ",
@@ -34,58 +33,54 @@ SAMPLES = [
     " " * 300 + "a" + "\n" * 40 + "=" * 500,
     "no" * 4000,
 ]
-
-
-@pytest.fixture(scope="module")
-def vocabulary():
-    return Vocabulary(tokens.BUNDLED)
-
-
-@pytest.fixture(scope="module")
-def theirs(vocabulary):
-    """tiktoken's o200k_base, built from our file by its own recipe, so that nothing is downloaded."""
-    ranks = {vocabulary.token(rank): rank for rank in range(len(vocabulary))}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(openai_public, "load_tiktoken_bpe", lambda *_, **__: ranks)
-        return tiktoken.Encoding(**openai_public.o200k_base())
+SEAMS = "ab \n\t'sS1/.é界\u3000"
 
 
 @pytest.fixture
-def broken(monkeypatch, tmp_path):
-    damaged = tmp_path / "o200k_base.bin"
-    damaged.write_bytes(tokens.BUNDLED.read_bytes()[:1_000_000])
-    monkeypatch.setattr(tokens, "BUNDLED", damaged)
+def damaged(tmp_path: Path) -> Path:
+    path = tmp_path / "o200k_base.tiktoken"
+    path.write_bytes(tokens.BUNDLED.read_bytes()[:1_000_000])
+    return path
 
 
-def test_the_bundled_vocabulary_is_the_published_one(vocabulary):
-    lines = (b"%s %d\n" % (b64encode(vocabulary.token(rank)), rank) for rank in range(len(vocabulary)))
-    assert hashlib.sha256(b"".join(lines)).hexdigest() == PUBLISHED_SUM
+def test_counts_are_those_that_openai_publishes():
+    """The numbers are from the OpenAI cookbook, for o200k_base."""
+    assert tokens.count_tokens("antidisestablishmentarianism") == 6
+    assert tokens.count_tokens("2 + 2 = 4") == 7
+    assert tokens.count_tokens("お誕生日おめでとう") == 8
+    assert tokens.count_tokens("tiktoken is great!") == 6
 
 
-def test_every_token_is_found_by_its_bytes(vocabulary):
-    assert all(vocabulary.rank(vocabulary.token(rank)) == rank for rank in range(len(vocabulary)))
-    assert vocabulary.rank(b"no such token at all") is None
+def test_vocabulary_and_pattern_are_those_that_tiktoken_would_download(monkeypatch):
+    asked = []
+    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", lambda *_, **given: asked.append(given))
+    assert openai_public.o200k_base()["pat_str"] == tokens.PATTERN
+    assert asked == [{"expected_hash": tokens.PUBLISHED_SHA256}]
 
 
-@pytest.mark.parametrize("text", SAMPLES)
-def test_counts_are_those_of_tiktoken(theirs, text):
-    assert tokens.count_tokens(text) == len(theirs.encode_ordinary(text))
+def test_what_looks_like_a_special_token_is_text():
+    assert tokens.count_tokens("<|endoftext|>") == 7
 
 
-def test_counts_of_our_own_sources_are_those_of_tiktoken(theirs):
-    for path in sorted(Path(tokens.__file__).parent.glob("*.py")):
-        text = path.read_text("utf-8")
-        assert tokens.count_tokens(text) == len(theirs.encode_ordinary(text)), path
-
-
-@given(text=st.text(max_size=200))
-def test_counts_of_any_text_are_those_of_tiktoken(theirs, text):
-    assert tokens.count_tokens(text) == len(theirs.encode_ordinary(text))
-
-
-@given(text=st.text(alphabet="ab \n'sS1/.é界", max_size=200))
-def test_counts_of_awkward_seams_are_those_of_tiktoken(theirs, text):
-    assert tokens.count_tokens(text) == len(theirs.encode_ordinary(text))
+def test_loading_needs_no_network_and_no_folder_and_costs_less_than_60_mb(tmp_path):
+    program = (
+        "import os, socket, sys\n"
+        "def no_network(*_, **__): raise OSError('there is no network')\n"
+        "socket.socket = socket.create_connection = socket.getaddrinfo = no_network\n"
+        "def megabytes():\n"
+        "    with open('/proc/self/statm') as file: return int(file.read().split()[1]) * 4096 / 1e6\n"
+        "from reverie.embeddings import tokens\n"
+        "before = megabytes() if sys.platform == 'linux' else 0\n"
+        "tokens.warm()\n"
+        "after = megabytes() if sys.platform == 'linux' else 0\n"
+        "assert not tokens.tokens_are_estimated() and not tokens.tokens_fault()\n"
+        "assert tokens.count_tokens('hello world') == 2\n"
+        "assert 'requests' not in sys.modules\n"
+        "assert after - before < 60, after - before\n"
+    )
+    empty = {name: str(tmp_path) for name in ("HOME", "TMPDIR", "TEMP", "TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | empty)
+    assert list(tmp_path.iterdir()) == []
 
 
 @given(text=st.one_of(st.text(max_size=200), st.sampled_from(SAMPLES)), limit=st.integers(-1, 60))
@@ -107,20 +102,47 @@ def test_a_cut_takes_all_that_fits():
     ]
 
 
-def test_a_megabyte_without_a_seam_is_cut_without_being_merged():
+def test_a_long_text_is_cut_without_being_counted_to_its_end():
     assert tokens.count_tokens(tokens.cut_to_tokens("x" * 1_000_000, 10)) == 10
+    assert tokens.cut_to_tokens("word " * 100_000, 60_000) == ("word " * 60_000)[:-1]
 
 
-def test_counting_needs_no_network_and_is_exact():
-    tokens.warm()
-    assert not tokens.tokens_are_estimated()
+@given(text=st.text(alphabet=SEAMS, max_size=60))
+def test_a_text_counted_in_parts_costs_what_it_costs_in_one(text):
+    whole = tokens.count_tokens(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "_MOST_AT_ONCE", 7)
+        parts = list(tokens._parts(text))
+        assert "".join(parts) == text
+        exact = all(len(part) <= 7 for part in parts)
+        assert tokens.count_tokens(text) == whole if exact else tokens.count_tokens(text) >= whole
 
 
-@pytest.mark.usefixtures("broken")
-@pytest.mark.parametrize("text", SAMPLES)
-def test_without_the_vocabulary_counts_are_estimated_from_above(theirs, text):
-    assert tokens.tokens_are_estimated()
-    assert tokens.count_tokens(text) >= len(theirs.encode_ordinary(text))
-    cut = tokens.cut_to_tokens(text, 20)
-    assert text.startswith(cut)
-    assert len(theirs.encode_ordinary(cut)) <= 20
+def test_a_million_spaces_are_more_than_tiktoken_bears_and_are_counted_all_the_same():
+    assert tokens.count_tokens(" " * 1_000_000) == 1_000_000
+    text = "a few words, again and again. " * 40_000
+    assert tokens.count_tokens(text) == 40_000 * tokens.count_tokens(" a few words, again and again.") + 1
+
+
+def test_a_damaged_vocabulary_is_told_and_stays_where_it_is(damaged):
+    tokenizer = tokens.Tokenizer(damaged)
+    assert tokenizer.fault == f"tokens are estimated: {damaged} is damaged"
+    assert tokenizer.counter.count("hello world") == len("hello world")
+    tokenizer.load()
+    assert not tokenizer.is_exact
+    assert damaged.exists()
+
+
+def test_a_vocabulary_that_is_missing_is_told(tmp_path):
+    tokenizer = tokens.Tokenizer(tmp_path / "nowhere")
+    tokenizer.load()
+    assert "No such file" in tokenizer.fault
+    assert tokenizer.counter.count("hello world") == len("hello world")
+
+
+def test_without_tiktoken_counts_stay_estimates_and_the_reason_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    tokenizer = tokens.Tokenizer(tokens.BUNDLED)
+    tokenizer.load()
+    assert not tokenizer.is_exact
+    assert "tiktoken" in tokenizer.fault

@@ -248,7 +248,7 @@ def test_a_repeated_call_is_done_once(machine: Machine) -> None:
     assert again.call(3, "promote", id=new["id"]) == moved
     assert moved["to_layer"] == "semantic"
     repeated = again.call(4, "revise", id=new["id"], content="The gate opens at nine.", reason="winter")
-    assert (repeated["id"], repeated["supersedes"]) == (revised["id"], new["id"])
+    assert (repeated["id"], repeated["superseded"]) == (revised["id"], new["id"])
     counts = again.call(5, "status")["counts"]
     assert sum(number for layer in counts.values() for number in layer.values()) == 3
 
@@ -259,6 +259,27 @@ def test_the_same_call_of_another_session_is_another_call(machine: Machine) -> N
     second.say(method=REPEATED, params={"ids": [1]})
     other = second.call(1, "remember", content="The train leaves at ten.")
     assert one["id"] != other["id"]
+
+
+def test_one_sessions_flood_does_not_hold_up_another(machine: Machine) -> None:
+    flooding, other = machine.relay(), machine.relay()
+    flooding.call("remember", content="The warehouse is on Canal Street.")
+    numbers = [
+        flooding.ask("tools/call", name="recall", arguments={"query": f"street of warehouse {number}"})
+        for number in range(300)
+    ]
+    other.call("remember", content="The office is on Mill Lane.")
+    assert len(_answered(flooding, numbers)) < len(numbers)
+    flooding.answer(numbers[-1])
+
+
+def _answered(wire: Wire, numbers: list[int]) -> list[bytes]:
+    """Return the lines that have come by now."""
+    lines = []
+    with contextlib.suppress(AssertionError):
+        while len(lines) < len(numbers):
+            lines.append(wire.next_line(0.0))
+    return lines
 
 
 # ── nobody else gets in ───────────────────────────────────────────────────────────────────────────────────
@@ -299,27 +320,33 @@ def test_a_port_without_the_secret_is_of_no_use(runtime: Path, wire: Wiring, tmp
     machine.stop()
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", id="a browser"),
-        pytest.param(b"\x00\xff" * 5_000 + b"\n", id="bytes"),
-        pytest.param(b"[1, 2]\n", id="a list"),
-        pytest.param(b'{"protocol": 99, "kind": "session"}\n', id="another protocol"),
-        pytest.param(b'{"protocol": 1, "kind": "nonsense"}\n', id="another kind"),
-        pytest.param(b"", id="nothing"),
-    ],
-)
-def test_garbage_on_the_socket_is_dropped_and_the_engine_serves_on(machine: Machine, said: bytes) -> None:
+GARBAGE = {
+    "a browser": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "bytes": b"\x00\xff" * 5_000 + b"\n",
+    "a list": b"[1, 2]\n",
+    "deep nesting": b"[" * 100_000 + b"\n",
+    "another protocol": b'{"protocol": 99, "kind": "session"}\n',
+    "another kind": b'{"protocol": 1, "kind": "nonsense"}\n',
+    "no kind": b'{"protocol": 1}\n',
+    "calls of nothing": b'{"protocol": 1, "kind": "calls"}\n[]\n{"tool": "nothing"}\n',
+    "nothing": b"",
+}
+
+
+def test_garbage_on_the_socket_is_dropped_and_the_engine_serves_on(machine: Machine) -> None:
     wire = machine.relay()
     [path] = machine.runtime.glob("*.sock")
-    with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.settimeout(PATIENCE)
-        stranger.connect(str(path))
-        stranger.sendall(said)
-        stranger.shutdown(socket.SHUT_WR)
-        answer = stranger.makefile("rb").read()
-    assert not answer or "error" in json.loads(answer)
+    wrong = []
+    for name, said in GARBAGE.items():
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.settimeout(PATIENCE)
+            stranger.connect(str(path))
+            stranger.sendall(said)
+            stranger.shutdown(socket.SHUT_WR)
+            lines = [json.loads(line) for line in stranger.makefile("rb").read().splitlines()]
+        if any("error" not in line and "pid" not in line for line in lines):
+            wrong.append((name, lines))
+    assert wrong == []
     assert wire.call("status")["engine"]
     assert len(machine.processes()) == 1
 
