@@ -1,13 +1,15 @@
 """`reverie doctor`, `reembed` and `audit`: looking after a store."""
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.cli.commands import Options
+from reverie.cli.commands import Options, alone_with_the_store
+from reverie.cli.engine import engine_check
 from reverie.cli.requests import AuditRequest, DoctorRequest, NoRequest
 from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, one_line, say, say_json
 from reverie.embeddings.base import embedder_from
@@ -36,7 +38,9 @@ _MARKS: Mapping[str, Span] = {
 async def run_doctor(request: DoctorRequest, options: Options) -> int:
     """Check everything and report it; 1 if a check failed."""
     try:
-        checks = await Doctor(load_settings(), fix=request.fix).examine()
+        settings = load_settings()
+        with alone_with_the_store(if_needed=request.fix):
+            checks = [*await Doctor(settings, fix=request.fix).examine(), engine_check(os.environ)]
     except SettingError as error:
         checks = [versions(), Check("settings", "fail", str(error))]
     failed = sum(check.state == "fail" for check in checks)
@@ -66,6 +70,11 @@ def _checks_lines(checks: list[Check]) -> list[Line]:
 
 async def run_reembed(_request: NoRequest, options: Options) -> int:
     """Convert the store and say from what to what."""
+    with alone_with_the_store():
+        return await _reembed(options)
+
+
+async def _reembed(options: Options) -> int:
     settings = load_settings()
     embedder = embedder_from(settings)
     folder = Path(settings.domain_uri)

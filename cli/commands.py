@@ -1,29 +1,32 @@
 """Every command of `reverie`, declared once: its help, what it takes, and the function that runs it.
 
-A command that is a tool takes that tool's request. Everything heavy is imported when a command runs, after
-`load_tools`, which knows how to do so quickly.
+A command that is a tool takes that tool's request. Most are answered by the machine's engine; then nothing heavy is
+imported here, and no event loop either. The others, and all of them where there is no engine, open the store in this
+process, after `load_tools`, which knows how to import quickly.
 """
 
-import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from reverie.cli import requests as own
 from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, interruptible, note
 from reverie.errors import InvalidInput
-from reverie.server.engine import load_tools
+from reverie.server.endpoint import EngineUnavailable
+from reverie.server.engine_client import EngineSession, store_taken_over
 from reverie.settings import Settings, load_settings
 from reverie.tools import requests
 from reverie.tools.requests import Request
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
+
+CommandSession: TypeAlias = "Session | EngineSession"
+"""What a command works with that only calls tools: a session in this process, or one in the engine."""
 
 Group = Literal["Every day", "Change memories", "Dreams", "Code", "The store", "More"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -38,6 +41,7 @@ class Options:
     json: bool = False
     yes: bool = False
     all_projects: bool = False
+    no_engine: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,7 @@ class Command:
     run: str
     request: type[Request] = own.NoRequest
     opens_store: bool = True
+    through_engine: bool = False  # it only calls tools, which the engine answers if there is one
     loads_tools: bool = True  # it needs LanceDB and the tools in this process
     asks: bool = False  # it shows what it would do and asks; --yes does it without asking
     finds_ids: bool = False  # it takes ids, and --all-projects finds them in other projects too
@@ -65,6 +70,7 @@ COMMANDS: tuple[Command, ...] = (
         group="Every day",
         run="tool_commands:run_remember",
         request=requests.RememberRequest,
+        through_engine=True,
     ),
     Command(
         name="recall",
@@ -72,6 +78,7 @@ COMMANDS: tuple[Command, ...] = (
         group="Every day",
         run="tool_commands:run_recall",
         request=requests.RecallRequest,
+        through_engine=True,
     ),
     Command(
         name="list",
@@ -79,6 +86,7 @@ COMMANDS: tuple[Command, ...] = (
         group="Every day",
         run="memories:run_list",
         request=requests.ListRequest,
+        through_engine=True,
     ),
     Command(
         name="show",
@@ -87,6 +95,7 @@ COMMANDS: tuple[Command, ...] = (
         run="memories:run_show",
         request=requests.InspectRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="brief",
@@ -94,6 +103,7 @@ COMMANDS: tuple[Command, ...] = (
         group="Every day",
         run="tool_commands:run_brief",
         request=requests.BriefRequest,
+        through_engine=True,
     ),
     Command(
         name="status",
@@ -101,6 +111,7 @@ COMMANDS: tuple[Command, ...] = (
         group="Every day",
         run="tool_commands:run_status",
         request=requests.StatusRequest,
+        through_engine=True,
     ),
     Command(
         name="edit",
@@ -109,6 +120,7 @@ COMMANDS: tuple[Command, ...] = (
         run="memories:run_edit",
         request=own.EditRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="revise",
@@ -117,6 +129,7 @@ COMMANDS: tuple[Command, ...] = (
         run="tool_commands:run_revise",
         request=requests.ReviseRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="pin",
@@ -125,6 +138,7 @@ COMMANDS: tuple[Command, ...] = (
         run="tool_commands:run_pin",
         request=requests.PinRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="unpin",
@@ -133,6 +147,7 @@ COMMANDS: tuple[Command, ...] = (
         run="tool_commands:run_unpin",
         request=requests.PinRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="promote",
@@ -141,6 +156,7 @@ COMMANDS: tuple[Command, ...] = (
         run="tool_commands:run_promote",
         request=requests.MoveRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="demote",
@@ -149,6 +165,7 @@ COMMANDS: tuple[Command, ...] = (
         run="tool_commands:run_demote",
         request=requests.MoveRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="forget",
@@ -158,6 +175,7 @@ COMMANDS: tuple[Command, ...] = (
         request=requests.ForgetRequest,
         asks=True,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="restore",
@@ -167,6 +185,7 @@ COMMANDS: tuple[Command, ...] = (
         request=requests.RestoreRequest,
         asks=True,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="purge",
@@ -192,6 +211,7 @@ COMMANDS: tuple[Command, ...] = (
         group="Dreams",
         run="dreams:run_dream",
         request=requests.ConsolidateRequest,
+        through_engine=True,
     ),
     Command(
         name="dreams",
@@ -209,6 +229,7 @@ COMMANDS: tuple[Command, ...] = (
         run="dreams:run_review",
         request=requests.ReviewRequest,
         finds_ids=True,
+        through_engine=True,
     ),
     Command(
         name="curves",
@@ -233,6 +254,7 @@ COMMANDS: tuple[Command, ...] = (
         group="Code",
         run="projects:run_index",
         request=requests.IndexRequest,
+        through_engine=True,
     ),
     Command(
         name="drift",
@@ -287,6 +309,15 @@ COMMANDS: tuple[Command, ...] = (
         opens_store=False,
     ),
     Command(
+        name="engine",
+        help="show the engine that sessions share; stop it, or read its log",
+        group="The store",
+        run="engine:run_engine",
+        request=own.EngineRequest,
+        opens_store=False,
+        loads_tools=False,
+    ),
+    Command(
         name="demo",
         help="watch an assistant remember and recall, on a temporary store",
         group="More",
@@ -305,20 +336,78 @@ def run(command: Command, values: dict[str, Any], options: Options) -> int:
         ReverieError: saying what went wrong and what to try.
         NobodyToAsk: if it asks before a change, and there is no terminal.
     """
-    if not command.loads_tools:
-        return asyncio.run(_run(command, values, options))
-    load_tools()
-    return _until_interrupted(_run(command, values, options))
-
-
-async def _run(command: Command, values: dict[str, Any], options: Options) -> int:
     request = command.request(**_with_stdin(command.request, values))
+    if _is_for_the_engine(command, request, options):
+        load_settings()  # a wrong one is an error here: no engine is started for it
+        session = _engine_session(options)
+        if session is not None:
+            try:
+                return _finished(_function(command)(session, request, options))
+            finally:
+                session.close()
+    import asyncio
+
+    from reverie.server.engine import load_tools
+
+    if not command.loads_tools:
+        return asyncio.run(_run(command, request, options))
+    load_tools()
+    return _until_interrupted(_run(command, request, options))
+
+
+def _is_for_the_engine(command: Command, request: Request, options: Options) -> bool:
+    purges = isinstance(request, requests.ForgetRequest) and request.purge  # it needs the store alone
+    is_off = options.no_engine or os.environ.get("REVERIE_ENGINE", "").strip() == "off"
+    return command.through_engine and not purges and not is_off
+
+
+def _engine_session(options: Options) -> EngineSession | None:
+    """Return a session in the engine, which is started if need be; None if there is none to be had."""
+    try:
+        session = EngineSession(os.environ, os.getcwd(), all_projects=options.all_projects)
+        session.connect()
+    except (EngineUnavailable, OSError):
+        return None
+    return session
+
+
+def _finished(work: Coroutine[Any, Any, int]) -> int:
+    """Run a coroutine that waits for nothing, since calls to the engine block; so there is no need for asyncio."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        code: int = done.value
+        return code
+    raise RuntimeError("A command that the engine answers waits for something else.")
+
+
+def _function(command: Command) -> Callable[..., Coroutine[Any, Any, int]]:
     module, _, name = command.run.partition(":")
-    function: Callable[..., Awaitable[int]] = getattr(import_module(f"reverie.cli.{module}"), name)
+    function: Callable[..., Coroutine[Any, Any, int]] = getattr(import_module(f"reverie.cli.{module}"), name)
+    return function
+
+
+async def _run(command: Command, request: Request, options: Options) -> int:
+    function = _function(command)
     if not command.opens_store:
         return await function(request, options)
     async with opened(load_settings(), all_projects=options.all_projects) as session:
         return await function(session, request, options)
+
+
+@contextmanager
+def alone_with_the_store(*, if_needed: bool = True) -> Iterator[None]:
+    """Have engines that run leave the store to this process for a while; their sessions wait.
+
+    Raises:
+        StoreBusy: if a session's call does not end in time, or another command has the store to itself.
+    """
+    with ExitStack() as taking:
+        if if_needed:
+            store = load_settings().domain_uri
+            with interruptible():
+                taking.enter_context(store_taken_over(os.environ, store))
+        yield
 
 
 def _with_stdin(request: type[Request], values: dict[str, Any]) -> dict[str, Any]:
@@ -341,6 +430,8 @@ def _text_from_stdin(argument: str) -> str:
 @asynccontextmanager
 async def opened(settings: Settings, *, all_projects: bool = False) -> AsyncIterator["Session"]:
     """Open the store for one command; whatever happens, what waits to be written is written."""
+    from pathlib import Path
+
     from reverie.tools.session import Session
 
     session = await Session.open(settings, folder=Path.cwd())
@@ -356,6 +447,8 @@ def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
 
     A thread that computes or embeds cannot be stopped, and nobody waits for its result: an orderly exit would.
     """
+    import asyncio
+
     with asyncio.Runner() as runner:
         try:
             return runner.run(_ticking(work))
@@ -370,6 +463,8 @@ def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
 
 async def _ticking(work: Coroutine[Any, Any, int]) -> int:
     """Run a command on a loop that wakes up often: a signal that comes just before it waits is noticed soon."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     ticking: asyncio.Handle
 

@@ -3,9 +3,10 @@
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
-Shell = Literal["bash", "zsh", "fish"]
+from reverie.cli.requests import Shell
+
 SHELLS: tuple[Shell, ...] = get_args(Shell)
 
 

@@ -112,6 +112,7 @@ async def _connected(folder: Path, **settings: str) -> AsyncIterator[Session]:
             **environment,
             "REVERIE_HOME": str(folder / "home"),
             "REVERIE_CONFIG": str(folder / "config"),  # a demo leaves no head of its journal behind
+            "REVERIE_ENGINE": "off",  # nor an engine
             "REVERIE_PROJECT": PROJECT,
             **settings,
         },

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from reverie.cli.commands import Options
+from reverie.cli.commands import CommandSession, Options
 from reverie.cli.requests import DreamsRequest
 from reverie.cli.terminal import (
     DONE,
@@ -34,7 +34,6 @@ from reverie.cli.terminal import (
 from reverie.errors import InvalidInput, ReverieError
 from reverie.memory import short_ids
 from reverie.tools import catalog
-from reverie.tools.dreams import describe_dream, dream_lines, dreams
 from reverie.tools.requests import (
     MOST_QUESTIONS,
     ConsolidateRequest,
@@ -43,15 +42,13 @@ from reverie.tools.requests import (
     ReviewRequest,
     Verdict,
 )
-from reverie.tools.resolve import resolved_batch
 from reverie.tools.results import Consolidated
-from reverie.tools.session import Session
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
 
 
-async def run_dream(session: Session, request: ConsolidateRequest, options: Options) -> int:
+async def run_dream(session: CommandSession, request: ConsolidateRequest, options: Options) -> int:
     """Run a dream, or show what one would do."""
     await session.warm()
     bar = Progress("dreaming")
@@ -70,8 +67,10 @@ async def run_dream(session: Session, request: ConsolidateRequest, options: Opti
     return DONE
 
 
-async def run_dreams(session: Session, request: DreamsRequest, options: Options) -> int:
+async def run_dreams(session: "Session", request: DreamsRequest, options: Options) -> int:
     """List the dreams, show one, or undo it."""
+    from reverie.tools.dreams import describe_dream, dream_lines, dreams  # it imports LanceDB: `review` does without
+
     if request.undo:
         return await undo_dream(session, request.id, options)
     if request.id:
@@ -93,7 +92,7 @@ async def run_dreams(session: Session, request: DreamsRequest, options: Options)
     return DONE
 
 
-async def undo_dream(session: Session, dream_id: str, options: Options) -> int:
+async def undo_dream(session: CommandSession, dream_id: str, options: Options) -> int:
     """Show what a dream did, and undo it if that is agreed to.
 
     Raises:
@@ -101,27 +100,18 @@ async def undo_dream(session: Session, dream_id: str, options: Options) -> int:
     """
     if not dream_id:
         raise InvalidInput("ID", "no dream is named", "`reverie dreams` lists them.")
-    if not agreed(*await _plan(session, dream_id, options), question=f"Undo {dream_id}?", yes=options.yes):
-        return FAILED
-    undone = await catalog.call(catalog.RESTORE, session, RestoreRequest(dream_id=dream_id))
+    request = RestoreRequest(dream_id=dream_id)
+    if not options.yes:
+        plan = await catalog.call(catalog.UNDO_PLAN, session, request)
+        if not agreed(*plan.lines, question=f"Undo {dream_id}?", yes=False):
+            return FAILED
+    undone = await catalog.call(catalog.RESTORE, session, request)
     if options.json:
         say_json(undone)
     else:
         left = [f"left as it is: {one.id} ({one.reason})" for one in undone.skipped]
         say(f"Undone: {counted(len(undone.restored), 'memory')} as before.", *left)
     return DONE
-
-
-async def _plan(session: Session, dream_id: str, options: Options) -> list[str]:
-    """Describe what would be undone: a dream, or another batch of changes such as an answer or a drift check."""
-    if options.yes:
-        return []
-    batch = await resolved_batch(session, dream_id)
-    try:
-        return dream_lines(await describe_dream(session, batch))
-    except InvalidInput:
-        events = await session.store.journal.of_batch(batch)
-        return [f"{batch} changed {counted(len({event.memory_id for event in events}), 'memory')}."]
 
 
 def result_lines(result: Consolidated) -> list[str]:
@@ -156,7 +146,7 @@ _QUIT = "q"
 _NEED_A_TEXT = ("merge", "bridge", "revise")
 
 
-async def run_review(session: "Session", request: ReviewRequest, options: Options) -> int:
+async def run_review(session: CommandSession, request: ReviewRequest, options: Options) -> int:
     """Apply the answers given; without any, ask on a terminal, and list the questions in a pipe."""
     asks = not request.decisions and not options.json and can_ask() and is_terminal(sys.stdout)
     found = await catalog.call(catalog.REVIEW, session, replace(request, limit=MOST_QUESTIONS) if asks else request)
@@ -203,7 +193,7 @@ def question_lines(question: Question, number: str = "") -> list[Line]:
     return lines
 
 
-async def ask_one_by_one(session: "Session", questions: Sequence[Question]) -> int:
+async def ask_one_by_one(session: CommandSession, questions: Sequence[Question]) -> int:
     """Ask each question on the terminal, and apply each answer as it is given; return how many were."""
     answered = 0
     for number, question in enumerate(questions, 1):

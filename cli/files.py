@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from reverie.cli.commands import Options
+from reverie.cli.commands import Options, alone_with_the_store
 from reverie.cli.requests import ExportRequest, ImportRequest
 from reverie.cli.terminal import DONE, FAILED, Progress, columns, counted, interruptible, note, say, say_json
 from reverie.errors import InvalidInput, ReverieError
@@ -68,7 +68,8 @@ async def run_import(session: "Session", request: ImportRequest, options: Option
             bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
 
         try:
-            await import_memories(session, file, show, trust=request.trust, revive=request.revive)
+            with alone_with_the_store():
+                await import_memories(session, file, show, trust=request.trust, revive=request.revive)
         except ReverieError:
             bar.done()
             note(

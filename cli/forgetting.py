@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from reverie.cli.commands import Options
+from reverie.cli.commands import CommandSession, Options, alone_with_the_store
 from reverie.cli.dreams import undo_dream
 from reverie.cli.requests import PurgeRequest, QuarantineRequest
 from reverie.cli.terminal import (
@@ -23,32 +23,30 @@ from reverie.cli.terminal import (
     table,
     terminal_width,
 )
-from reverie.memory import Memory, short_id, short_ids
-from reverie.time import iso
+from reverie.memory import short_id, short_ids
 from reverie.tools import catalog
-from reverie.tools.quarantine import Decided, Held, decide, held_memories
 from reverie.tools.render import render
-from reverie.tools.requests import MOST_IDS, ForgetRequest, RestoreRequest
-from reverie.tools.resolve import resolved_each, resolved_event
+from reverie.tools.requests import MOST_IDS, ForgetRequest, NamedRequest, RestoreRequest
 from reverie.tools.results import Forgotten
 
 if TYPE_CHECKING:
+    from reverie.tools.quarantine import Decided, Held
     from reverie.tools.session import Session
 
 _MOST_SHOWN = 20
 
 
-async def run_forget(session: "Session", request: ForgetRequest, options: Options) -> int:
+async def run_forget(session: CommandSession, request: ForgetRequest, options: Options) -> int:
     """Forget memories by id or filter; 1 if none could be."""
     return await _forget(session, request, options)
 
 
-async def run_purge(session: "Session", request: PurgeRequest, options: Options) -> int:
+async def run_purge(session: CommandSession, request: PurgeRequest, options: Options) -> int:
     """Remove memories for good, and say what was left; 1 if nothing could be removed."""
     return await _forget(session, ForgetRequest(ids=request.ids, purge=True, dry_run=request.dry_run), options)
 
 
-async def _forget(session: "Session", request: ForgetRequest, options: Options) -> int:
+async def _forget(session: CommandSession, request: ForgetRequest, options: Options) -> int:
     if not (request.dry_run or options.yes):
         planned = await catalog.call(catalog.FORGET, session, replace(request, dry_run=True))
         if planned.forgotten:
@@ -57,7 +55,8 @@ async def _forget(session: "Session", request: ForgetRequest, options: Options) 
             if not agreed(*plan, question=f"{verb} {counted(len(planned.forgotten), 'memory')}?", yes=False):
                 return FAILED
             request = _as_shown(request, planned)
-    result = await catalog.call(catalog.FORGET, session, request)
+    with alone_with_the_store(if_needed=request.purge and not request.dry_run):
+        result = await catalog.call(catalog.FORGET, session, request)
     if options.json:
         say_json(result)
     elif request.purge:
@@ -71,11 +70,11 @@ async def _forget(session: "Session", request: ForgetRequest, options: Options) 
     return DONE if result.forgotten else FAILED
 
 
-async def _plan(session: "Session", planned: Forgotten, asked: Sequence[str]) -> list[Line]:
+async def _plan(session: CommandSession, planned: Forgotten, asked: Sequence[str]) -> list[Line]:
     """Name what would go, what goes along with it, and what stays and why."""
-    going = list((await session.store.get(planned.forgotten)).values())
-    along = [memory.id for memory in going if asked and not memory.id.startswith(tuple(asked))]
-    lines = _memory_lines(going)
+    ids = planned.forgotten
+    along = [one for one in ids if asked and not one.startswith(tuple(asked))]
+    lines = await _memory_lines(session, ids)
     lines += (
         [f"  written by a dream from them, and goes along: {', '.join(short_ids(along).values())}"] if along else []
     )
@@ -83,15 +82,16 @@ async def _plan(session: "Session", planned: Forgotten, asked: Sequence[str]) ->
     return [*lines, *left]
 
 
-def _memory_lines(memories: Sequence[Memory]) -> list[Line]:
+async def _memory_lines(session: CommandSession, ids: Sequence[str]) -> list[Line]:
     """Show the first of some memories, one a line, and count the rest."""
-    short = short_ids(memory.id for memory in memories)
+    shown = await catalog.call(catalog.NAMED, session, NamedRequest(ids=tuple(ids[:_MOST_SHOWN])))
+    short = short_ids(ids)
     width = max(20, terminal_width() - 40)
     rows: list[tuple[Cell, ...]] = [
         (Span(short[memory.id], "cyan"), f"{memory.layer}/{memory.kind}", shortened(memory.title, width))
-        for memory in memories[:_MOST_SHOWN]
+        for memory in shown.memories
     ]
-    more = len(memories) - len(rows)
+    more = len(ids) - len(rows)
     return [*table(rows), *([f"  and {more:,} more"] if more else [])]
 
 
@@ -113,14 +113,13 @@ def _purge_lines(result: Forgotten, asked: Sequence[str]) -> list[Line]:
     return lines
 
 
-async def run_restore(session: "Session", request: RestoreRequest, options: Options) -> int:
+async def run_restore(session: CommandSession, request: RestoreRequest, options: Options) -> int:
     """Bring memories back; undoing a dream or an event is shown first and asked about."""
     if request.dream_id and not (request.ids or request.event_id):
         return await undo_dream(session, request.dream_id, options)
     if request.event_id and not (request.ids or options.yes):
-        event = await resolved_event(session, request.event_id)
-        plan = f"{event.id}: {event.action} {event.memory_id}, {iso(event.at)[:16]}, by {event.actor}"
-        if not agreed(plan, question="Undo it?", yes=False):
+        plan = await catalog.call(catalog.UNDO_PLAN, session, request)
+        if not agreed(*plan.lines, question="Undo it?", yes=False):
             return FAILED
     result = await catalog.call(catalog.RESTORE, session, request)
     if options.json:
@@ -132,6 +131,9 @@ async def run_restore(session: "Session", request: RestoreRequest, options: Opti
 
 async def run_quarantine(session: "Session", request: QuarantineRequest, options: Options) -> int:
     """List what is held back, or release or forget some of it."""
+    from reverie.tools.quarantine import decide, held_memories  # they import LanceDB: `forget` does without
+    from reverie.tools.resolve import resolved_each
+
     if not (request.release or request.forget):
         held = await held_memories(session)
         if options.json:
@@ -141,7 +143,8 @@ async def run_quarantine(session: "Session", request: QuarantineRequest, options
         return DONE
     if request.forget:
         going = await resolved_each(session, request.forget, "--forget")
-        if not agreed(*_memory_lines(going), question=f"Forget {counted(len(going), 'memory')}?", yes=options.yes):
+        plan = await _memory_lines(session, [memory.id for memory in going])
+        if not agreed(*plan, question=f"Forget {counted(len(going), 'memory')}?", yes=options.yes):
             return FAILED
     decided = await decide(session, release=request.release, discard=request.forget, actor="quarantine")
     if options.json:
@@ -151,13 +154,13 @@ async def run_quarantine(session: "Session", request: QuarantineRequest, options
     return DONE
 
 
-def _decided_lines(decided: Decided) -> list[Line]:
+def _decided_lines(decided: "Decided") -> list[Line]:
     done = {"Released": decided.released, "Forgotten": decided.forgotten}
     lines = [f"{word} {', '.join(ids)}." for word, ids in done.items() if ids]
     return [*lines, *(f"Left {item.id}: it {item.reason}." for item in decided.skipped)]
 
 
-def _held_lines(held: Sequence[Held]) -> list[Line]:
+def _held_lines(held: "Sequence[Held]") -> list[Line]:
     if not held:
         return ["Nothing is held back."]
     lines: list[Line] = []

@@ -4,11 +4,10 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from reverie import __version__
 from reverie.cli.commands import COMMANDS, GROUPS, Command, Options, run
-from reverie.cli.completion import completion_script
 from reverie.cli.requests import CompletionRequest
 from reverie.cli.terminal import (
     DONE,
@@ -23,6 +22,7 @@ from reverie.cli.terminal import (
     note,
     say,
     set_color,
+    terminal_width,
 )
 from reverie.errors import ReverieError
 from reverie.settings import meant_by, unknown_variables
@@ -52,8 +52,10 @@ _FIRST_STEPS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; without a command, serve if a client is on stdin."""
-    parser = build_parser()
-    given = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    # One command is all that most need; the rest of the parser is for help, completion and mistakes.
+    parser = build_parser(only=words[0] if words and words[0] in _NAMES else "")
+    given = parser.parse_args(words)
     set_color(given.color)
     name = given.command or ("" if sys.stdin is None or is_terminal(sys.stdin) else "serve")
     try:
@@ -61,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(*_greeting())
             return DONE
         if name == "completion":
-            say(completion_script(parser, given.shell).rstrip("\n"))
+            from reverie.cli.completion import completion_script
+
+            say(completion_script(build_parser(), given.shell).rstrip("\n"))
             return DONE
         return _start(name, given)
     except ReverieError as error:
@@ -91,7 +95,10 @@ def _start(name: str, given: argparse.Namespace) -> int:
     command = next(command for command in COMMANDS if command.name == name)
     values = {argument.name: getattr(given, argument.name) for argument in _shown_arguments(command.request)}
     options = Options(
-        json=given.json, yes=getattr(given, "yes", False), all_projects=getattr(given, "all_projects", False)
+        json=given.json,
+        yes=getattr(given, "yes", False),
+        all_projects=getattr(given, "all_projects", False),
+        no_engine=getattr(given, "no_engine", False),
     )
     return run(command, values, options)
 
@@ -107,6 +114,13 @@ def _greeting() -> list[str]:
         "`reverie --help` lists all commands; `reverie COMMAND --help` explains one.",
         "An assistant starts it with `reverie serve`: the README shows how to connect it.",
     ]
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Asks for the terminal's width itself: argparse would import `shutil` and much with it, for every argument."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, **{"width": terminal_width() - 2} | options)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -137,12 +151,16 @@ _OTHERS = {
 }
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Describe every command; the README's table and the completion scripts are written from it."""
+_NAMES = {command.name for command in COMMANDS} | set(_OTHERS)
+
+
+def build_parser(only: str = "") -> argparse.ArgumentParser:
+    """Describe every command, or only one; the README's table and the completion scripts are written from it."""
     parser = _Parser(
         prog="reverie",
         usage="reverie [OPTIONS] COMMAND ...",
         description="Long-term memory for coding assistants.",
+        formatter_class=_HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"reverie {__version__}")
     _add_color(parser, default="auto")
@@ -150,26 +168,39 @@ def build_parser() -> argparse.ArgumentParser:
         dest="command", metavar="COMMAND", prog="reverie", parser_class=argparse.ArgumentParser
     )
     for command in COMMANDS:
-        _add_command(commands, command)
-    commands.add_parser("serve", help=_OTHERS["serve"], description=_sentence(_OTHERS["serve"]))
+        if only in ("", command.name):
+            _add_command(commands, command)
+    if only and only not in _OTHERS:
+        return parser
+    commands.add_parser(
+        "serve",
+        help=_OTHERS["serve"],
+        description=_sentence(_OTHERS["serve"]),
+        formatter_class=_HelpFormatter,
+    )
     completion = commands.add_parser(
         "completion",
         help=_OTHERS["completion"],
         description="Print a completion script. For bash: reverie completion bash > "
         "~/.local/share/bash-completion/completions/reverie",
+        formatter_class=_HelpFormatter,
     )
     _add_arguments(completion, CompletionRequest)
     return parser
 
 
 def _add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]", command: Command) -> None:
-    parser = commands.add_parser(command.name, help=command.help, description=_sentence(command.help))
+    parser = commands.add_parser(
+        command.name, help=command.help, description=_sentence(command.help), formatter_class=_HelpFormatter
+    )
     _add_arguments(parser, command.request)
     names = {argument.name for argument in arguments_of(command.request)}
     if command.finds_ids and "all_projects" not in names:
         parser.add_argument("--all-projects", action="store_true", help="look everywhere")
     if command.asks:
         parser.add_argument("--yes", action="store_true", help="do it without asking")
+    if command.through_engine:
+        parser.add_argument("--no-engine", action="store_true", help="do it in this process")
     parser.add_argument("--json", action="store_true", help="answer in JSON, for machines")
     _add_color(parser, default=argparse.SUPPRESS)
 

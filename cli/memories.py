@@ -2,9 +2,9 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reverie.cli.commands import Options
+from reverie.cli.commands import CommandSession, Options
 from reverie.cli.requests import EditRequest
 from reverie.cli.terminal import (
     DONE,
@@ -27,13 +27,9 @@ from reverie.cli.terminal import (
 from reverie.memory import short_ids
 from reverie.recall.results import freshness_word, repeats
 from reverie.tools import catalog
-from reverie.tools.inspect import MemoryList, list_memories
 from reverie.tools.render import render
-from reverie.tools.requests import InspectRequest, ListRequest, ReviseRequest
-from reverie.tools.resolve import resolved
-
-if TYPE_CHECKING:
-    from reverie.tools.session import Session
+from reverie.tools.requests import InspectRequest, ListRequest, NamedRequest, ReviseRequest
+from reverie.tools.results import MemoryList
 
 _BAR = 20
 _SHORTEST_TITLE = 20
@@ -48,9 +44,9 @@ _FRESHNESS_STYLES: Mapping[str, Style] = {
 _STATUS_STYLES: Mapping[str, Style] = {"challenged": "yellow", "quarantined": "red"}
 
 
-async def run_list(session: "Session", request: ListRequest, options: Options) -> int:
+async def run_list(session: CommandSession, request: ListRequest, options: Options) -> int:
     """List memories; titles are cut to the terminal, and are whole in a pipe."""
-    found = await list_memories(session, request)
+    found = await catalog.call(catalog.LIST, session, request)
     if options.json:
         say_json(found)
     else:
@@ -59,7 +55,7 @@ async def run_list(session: "Session", request: ListRequest, options: Options) -
     return DONE
 
 
-async def run_show(session: "Session", request: InspectRequest, options: Options) -> int:
+async def run_show(session: CommandSession, request: InspectRequest, options: Options) -> int:
     """Show memories in full."""
     found = await catalog.call(catalog.INSPECT, session, request)
     if options.json:
@@ -70,9 +66,10 @@ async def run_show(session: "Session", request: InspectRequest, options: Options
     return DONE
 
 
-async def run_edit(session: "Session", request: EditRequest, options: Options) -> int:
+async def run_edit(session: CommandSession, request: EditRequest, options: Options) -> int:
     """Open a memory's text in the editor, and revise the memory if it was changed."""
-    memory = await resolved(session, request.id)
+    named = await catalog.call(catalog.NAMED, session, NamedRequest(ids=(request.id,), to_change=True))
+    [memory] = named.memories
     text = edited(memory.content)
     if text is None:
         note("The text is empty or as it was: nothing was changed.")

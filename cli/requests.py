@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from reverie.cli.completion import Shell
 from reverie.tools.requests import CommandLine, Help, Label, Positional, Range, Request
 
 LONGEST_DAYS = 36_500.0
 
+Shell = Literal["bash", "zsh", "fish"]
+EngineAction = Literal["show", "stop", "log"]
 ProjectAction = Literal["list", "rename", "merge", "move", "undo", "mark"]
 
 
@@ -115,6 +116,15 @@ class ProjectsRequest(Request):
         Positional("NAME"),
     ] = ()
     dry_run: Annotated[bool, Help("only say what would change")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineRequest(Request):
+    """What to do with the engine."""
+
+    action: Annotated[EngineAction, Help("show, stop or log"), Positional("ACTION")] = "show"
+    all: Annotated[bool, Help("stop those of other settings and versions too")] = False
+    last: Annotated[int, Range(1, 100_000), Help("lines of the log to show"), CommandLine(metavar="LINES")] = 50
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,21 +6,13 @@ after that: a memory cannot colour, move or clear anything.
 It also asks the person at the terminal: yes or no, one key of several, or a text in their editor.
 """
 
-import asyncio
 import json
 import os
-import shlex
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import textwrap
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
-from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from reverie.errors import InvalidInput
@@ -96,11 +88,20 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 def terminal_width() -> int:
     """Return how many columns there are; 80 if nothing says."""
-    return max(_NARROWEST, shutil.get_terminal_size((_WIDTH, 24)).columns)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return max(_NARROWEST, int(columns))
+    try:
+        found = os.get_terminal_size(sys.__stdout__.fileno()).columns if sys.__stdout__ else 0
+    except (ValueError, OSError):  # closed, or no terminal
+        found = 0
+    return max(_NARROWEST, found or _WIDTH)
 
 
 def paragraph(text: str, indent: str = _INDENT, hanging: str = "") -> str:
     """Wrap a text to the terminal, keeping its own line breaks; `hanging` indents all but the first line more."""
+    import textwrap  # only where a text is shown, as are the other imports in functions here
+
     wrapper = textwrap.TextWrapper(
         min(terminal_width(), _WIDEST_TEXT),
         initial_indent=indent,
@@ -150,6 +151,8 @@ def display_width(text: str) -> int:
     """Count the columns that a text takes: two for each wide character, none for combining ones."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )
@@ -272,6 +275,9 @@ def edited(text: str) -> str | None:
     Raises:
         InvalidInput: if no editor can be started, or it ended with an error.
     """
+    import tempfile
+    from pathlib import Path
+
     command = _editor()
     with tempfile.TemporaryDirectory(prefix="reverie-") as folder:
         file = Path(folder) / "memory.md"
@@ -288,6 +294,9 @@ def edited(text: str) -> str | None:
 
 
 def _editor() -> list[str]:
+    import shlex
+    import shutil
+
     for name in ("VISUAL", "EDITOR"):
         chosen = os.environ.get(name, "").strip()
         if chosen:
@@ -302,6 +311,8 @@ def _editor() -> list[str]:
 
 
 def _run_editor(command: list[str]) -> None:
+    import subprocess
+
     # Ctrl-C belongs to the editor. A handler, unlike SIG_IGN, is not passed on to it.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
@@ -320,10 +331,21 @@ def _run_editor(command: list[str]) -> None:
 def interruptible() -> Iterator[None]:
     """Let Ctrl-C end a read of stdin at once; asyncio's own handler would wait for the read to return."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    task = asyncio.current_task()
+    task = _current_task()
     if task is not None and task.cancelling():  # it came just before, and asyncio would tell us after the read
         raise KeyboardInterrupt
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _current_task() -> Any:
+    """Return the task that runs this; None where there is no event loop."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return None
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None

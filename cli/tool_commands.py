@@ -4,9 +4,8 @@ What is the same for a model and for a person comes from `tools/render.py`; the 
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from reverie.cli.commands import Options
+from reverie.cli.commands import CommandSession, Options
 from reverie.cli.terminal import DONE, Line, Span, columns, counted, one_line, paragraph, say, say_json
 from reverie.recall.results import Recalled, RecalledMemory, freshness_word
 from reverie.tools import catalog
@@ -22,60 +21,57 @@ from reverie.tools.requests import (
 )
 from reverie.tools.results import Remembered, Result, Status
 
-if TYPE_CHECKING:
-    from reverie.tools.session import Session
 
-
-async def run_remember(session: "Session", request: RememberRequest, options: Options) -> int:
+async def run_remember(session: CommandSession, request: RememberRequest, options: Options) -> int:
     """Keep a text, and say what it became and what it conflicts with."""
     result = await catalog.call(catalog.REMEMBER, session, request)
     return _print(result, remembered_lines(result), options)
 
 
-async def run_recall(session: "Session", request: RecallRequest, options: Options) -> int:
+async def run_recall(session: CommandSession, request: RecallRequest, options: Options) -> int:
     """Search, and list what was found."""
     await session.warm_model()
     result = await catalog.call(catalog.RECALL, session, request)
     return _print(result, recalled_lines(result), options)
 
 
-async def run_brief(session: "Session", request: BriefRequest, options: Options) -> int:
+async def run_brief(session: CommandSession, request: BriefRequest, options: Options) -> int:
     """Print what a session starts with."""
     result = await catalog.call(catalog.BRIEF, session, request)
     return _print(result, rendered(result), options)
 
 
-async def run_status(session: "Session", request: StatusRequest, options: Options) -> int:
+async def run_status(session: CommandSession, request: StatusRequest, options: Options) -> int:
     """Print counts, settings and what needs attention."""
     await session.warm_model()
     result = await catalog.call(catalog.STATUS, session, request)
     return _print(result, status_lines(result), options)
 
 
-async def run_revise(session: "Session", request: ReviseRequest, options: Options) -> int:
+async def run_revise(session: CommandSession, request: ReviseRequest, options: Options) -> int:
     """Correct a memory."""
     result = await catalog.call(catalog.REVISE, session, request)
     return _print(result, rendered(result), options)
 
 
-async def run_pin(session: "Session", request: PinRequest, options: Options) -> int:
+async def run_pin(session: CommandSession, request: PinRequest, options: Options) -> int:
     """Pin a memory."""
     result = await catalog.call(catalog.PIN, session, request)
     return _print(result, rendered(result), options)
 
 
-async def run_unpin(session: "Session", request: PinRequest, options: Options) -> int:
+async def run_unpin(session: CommandSession, request: PinRequest, options: Options) -> int:
     """Take the pin from a memory."""
     return await run_pin(session, replace(request, pinned=False), options)
 
 
-async def run_promote(session: "Session", request: MoveRequest, options: Options) -> int:
+async def run_promote(session: CommandSession, request: MoveRequest, options: Options) -> int:
     """Move a memory up a layer."""
     result = await catalog.call(catalog.PROMOTE, session, request)
     return _print(result, rendered(result), options)
 
 
-async def run_demote(session: "Session", request: MoveRequest, options: Options) -> int:
+async def run_demote(session: CommandSession, request: MoveRequest, options: Options) -> int:
     """Move a memory down a layer."""
     result = await catalog.call(catalog.DEMOTE, session, request)
     return _print(result, rendered(result), options)

@@ -7,7 +7,6 @@ ever read from the working directory.
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -279,10 +278,16 @@ def _file(home: str) -> _File:
         return _File()
     path = Path(home) / "reverie.toml"
     try:
-        written = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return _File()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(str(path), str(error), "a readable TOML file") from error
+    import tomllib  # few have such a file, and every command starts with this module
+
+    try:
+        written = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise SettingError(str(path), str(error), "a readable TOML file") from error
     domains = written.pop(_DOMAINS, {})
     anywhere = [setting for setting in TABLE if setting not in ONLY_IN_THE_ENVIRONMENT]

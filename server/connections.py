@@ -3,9 +3,11 @@
 import asyncio
 import contextvars
 import json
+import logging
+import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,14 +20,17 @@ from reverie.errors import ReverieError
 from reverie.server.app import SERVED, build_server
 from reverie.server.compat import run_on_streams
 from reverie.server.engine import Call, Engine, LazySession
+from reverie.server.engine_client import ABOUT, decoded, error_to_send, plain
 from reverie.server.relay import REPEATED
 from reverie.server.stdio import AnsweringStream
-from reverie.tools.catalog import Progress, call_any
+from reverie.tools.catalog import FOR_COMMANDS, Progress, call_any
 
 _SESSION_ID_LENGTH = 12
 _REPEATED_MARK = REPEATED.encode()
 
 Hello = Mapping[str, Any]
+
+log = logging.getLogger("reverie.engine")
 
 
 async def serve_session(
@@ -60,14 +65,16 @@ async def serve_calls(
 ) -> None:
     """Answer the calls of a command, one line each, until it closes the connection."""
     client = _client(engine, hello)
+    key = str(hello.get("session", ""))
 
     async def progress(done: int, total: int, message: str) -> None:
         _write(writer, {"progress": [done, total, message]})
 
     line = await reader.readline()
     while line:
-        answering = asyncio.create_task(_answer(client, json.loads(line), progress))
-        following = asyncio.create_task(reader.readline())
+        wanted = json.loads(line)
+        answering = asyncio.create_task(_about(engine) if ABOUT in wanted else _answer(client, key, wanted, progress))
+        following = asyncio.create_task(_next_line(reader))
         await asyncio.wait((answering, following), return_when=asyncio.FIRST_COMPLETED)
         if not answering.done() and not following.result():  # Ctrl-C: nobody waits for the answer
             answering.cancel()
@@ -78,30 +85,68 @@ async def serve_calls(
         line = await following
 
 
-async def _answer(client: LazySession, wanted: dict[str, Any], progress: Progress) -> dict[str, Any]:
+async def _next_line(reader: asyncio.StreamReader) -> bytes:
+    """Return the next line; nothing if the command has gone, however it went."""
+    try:
+        return await reader.readline()
+    except (ValueError, OSError):
+        return b""
+
+
+async def _answer(client: LazySession, key: str, wanted: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """Call a tool; what goes wrong is sent by its name, so that the command can raise it."""
     try:
-        tool = SERVED[wanted["tool"]]
+        tool = _CALLED[wanted["tool"]]
+        request = decoded(tool.request, wanted["arguments"])
         async with client.engine.calling():
-            session = await client.session()
+            session = await client.session(Call(f"{key} {wanted['number']}", repeated=bool(wanted.get("repeated"))))
             session = replace(session, all_projects=bool(wanted.get("all_projects")))
-            if wanted.get("waits_for_model"):
-                await session.warm_model()
-            result = await call_any(tool, session, tool.request(**wanted["arguments"]), progress)
-        return {"result": asdict(result)}
+            if wanted.get("waits_for"):
+                await (session.warm_model() if wanted["waits_for"] == "model" else session.warm())
+            result = await call_any(tool, session, request, progress)
+        return {"result": plain(result)}
     except ReverieError as error:
-        return {"error": type(error).__name__, "message": str(error)}
+        return error_to_send(error)
+    except Exception as error:
+        log.exception("A call of a command failed.")
+        return {
+            "error": "ReverieError",
+            "message": f"{type(error).__name__}: {error}. `reverie engine log` has more.",
+        }
+
+
+_CALLED = {**SERVED, **{tool.name: tool for tool in FOR_COMMANDS}}
+
+
+async def _about(engine: Engine) -> dict[str, Any]:
+    """Say which store is open and when it last dreamed, without waiting for either."""
+    domain = engine.opened
+    if domain is None:
+        return {"result": {}}
+    from reverie.tools.dreams import when_last_dreamed  # a store is open: it is loaded
+
+    return {"result": {"store": domain.settings.domain_uri, "last_dream": await when_last_dreamed(domain.store)}}
+
+
+def _is_same_folder(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 async def hand_over(engine: Engine, hello: Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Leave the store to a command that needs it alone, until that closes the connection or ends."""
+    """Leave the store to a command that needs it alone, until that closes the connection or ends.
+
+    An engine of other settings may use another store: then there is nothing to leave.
+    """
     try:
+        if not await asyncio.to_thread(_is_same_folder, str(hello.get("store")), engine.store_folder()):
+            _write(writer, {"result": {}})
+            return
         async with engine.handed_over():
             _write(writer, {"result": {}})
             await writer.drain()
             await reader.read()
     except ReverieError as error:
-        _write(writer, {"error": type(error).__name__, "message": str(error)})
+        _write(writer, error_to_send(error))
 
 
 class _Lines:
@@ -190,4 +235,4 @@ class _Answers:
 
 def _write(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     with suppress(OSError):
-        writer.write(json.dumps(message, default=str).encode() + b"\n")
+        writer.write(json.dumps(message).encode() + b"\n")

@@ -157,6 +157,10 @@ class Connection:
             return b""
         return line if line.endswith(b"\n") else b""
 
+    def wait_at_most(self, seconds: float) -> None:
+        """Take an engine that says nothing for so long as gone."""
+        self._socket.settimeout(seconds)
+
     def finish(self) -> None:
         """Say that nothing more will be sent."""
         try:
@@ -182,8 +186,8 @@ def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Co
         EngineUnavailable: if none runs, it does not answer in time, or it refuses.
     """
     connected = _connected(endpoint, within)
+    lines = connected.makefile("rb")
     try:
-        lines = connected.makefile("rb")
         message = dict(said)
         if endpoint.by_port:
             message |= _proof_to(connected, lines, _port_file(endpoint)[1])
@@ -194,10 +198,10 @@ def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Co
         connected.settimeout(None)
         return Connection(connected, lines, answer)
     except OSError as error:
-        connected.close()
+        Connection(connected, lines, {}).close()
         raise EngineUnavailable(f"the engine does not answer ({error})") from error
     except EngineUnavailable:
-        connected.close()
+        Connection(connected, lines, {}).close()
         raise
 
 

@@ -146,6 +146,20 @@ class Engine:
         await self._no_calls.wait()
 
     @property
+    def opened(self) -> "OpenDomain | None":
+        """The domain, if it is open now."""
+        opening = self._opening
+        return None if opening is None or _failed_or_running(opening) else opening.result()
+
+    def store_folder(self) -> str:
+        """Return where the tables of this engine's domain are, whether or not they are open.
+
+        Raises:
+            SettingError: if a setting is wrong.
+        """
+        return self._load_settings().domain_uri
+
+    @property
     def idle_minutes(self) -> float:
         """How long a resident engine stays after its last session, as far as that is known."""
         opening = self._opening

@@ -8,12 +8,12 @@ imported before a tool is called: a handshake only needs to describe them.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reverie.recall.results import Recalled
 from reverie.tools import requests, results
 from reverie.tools.requests import Request
-from reverie.tools.results import Result
+from reverie.tools.results import CommandResult, Result
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
@@ -22,8 +22,8 @@ Progress = Callable[[int, int, str], Awaitable[None]]
 """Receives how much of how much is done, and what comes next."""
 
 RequestT = TypeVar("RequestT", bound=Request)
-ResultT = TypeVar("ResultT", bound=Result)
-ResultT_co = TypeVar("ResultT_co", bound=Result, covariant=True)
+ResultT = TypeVar("ResultT", bound=Result | CommandResult)
+ResultT_co = TypeVar("ResultT_co", bound=Result | CommandResult, covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +60,38 @@ async def ignore_progress(done: int, total: int, message: str) -> None:
     """Report to nobody."""
 
 
+class RemoteSession:
+    """A session in another process, where its tools run."""
+
+    async def warm(self) -> None:
+        """Have the next call wait for the embedding model and the tokenizer."""
+        raise NotImplementedError
+
+    async def warm_model(self) -> None:
+        """Have the next call wait for the embedding model."""
+        raise NotImplementedError
+
+    async def run(self, tool: AnyTool, request: Request, progress: Progress) -> Any:
+        """Run a tool there.
+
+        Raises:
+            ReverieError: saying what went wrong and what to try.
+        """
+        raise NotImplementedError
+
+
 async def call(
-    tool: Tool[RequestT, ResultT], session: "Session", request: RequestT, progress: Progress = ignore_progress
+    tool: Tool[RequestT, ResultT],
+    session: "Session | RemoteSession",
+    request: RequestT,
+    progress: Progress = ignore_progress,
 ) -> ResultT:
     """Run a tool.
 
     Raises:
         ReverieError: saying what went wrong and what to try.
     """
-    result = await call_any(tool, session, request, progress)
+    result = await _run(tool, session, request, progress)
     if not isinstance(result, tool.result):
         raise TypeError(f"{tool.name} gives a {tool.result.__name__}, not a {type(result).__name__}.")
     return result
@@ -83,10 +106,17 @@ async def call_any(
         ReverieError: saying what went wrong and what to try.
         TypeError: if the request is another tool's.
     """
+    result: Result = await _run(tool, session, request, progress)
+    return result
+
+
+async def _run(tool: AnyTool, session: "Session | RemoteSession", request: Request, progress: Progress) -> Any:
     if not isinstance(request, tool.request):
         raise TypeError(f"{tool.name} takes a {tool.request.__name__}, not a {type(request).__name__}.")
+    if isinstance(session, RemoteSession):
+        return await session.run(tool, request, progress)
     module, _, name = tool.function.partition(":")
-    function: Callable[..., Awaitable[Result]] = getattr(import_module(module), name)
+    function: Callable[..., Awaitable[Any]] = getattr(import_module(module), name)
     return await (function(session, request, progress) if tool.reports_progress else function(session, request))
 
 
@@ -242,3 +272,34 @@ TOOLS: tuple[AnyTool, ...] = (
     REVIEW,
 )
 """In the order in which clients list them."""
+
+LIST = Tool(
+    name="list",
+    title="List memories",
+    description="For people: a model is better served by recall.",
+    request=requests.ListRequest,
+    result=results.MemoryList,
+    function="reverie.tools.inspect:list_memories",
+    reads=True,
+)
+NAMED = Tool(
+    name="named",
+    title="Name memories",
+    description="What ids mean, in short.",
+    request=requests.NamedRequest,
+    result=results.NamedMemories,
+    function="reverie.tools.inspect:named_memories",
+    reads=True,
+)
+UNDO_PLAN = Tool(
+    name="undo_plan",
+    title="Plan an undo",
+    description="What undoing a dream or an event would undo.",
+    request=requests.RestoreRequest,
+    result=results.UndoPlan,
+    function="reverie.tools.restore:undo_plan",
+    reads=True,
+)
+
+FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN)
+"""What commands call besides the tools, in this process or in the engine; no client is shown them."""

@@ -176,7 +176,7 @@ async def dream_if_due(session: Session, dream: Dream = consolidate) -> Consolid
         StoreBusy: if another session is dreaming, or has dreamt since this one looked.
         StoreError: if the store cannot be read or written.
     """
-    record = await last_dream(session)
+    record = await last_dream(session.store)
     if record is not None:
         since = record.started_at
     else:

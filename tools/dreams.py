@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from reverie.storage.dream_records import DreamLog, DreamRecord
+from reverie.storage.dream_records import DreamRecord
+from reverie.storage.store import MemoryStore
 from reverie.time import iso
 from reverie.tools.resolve import resolved_dream, sees_event
 from reverie.tools.session import Session
@@ -40,12 +41,18 @@ class DreamLine:
 
 async def dreams(session: Session) -> list[DreamLine]:
     """Return all dreams, the latest first."""
-    return [_line(record) for record in await _dream_log(session).all()]
+    return [_line(record) for record in await session.store.dream_log.all()]
 
 
-async def last_dream(session: Session) -> DreamRecord | None:
+async def last_dream(store: MemoryStore) -> DreamRecord | None:
     """Return the latest dream that was not rolled back, or None."""
-    return next((record for record in await _dream_log(session).all() if record.status != "rolled back"), None)
+    return next((record for record in await store.dream_log.all() if record.status != "rolled back"), None)
+
+
+async def when_last_dreamed(store: MemoryStore) -> str | None:
+    """Name the latest dream that was not rolled back and its moment; None if there was none."""
+    record = await last_dream(store)
+    return None if record is None else f"{record.id} at {iso(record.started_at)} ({record.status})"
 
 
 async def describe_dream(session: Session, dream_id: str) -> dict[str, Any]:
@@ -129,7 +136,3 @@ def _line(record: DreamRecord) -> DreamLine:
         questions=len(record.report.get("questions", [])),
         summary=summary or "nothing to do",
     )
-
-
-def _dream_log(session: Session) -> DreamLog:
-    return session.store.dream_log

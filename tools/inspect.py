@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +15,9 @@ from reverie.storage.filters import Condition, everything, has_any, one_of, sinc
 from reverie.storage.journal import Event
 from reverie.storage.scope import RECALLED
 from reverie.time import iso, parse_moment
-from reverie.tools.requests import InspectRequest, ListOrder, ListRequest
-from reverie.tools.resolve import resolved_to_read
-from reverie.tools.results import Inspected
+from reverie.tools.requests import InspectRequest, ListOrder, ListRequest, NamedRequest
+from reverie.tools.resolve import resolved_each, resolved_to_read
+from reverie.tools.results import Inspected, ListedMemory, MemoryList, NamedMemories, NamedMemory
 from reverie.tools.session import Session
 
 
@@ -88,32 +88,18 @@ def _shown(event: Event) -> dict[str, Any]:
     return shown
 
 
-@dataclass(frozen=True)
-class ListedMemory:
-    """One memory on one line."""
+async def named_memories(session: Session, request: NamedRequest) -> NamedMemories:
+    """Return the memories that ids name, in short.
 
-    id: str
-    title: str
-    layer: str
-    kind: str
-    status: str
-    strength: float
-    strength_word: str
-    pinned: bool
-    tags: list[str]
-    project: str
-    age_days: float
-    created_at: str
-
-
-@dataclass(frozen=True)
-class MemoryList:
-    """The memories asked for, how many fit, and how many of those are in each layer."""
-
-    memories: list[ListedMemory]
-    total: int
-    layers: dict[str, int]
-    project: str
+    Raises:
+        MemoryNotFound: if an id is unknown, or names what may not be changed from here although it is to be.
+        AmbiguousId: if a prefix fits several.
+        InvalidInput: if there are none, too many, or a prefix is too short to be meant.
+    """
+    find = resolved_each if request.to_change else resolved_to_read
+    return NamedMemories(
+        [NamedMemory(one.id, one.layer, one.kind, one.title, one.content) for one in await find(session, request.ids)]
+    )
 
 
 async def list_memories(session: Session, request: ListRequest) -> MemoryList:

@@ -536,3 +536,11 @@ class ListRequest(Request):
     all_projects: Annotated[bool, Help("look everywhere")] = False
     since: Annotated[str, Help("ISO moment or span such as 7d"), _WHEN] = ""
     sort: Annotated[ListOrder, Help("what comes first")] = "newest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedRequest(Request):
+    """Which memories a command means, and whether it is about to change them."""
+
+    ids: Annotated[tuple[str, ...], _IDS, _MEMORIES]
+    to_change: Annotated[bool, Help("only what may be changed from here")] = False

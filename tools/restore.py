@@ -15,10 +15,12 @@ from reverie.lifecycle.rules import as_restored, overdue
 from reverie.memory import Memory
 from reverie.storage.access_log import record
 from reverie.storage.journal import Event
+from reverie.time import iso
+from reverie.tools.dreams import describe_dream, dream_lines
 from reverie.tools.quarantine import is_held
 from reverie.tools.requests import RestoreRequest
 from reverie.tools.resolve import resolved_batch, resolved_each, resolved_event
-from reverie.tools.results import Restored, Skipped
+from reverie.tools.results import Restored, Skipped, UndoPlan
 from reverie.tools.session import Session
 
 ACTOR = "restore"
@@ -45,6 +47,23 @@ async def restore(session: Session, request: RestoreRequest) -> Restored:
         if dream_id:
             return await _undo_dream(session, dream_id, now)
         return await _undo_event(session, await resolved_event(session, event_id), now)
+
+
+async def undo_plan(session: Session, request: RestoreRequest) -> UndoPlan:
+    """Describe what would be undone: a dream, another batch such as an answer or a drift check, or an event.
+
+    Raises:
+        InvalidInput: if it is unknown, or may not be undone from here.
+    """
+    if request.event_id:
+        event = await resolved_event(session, request.event_id)
+        return UndoPlan([f"{event.id}: {event.action} {event.memory_id}, {iso(event.at)[:16]}, by {event.actor}"])
+    batch = await resolved_batch(session, request.dream_id)
+    try:
+        return UndoPlan(dream_lines(await describe_dream(session, batch)))
+    except InvalidInput:
+        changed = len({event.memory_id for event in await session.store.journal.of_batch(batch)})
+        return UndoPlan([f"{batch} changed {changed:,} {'memory' if changed == 1 else 'memories'}."])
 
 
 async def _restore_memories(session: Session, ids: Sequence[str], now: datetime) -> Restored:

@@ -214,3 +214,60 @@ Result: TypeAlias = (
     | Reviewed
 )
 """What a tool answers with; `tools/render.py` has a text for each."""
+
+
+@dataclass(frozen=True)
+class ListedMemory:
+    """One memory on one line."""
+
+    id: str
+    title: str
+    layer: str
+    kind: str
+    status: str
+    strength: float
+    strength_word: str
+    pinned: bool
+    tags: list[str]
+    project: str
+    age_days: float
+    created_at: str
+
+
+@dataclass(frozen=True)
+class MemoryList:
+    """The memories asked for, how many fit, and how many of those are in each layer."""
+
+    memories: list[ListedMemory]
+    total: int
+    layers: dict[str, int]
+    project: str
+
+
+@dataclass(frozen=True)
+class NamedMemory:
+    """A memory as a command needs it that names or edits it."""
+
+    id: str
+    layer: str
+    kind: str
+    title: str
+    content: str
+
+
+@dataclass(frozen=True)
+class NamedMemories:
+    """The memories that some ids name."""
+
+    memories: list[NamedMemory]
+
+
+@dataclass(frozen=True)
+class UndoPlan:
+    """What undoing a dream or an event would undo, for a person to agree to."""
+
+    lines: list[str]
+
+
+CommandResult: TypeAlias = MemoryList | NamedMemories | UndoPlan
+"""What commands ask for that no tool answers."""

@@ -13,8 +13,7 @@ from reverie.lifecycle.rules import overdue
 from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES, Layer, Memory
 from reverie.settings import meant_by, unknown_variables
 from reverie.storage.filters import Condition, equals, everything, is_set, none_of, not_after, one_of
-from reverie.time import iso
-from reverie.tools.dreams import last_dream
+from reverie.tools.dreams import when_last_dreamed
 from reverie.tools.project_identity import look_alike
 from reverie.tools.requests import StatusRequest
 from reverie.tools.results import Status
@@ -39,17 +38,12 @@ async def status(session: Session, request: StatusRequest) -> Status:
         project=session.here.project,
         embedder=session.embedder.stamp,
         index_state=session.index_state,
-        last_dream=await _last_dream(session),
+        last_dream=await when_last_dreamed(session.store),
         disk_bytes=await asyncio.to_thread(_disk_bytes, Path(session.settings.domain_uri)),
         version=__version__,
         engine=session.domain.engine,
         health=damage + _health(session),
     )
-
-
-async def _last_dream(session: Session) -> str | None:
-    record = await last_dream(session)
-    return None if record is None else f"{record.id} at {iso(record.started_at)} ({record.status})"
 
 
 async def _elsewhere(session: Session, own: tuple[str, ...]) -> dict[str, int]:

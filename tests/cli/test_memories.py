@@ -13,7 +13,7 @@ import pytest
 from reverie.cli import terminal
 from reverie.cli.memories import list_lines, memory_lines
 from reverie.cli.terminal import as_text
-from reverie.tools.inspect import ListedMemory, MemoryList
+from reverie.tools.results import ListedMemory, MemoryList
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

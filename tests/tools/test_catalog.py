@@ -10,7 +10,7 @@ from reverie.dream import plan
 from reverie.errors import InvalidInput
 from reverie.memory import Status
 from reverie.recall.results import Recalled, lean
-from reverie.tools.catalog import PIN, RECALL, REMEMBER, TOOLS, AnyTool, Progress, call
+from reverie.tools.catalog import FOR_COMMANDS, PIN, RECALL, REMEMBER, TOOLS, AnyTool, Progress, call
 from reverie.tools.requests import (
     ForgetRequest,
     HiddenStatus,
@@ -29,7 +29,7 @@ from reverie.tools.requests import (
 from reverie.tools.results import Result
 from reverie.tools.session import Session
 
-every_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+every_tool = pytest.mark.parametrize("tool", [*TOOLS, *FOR_COMMANDS], ids=lambda tool: tool.name)
 
 
 @every_tool
@@ -55,7 +55,8 @@ def test_a_default_is_a_value_that_the_field_takes(tool: AnyTool) -> None:
 
 
 def test_names_are_their_own_and_each_result_has_a_tool() -> None:
-    assert len({tool.name for tool in TOOLS}) == len({tool.function for tool in TOOLS}) == len(TOOLS)
+    every = (*TOOLS, *FOR_COMMANDS)
+    assert len({tool.name for tool in every}) == len({tool.function for tool in every}) == len(every)
     assert {tool.result for tool in TOOLS} == set(get_args(Result))
     assert all(is_dataclass(tool.result) and fields(tool.result) for tool in TOOLS)
 
