@@ -21,8 +21,6 @@ from reverie.errors import EmbedderError
 from reverie.memory import Kind, Layer, Memory, Tier
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
     from reverie.storage.rows import Vector
 
@@ -338,7 +336,7 @@ class Reading:
     """What the bundled embedder makes of a text: its vector, and its word pieces for whoever asks."""
 
     vector: "Vector"
-    pieces: "Callable[[], NDArray[np.float32]]"  # costs no second run if the text is short and was just embedded
+    pieces: "Callable[[], Vector]"  # costs no second run if the text is short and was just embedded
 
 
 def classify(content: str, reading: Reading | None = None, *, kind: Kind | None = None) -> Guess:
