@@ -21,7 +21,6 @@ from reverie.errors import EmbedderError
 from reverie.memory import Kind, Layer, Memory, Tier
 
 if TYPE_CHECKING:
-
     from reverie.storage.rows import Vector
 
 KINDS_MODEL, PASSING_MODEL, PASSING_PIECES_MODEL = "kinds", "passing", "passing_pieces"
