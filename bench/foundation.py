@@ -4,7 +4,7 @@
     python bench/foundation.py --only handshake,eight
     python bench/foundation.py --write                  and into docs/benchmarks.md, with this machine named
 
-Real servers over real stdio, on temporary stores filled by `reverie import`.
+Real sessions over real stdio and the engine behind them, on temporary stores filled by `reverie import`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from pathlib import Path
 from time import perf_counter
 
 from notes import notes, questions
-from session import SERVE, Session, environment_for
+from session import SERVE, Session, engine_of, environment_for, megabytes_of, stop_engine
 
 from reverie.embeddings.tokens import count_tokens
 from reverie.embeddings.tokens import warm as load_tokenizer
@@ -135,34 +135,73 @@ class Bench:
 
 
 def handshake(bench: Bench) -> list[Figure]:
-    """Ours and a bare server by turns, so that both meet the same weather."""
-    home, ours, bare = bench.store(0), [], []
+    """With an engine, without one yet, alone, and a bare server, by turns, so that all meet the same weather."""
+    home = bench.store(0)
+    times: dict[str, list[float]] = {"none yet": [], "running": [], "off": [], "bare": []}
     for _ in range(STARTS):
-        for times, program in ((ours, SERVE), (bare, (sys.executable, "-c", _BARE))):
-            with Session(home, program) as session:
+        stop_engine(home)
+        for name, taken in times.items():  # the first starts the engine that the second finds
+            program = (sys.executable, "-c", _BARE) if name == "bare" else SERVE
+            with Session(home, program, engine="off" if name == "off" else "auto") as session:
                 session.shake_hands()
-                times.append(session.age)
-    mine, theirs = statistics.median(ours), statistics.median(bare)
+                taken.append(session.age)
+    running, cold, alone, bare = (statistics.median(times[name]) for name in ("running", "none yet", "off", "bare"))
     return [
-        seconds("handshake", mine),
-        seconds(f"handshake of a bare {TOOLS_OF_A_BARE_SERVER}-tool server", theirs),
-        Figure("handshake, ours to bare", mine / theirs, f"{mine / theirs:.2f} ×", 1.25, "≤ 1.25 ×"),
+        seconds("handshake, engine running", running),
+        seconds(f"handshake of a bare {TOOLS_OF_A_BARE_SERVER}-tool server", bare),
+        ratio("handshake, engine running, to bare", running / bare, 0.2),
+        seconds("handshake, no engine yet", cold),
+        seconds("handshake, REVERIE_ENGINE=off", alone),
+        ratio("handshake, no engine yet, to off", cold / alone, 1.1),
     ]
 
 
 def first(bench: Bench) -> list[Figure]:
     """From the start of the process to the first answers that need everything."""
-    home, remembered, recalled = bench.store(300), [], []
+    home = bench.store(300)
+    times: dict[tuple[str, str], list[float]] = {}
     for text in notes(STARTS, seed=3):
-        with Session(home) as session:
-            session.shake_hands().call("remember", content=text)
-            remembered.append(session.age)
-        with Session(home) as session:
-            session.shake_hands().until_ready()
-            recalled.append(session.age)
+        for how, engine in (("no engine yet", "auto"), ("engine running", "auto"), ("off", "off")):
+            for tool in ("remember", "recall"):
+                if how == "no engine yet":
+                    stop_engine(home)
+                with Session(home, engine=engine) as session:
+                    session.shake_hands()
+                    if tool == "remember":
+                        session.call("remember", content=f"{text} ({how})")
+                    else:
+                        session.until_ready()
+                    times.setdefault((how, tool), []).append(session.age)
+    medians = {key: statistics.median(taken) for key, taken in times.items()}
+    figures = []
+    for tool, words in (("remember", "first remember"), ("recall", "first full recall")):
+        running, cold, alone = (medians[how, tool] for how in ("engine running", "no engine yet", "off"))
+        figures += [
+            seconds(f"{words} after process start, engine running", running, 0.3),
+            seconds(f"{words} after process start, no engine yet", cold, 2.5),
+            ratio(f"{words}, no engine yet, to REVERIE_ENGINE=off", cold / alone, 1.1),
+        ]
+    return figures
+
+
+def command(bench: Bench) -> list[Figure]:
+    """`reverie recall` as a command, from start to end."""
+    home, times, alone = bench.store(300), [], []
+    with Session(home) as session:
+        session.shake_hands().until_ready()
+        for question in questions(STARTS):
+            for engine, taken in (("auto", times), ("off", alone)):
+                before = perf_counter()
+                subprocess.run(
+                    [sys.executable, "-m", "reverie", "recall", question],
+                    env=environment_for(home, engine),
+                    check=True,
+                    capture_output=True,
+                )
+                taken.append(perf_counter() - before)
     return [
-        seconds("first remember after process start", statistics.median(remembered), 2.5),
-        seconds("first full recall after process start", statistics.median(recalled), 2.5),
+        seconds("`reverie recall` as a command, engine running", statistics.median(times), 0.3),
+        seconds("`reverie recall` as a command, without", statistics.median(alone)),
     ]
 
 
@@ -176,7 +215,7 @@ def remember(bench: Bench) -> list[Figure]:
         medians.append(statistics.median(times))
         figures += spread(f"remember at {size:,}", times, 0.015)
     growth = medians[1] / medians[0]
-    return [*figures, Figure("remember, 10,000 to 300", growth, f"{growth:.2f} ×", 1.25, "not growing: ≤ 1.25 ×")]
+    return [*figures, ratio("remember, 10,000 to 300", growth, 1.25)]
 
 
 def recall(bench: Bench) -> list[Figure]:
@@ -186,9 +225,9 @@ def recall(bench: Bench) -> list[Figure]:
         with Session(bench.store(size)) as session:
             session.shake_hands().until_ready()
             times = [session.timed("recall", query=text) for text in questions(SAMPLES)]
-            figures += spread(f"recall at {size:,}", times)
+            figures += spread(f"recall at {size:,}", times, 0.025 if size == 10_000 else None)
             if size == 10_000:
-                figures.append(megabytes("one server on 10,000 memories, RSS", session.memory()[0], 300))
+                figures.append(megabytes("engine on 10,000 memories, RSS", _engine_memory(session.home)[0], 400))
     return figures
 
 
@@ -200,13 +239,13 @@ def pieces(bench: Bench) -> list[Figure]:
         for text in notes(SINGLE_REMEMBERS, seed=5):
             session.call("remember", content=text)
         after = [session.timed("recall", query=text) for text in questions(SAMPLES)]
-        resident = session.memory()[0]
-    ratio = statistics.median(after) / statistics.median(before)
+        resident = _engine_memory(session.home)[0]
+    growth = statistics.median(after) / statistics.median(before)
     return [
         milliseconds("recall before 1,000 single remembers, p50", statistics.median(before)),
         milliseconds("recall right after them, p50", statistics.median(after)),
-        Figure("recall, after to before", ratio, f"{ratio:.2f} ×", 1.5, "≤ 1.5 ×"),
-        megabytes("one server after all that, RSS", resident, 300),
+        ratio("recall, after to before", growth, 1.5),
+        megabytes("engine after all that, RSS", resident, 400),
     ]
 
 
@@ -229,19 +268,25 @@ def eight(bench: Bench) -> list[Figure]:
         thread.start()
     for thread in threads:
         thread.join()
-    memory = [session.memory() for session in sessions]
+    memory = [*(session.memory() for session in sessions), _engine_memory(home)]
+    relay = statistics.median(rss for rss, _ in memory[:-1])
     total = sessions[0].call("status")["counts"]
     for session in sessions:
         session.close()
     kept = sum(number for counts in total.values() for number in counts.values()) - 300
     told = SERVERS * (SAMPLES // 4)
     return [
-        milliseconds("eight at once: remember p50, slowest server", max(map(statistics.median, times)), 150),
+        milliseconds("eight at once: remember p50, slowest session", max(map(statistics.median, times)), 100),
         milliseconds("eight at once: remember p95, all", percentile([t for part in times for t in part], 0.95)),
         Figure("eight at once: lost or doubled", abs(kept - told), f"{abs(kept - told)} of {told}", 0, "0"),
-        megabytes("eight at once: memory, sum of PSS", sum(pss for _, pss in memory), 1_600),
-        megabytes("eight at once: memory, sum of RSS", sum(rss for rss, _ in memory), 1_600),
+        megabytes("eight at once: engine and relays, sum of PSS", sum(pss for _, pss in memory), 550),
+        megabytes("eight at once: one relay, RSS", relay, 20),
+        megabytes("eight at once: engine, RSS", memory[-1][0], 550),
     ]
+
+
+def _engine_memory(home: Path) -> tuple[float, float]:
+    return megabytes_of(engine_of(home)["pid"])
 
 
 def imports(bench: Bench) -> list[Figure]:
@@ -275,6 +320,7 @@ def tokens(bench: Bench) -> list[Figure]:
 SECTIONS: dict[str, Callable[[Bench], list[Figure]]] = {
     "handshake": handshake,
     "first": first,
+    "command": command,
     "remember": remember,
     "recall": recall,
     "pieces": pieces,
@@ -296,6 +342,11 @@ def seconds(name: str, value: float, most: float | None = None) -> Figure:
 def milliseconds(name: str, value: float, most: float | None = None) -> Figure:
     """Show a time, given in seconds, in milliseconds."""
     return Figure(name, value * 1e3, f"{value * 1e3:.1f} ms", most, "" if most is None else f"< {most:g} ms")
+
+
+def ratio(name: str, value: float, most: float) -> Figure:
+    """Show how many times one value is another."""
+    return Figure(name, value, f"{value:.2f} ×", most, f"≤ {most:g} ×")
 
 
 def megabytes(name: str, value: float, most: float) -> Figure:

@@ -1,12 +1,18 @@
-"""One server process, spoken to over its pipes as a client would, with a clock beside it."""
+"""One session, spoken to over its pipes as a client would, with a clock beside it; and the engine behind it."""
 
+import atexit
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
+
+from reverie.server import endpoint
 
 SERVE = (sys.executable, "-m", "reverie", "serve")
 _HELLO = {
@@ -16,25 +22,62 @@ _HELLO = {
 }
 
 
-def environment_for(home: Path) -> dict[str, str]:
-    """Return this environment with nothing set but the data folder and the project."""
+_runtime = tempfile.mkdtemp(prefix="rvbench")  # a short path: a socket's may have a hundred characters
+
+
+def environment_for(home: Path, engine: str = "auto") -> dict[str, str]:
+    """Return this environment with nothing set but the data folder, the project and where engines listen."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OPENAI_"))}
-    return kept | {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "bench"}
+    own = {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "bench", "REVERIE_RUNTIME": _runtime}
+    return kept | own | {"REVERIE_ENGINE": engine}
+
+
+def engine_of(home: Path, kind: str = "about") -> dict[str, Any]:
+    """Return what the engine of a data folder says of itself; with the kind `stop` it leaves."""
+    environment = environment_for(home)
+    connection = endpoint.reach(environment, endpoint.hello(environment, kind, "", "/"), starting=False)
+    connection.close()
+    return connection.engine
+
+
+def stop_engine(home: Path) -> None:
+    """Stop the engine of a data folder, if there is one, and wait until it has gone."""
+    with contextlib.suppress(endpoint.EngineUnavailable):
+        pid = engine_of(home, "stop")["pid"]
+        while Path(f"/proc/{pid}").exists() and b"engine_process" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            time.sleep(0.01)
+
+
+@atexit.register
+def _stop_all() -> None:
+    for file in Path(_runtime).glob("*.sock"):
+        at = endpoint.Endpoint(_runtime, file.stem)
+        with contextlib.suppress(endpoint.EngineUnavailable):
+            endpoint.connect(at, endpoint.hello({}, "stop", "", "/"), within=5).close()
+    shutil.rmtree(_runtime, ignore_errors=True)
+
+
+def megabytes_of(pid: int) -> tuple[float, float]:
+    """Return the megabytes of a process that are resident, and its share of them (PSS)."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text("ascii")
+    sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in text.splitlines()[1:]}
+    return sizes["Rss"], sizes["Pss"]
 
 
 class Session:
-    """A server from start to end; `started` is when its process was."""
+    """What a client starts, from start to end; `started` is when its process was."""
 
-    def __init__(self, home: Path, program: tuple[str, ...] = SERVE) -> None:
+    def __init__(self, home: Path, program: tuple[str, ...] = SERVE, *, engine: str = "auto") -> None:
         project = home.parent / "project"  # beside the data, as it is for users: a project does not hold its store
         project.mkdir(exist_ok=True)
+        self.home = home
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
             program,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environment_for(home),
+            env=environment_for(home, engine),
             cwd=project,
         )
         self._number = 0
@@ -92,10 +135,8 @@ class Session:
         return self
 
     def memory(self) -> tuple[float, float]:
-        """Return the megabytes that are resident, and this process's share of them (PSS)."""
-        text = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text("ascii")
-        sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in text.splitlines()[1:]}
-        return sizes["Rss"], sizes["Pss"]
+        """Return the megabytes of this process that are resident, and its share of them (PSS)."""
+        return megabytes_of(self.process.pid)
 
     def close(self) -> float:
         """Hang up and return the seconds until the process is gone."""
