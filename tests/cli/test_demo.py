@@ -16,7 +16,7 @@ from mcp import Client
 from reverie.cli import demo
 from reverie.cli.demo import LEARNED, QUESTIONS
 from reverie.server.app import build_server
-from reverie.server.startup import Startup
+from reverie.server.engine import Engine, LazySession
 from reverie.settings import load_settings
 
 
@@ -69,10 +69,11 @@ def test_the_conflict_is_noticed_and_the_pin_holds(story: dict[str, Any]) -> Non
 @asynccontextmanager
 async def _in_this_process(folder: Path, **settings: str) -> AsyncIterator[demo.Session]:
     environment = {"REVERIE_HOME": str(folder / "home"), "REVERIE_CONFIG": str(folder / "config")} | settings
-    startup = Startup(lambda: load_settings(environment | {"REVERIE_PROJECT": demo.PROJECT}), folder)
-    async with Client(build_server(startup)) as client:
+    environment |= {"REVERIE_PROJECT": demo.PROJECT}
+    engine = Engine(lambda: load_settings(environment))
+    async with Client(build_server(LazySession(engine, folder, environment))) as client:
         yield demo.Session(client, 0.1)
-    await startup.close()
+    await engine.close()
 
 
 def test_a_person_reads_the_story_and_a_block_that_can_be_pasted(
