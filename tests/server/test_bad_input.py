@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from reverie.storage import access_log
+
 LONGEST = 100_000
 SERVE = ["-m", "reverie", "serve"]
 
@@ -141,7 +143,11 @@ def damage(folder, how, chance):
             path.write_bytes(chance.randbytes(len(data)) if deed == "garbled" else data[: len(data) // 2])
 
 
-def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_restart(start_here, tmp_path, chance):
+def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_restart(
+    start_here, tmp_path, chance, monkeypatch
+):
+    # Counting recalls ten seconds later would write to the table, and the server would have to read it again.
+    monkeypatch.setattr(access_log, "_SECONDS_TO_GATHER", 3_600.0)
     server = start_here()
     server.call("remember", content="Turtles sleep on the sea floor.", layer="semantic")
     server.call("remember", content="A whale was seen at noon.", layer="episodic")
