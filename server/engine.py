@@ -102,7 +102,7 @@ class Engine:
         opening = self._opening
         assert opening is not None  # noqa: S101 - start() has just seen to it
         domain = await asyncio.shield(opening)
-        if domain.store.is_current():
+        if domain.store.is_current() and domain.store.is_in_place():
             return domain
         if self._opening is opening:  # or else another call has begun to open the new one
             self._opening = None
@@ -140,6 +140,11 @@ class Engine:
             yield
         finally:
             self._free.set()
+
+    def has_lost_its_store(self) -> bool:
+        """Return whether the data folder was removed since the store was opened."""
+        domain = self.opened
+        return domain is not None and not domain.store.is_in_place()
 
     async def until_no_calls(self) -> None:
         """Wait until no call is under way."""

@@ -178,7 +178,9 @@ class EngineProcess:
         engine = self._engine()
         if engine is not None and engine.is_dreaming:
             return False
-        return engine is not None and time.monotonic() - self._left >= 60 * engine.idle_minutes
+        if engine is None:
+            return False
+        return engine.has_lost_its_store() or time.monotonic() - self._left >= 60 * engine.idle_minutes
 
     async def _finish(self) -> None:
         """Let the calls under way end, for a moment, and write what waits."""

@@ -124,6 +124,7 @@ class Database:
         self.maintenance_lock = ProcessLock(locks / "upkeep.lock")
         self.write_ahead_log = write_ahead_log
         self._raw_tables = tables
+        self._folder_identity = _identity_of(generations.path(generation))
         self._tables = {name: table.after(self.write_ahead_log.flush_before_read) for name, table in tables.items()}
 
     @classmethod
@@ -167,6 +168,10 @@ class Database:
         """Whether this generation of tables is still the one in use."""
         return self.generations.current() == self.generation
 
+    def is_in_place(self) -> bool:
+        """Whether the folder of the tables is still the one that was opened: somebody may have removed it."""
+        return self._folder_identity == _identity_of(self.generations.path(self.generation))
+
     async def read_meta(self) -> dict[str, str]:
         """Return every key and value of the meta table."""
         rows = await self.table("meta").rows(["id", "value"])
@@ -175,6 +180,14 @@ class Database:
     async def write_meta(self, values: Mapping[str, str]) -> None:
         """Write keys and values to the meta table."""
         await self.table("meta").upsert(meta_rows(values))
+
+
+def _identity_of(folder: Path) -> tuple[int, int] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def write_ahead_log_folder(path: Path) -> Path:

@@ -112,6 +112,10 @@ class MemoryStore:
         """Whether the tables are still those in use: a re-embedding replaces them."""
         return self.database.is_current()
 
+    def is_in_place(self) -> bool:
+        """Whether the tables are still where they were opened: somebody may have removed the data folder."""
+        return self.database.is_in_place()
+
     async def created_at(self) -> datetime:
         """Return when the store was created."""
         return parse_iso((await self.database.read_meta())["created_at"], "created_at")

@@ -383,6 +383,20 @@ def test_it_leaves_some_time_after_its_last_session_and_takes_its_files_along(ma
     assert again.call("recall", query="when does the tide turn")["results"]
 
 
+def test_a_data_folder_that_was_removed_is_begun_anew_and_an_engine_without_sessions_leaves_it(
+    machine: Machine,
+) -> None:
+    wire = machine.relay()
+    wire.call("remember", content="The lamp burns oil.")
+    shutil.rmtree(machine.home)
+    kept = wire.call("remember", content="The stove burns wood.")
+    assert [row["id"] for row in wire.call("recall", query="what burns")["results"]] == [kept["id"]]
+    shutil.rmtree(machine.home)
+    wire.hang_up()
+    machine.until_nobody()
+    assert not machine.relay().call("recall", query="what burns")["results"]
+
+
 def test_asked_to_stop_it_goes_and_the_next_request_starts_another(machine: Machine) -> None:
     wire = machine.relay()
     pid = machine.ask("stop")["pid"]
