@@ -129,8 +129,8 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     clock = MovingClock(year.mornings[0])
     settings = Settings(home=home, retention=curve, tier=tier)
     session = await Session.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
-    session.maintenance = MorningUpkeep(session.store)
-    session.accesses = AccessRecorder(session.store)  # the first one would call upkeep behind our back
+    session.domain.maintenance = MorningUpkeep(session.store)
+    session.domain.accesses = AccessRecorder(session.store)  # the first one would call upkeep behind our back
     life = Life(session, clock, report)
     mornings = [*year.mornings, year.mornings[0] + timedelta(days=DAYS)]
     for moment in year.moments:

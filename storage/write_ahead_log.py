@@ -43,6 +43,34 @@ class _State(NamedTuple):
     size: int
 
 
+class _Turn:
+    """Lines that somebody appends: how they follow from the last line, and what to do once they are written."""
+
+    def __init__(
+        self, following: Callable[[bytes], Sequence[bytes]], written: Callable[[bytes, bytes], None] | None
+    ) -> None:
+        self.following = following
+        self.written = written
+        self.is_done = False
+        self.error: Exception | None = None  # what is raised to whoever appends
+
+    def made_from(self, last: bytes) -> Sequence[bytes]:
+        """Return the lines, or none if they cannot be made: then the others are written without them."""
+        try:
+            return self.following(last)
+        except Exception as error:  # noqa: BLE001 - raised by `append` to whoever asked
+            self.error = error
+            return ()
+
+    def note_written(self, before: bytes, after: bytes) -> None:
+        """Do what is to be done once the lines are written."""
+        try:
+            if self.written is not None:
+                self.written(before, after)
+        except Exception as error:  # noqa: BLE001 - raised by `append` to whoever asked
+            self.error = error
+
+
 class LogFile:
     """A folder with the log file that is written now and those that were rotated out to be flushed."""
 
@@ -52,6 +80,7 @@ class LogFile:
         self._keep = keep  # what of the last line is kept at a rotation, for the next line to follow
         self._lock = FileLock(lock, thread_local=False, mode=0o600)
         self._tasks = asyncio.Lock()  # the lock file is for processes; in one, it lets the same holder in twice
+        self._turns: list[_Turn] = []  # what waits to be appended
         self._tail: tuple[_State, bytes] | None = None  # the file as this process left it, and its last line
         folder.mkdir(exist_ok=True, mode=0o700)
 
@@ -60,20 +89,49 @@ class LogFile:
     ) -> None:
         """Write lines at the end: all of them or none. They are made from the last one, which may be empty.
 
-        `written` is called before anybody else may append, with the line they follow and the last of them.
+        `written` is called before anybody else may append, with the line they follow and the last of them. What
+        several sessions of this process append at once is written together.
 
         Raises:
             StoreUnavailable: if the disk is full or the folder may not be written.
         """
+        turn = _Turn(following, written)
+        self._turns.append(turn)
+        try:
+            await asyncio.sleep(0)  # whoever comes at the same moment joins
+            if not turn.is_done:  # else another has written it along with its own
+                await self._do(self._write_turns)
+        finally:
+            if not turn.is_done:  # cancelled, or the lock was not to be had: nobody else may write it later
+                self._turns.remove(turn)
+        if isinstance(turn.error, OSError):
+            raise translated(self._folder.name, turn.error) from turn.error
+        if turn.error is not None:
+            raise turn.error
 
-        def write() -> None:
+    def _write_turns(self) -> None:
+        """Write the lines of everybody who waits, in the order they came, with one write."""
+        turns, self._turns = self._turns, []
+        made: list[tuple[_Turn, bytes, bytes]] = []
+        data: list[bytes] = []
+        try:
             end, last = self._end()
-            lines = following(last)
-            self._write(b"".join(lines), end, lines[-1])
-            if written is not None:
-                written(last, lines[-1])
-
-        await self._do(write)
+            for turn in turns:
+                if lines := turn.made_from(last):
+                    made.append((turn, last, lines[-1]))
+                    data += lines
+                    last = lines[-1]
+            if data:
+                self._write(b"".join(data), end, last)
+        except OSError as error:
+            for turn in turns:
+                turn.error = error
+            return
+        finally:
+            for turn in turns:
+                turn.is_done = True
+        for turn, before, after in made:
+            turn.note_written(before, after)
 
     async def lines(self, containing: bytes = b"") -> list[bytes]:
         """Return the pending lines that contain a text. Read the table after this, not before."""

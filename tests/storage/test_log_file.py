@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.errors import StoreUnavailable
 from reverie.storage.write_ahead_log import LogFile, lines_of
 
 pytestmark = pytest.mark.anyio
@@ -35,6 +36,62 @@ async def test_each_line_is_made_from_the_last_one_whoever_wrote_it(tmp_path: Pa
     for log_file in (mine, other, other, mine):
         await log_file.append(lambda last: [b"%d\n" % (int(last or b"0") + 1)])
     assert await mine.lines() == [b"1\n", b"2\n", b"3\n", b"4\n"]
+
+
+async def test_what_several_append_at_once_is_written_together_in_order(
+    log_file: LogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[bytes] = []
+    write = log_file._write
+    monkeypatch.setattr(log_file, "_write", lambda data, *rest: (writes.append(data), write(data, *rest)))
+    noted: list[tuple[bytes, bytes]] = []
+
+    async def one() -> None:
+        await log_file.append(
+            lambda last: [b"%d\n" % (int(last or b"0") + 1)], lambda before, after: noted.append((before, after))
+        )
+
+    await asyncio.gather(*(one() for _ in range(8)))
+    assert await log_file.lines() == [b"%d\n" % number for number in range(1, 9)]
+    assert len(writes) == 1
+    assert noted == [(b"" if n == 1 else b"%d\n" % (n - 1), b"%d\n" % n) for n in range(1, 9)]
+
+
+async def test_lines_that_cannot_be_made_fail_alone(log_file: LogFile) -> None:
+    def impossible(_last: bytes) -> list[bytes]:
+        raise LookupError("nothing to follow")
+
+    answers = await asyncio.gather(
+        _write(log_file, b"1\n"), log_file.append(impossible), _write(log_file, b"2\n"), return_exceptions=True
+    )
+    assert [type(answer) for answer in answers] == [type(None), LookupError, type(None)]
+    assert await log_file.lines() == [b"1\n", b"2\n"]
+
+
+async def test_a_write_that_fails_fails_for_all_of_them_and_leaves_nothing(
+    log_file: LogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _write(log_file, b"1\n")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("reverie.storage.write_ahead_log._write_all", full)
+    answers = await asyncio.gather(*(_write(log_file, b"%d\n" % n) for n in range(3)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [StoreUnavailable] * 3
+    monkeypatch.undo()
+    await _write(log_file, b"2\n")
+    assert await log_file.lines() == [b"1\n", b"2\n"]
+
+
+async def test_lines_of_a_call_that_was_cancelled_are_never_written(log_file: LogFile) -> None:
+    appending = asyncio.create_task(_write(log_file, b"1\n"))
+    await asyncio.sleep(0)
+    appending.cancel()
+    await asyncio.gather(appending, return_exceptions=True)
+    await _write(log_file, b"2\n")
+    assert (await log_file.lines())[-1] == b"2\n"
+    assert len(await log_file.lines()) == 1
 
 
 async def test_after_a_file_is_set_aside_the_next_line_follows_what_was_kept(log_file: LogFile) -> None:
