@@ -78,7 +78,7 @@ class MorningUpkeep(Maintenance):
 class Unheard(AccessRecorder):
     """Lets a question be asked without it counting as a recall."""
 
-    def note(self, memories: Iterable[Memory], at: datetime) -> None:
+    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
         """Do nothing."""
 
 
@@ -191,7 +191,9 @@ async def _ask(life: Life, question: Query) -> None:
 
 
 async def _found_without_decay(session: Session, request: RecallRequest) -> set[str]:
-    unheard = dataclasses.replace(session, accesses=Unheard(session.store))
+    unheard = dataclasses.replace(
+        session, domain=dataclasses.replace(session.domain, accesses=Unheard(session.store))
+    )
     with patch.object(rank, "STRENGTH_WEIGHT", 0.0):
         answer = await recall.recall(unheard, dataclasses.replace(request, include=["expired"]))
     return {row.id for row in answer.results}
