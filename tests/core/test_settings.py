@@ -282,3 +282,13 @@ def test_a_misspelled_variable_is_noticed() -> None:
     assert unknown_variables({"REVERIE_EMBEDER": "bundled", "REVERIE_HOME": "/x", "PATH": "/bin"}) == [
         "REVERIE_EMBEDER"
     ]
+
+
+def test_an_engine_stays_ten_minutes_and_with_a_moved_clock_a_moment(home: Path) -> None:
+    at = {"REVERIE_HOME": str(home)}
+    moved = at | {"REVERIE_CLOCK": "+90d"}
+    minutes = [load_settings(one).engine_idle for one in (at, moved, moved | {"REVERIE_ENGINE_IDLE": "3"})]
+    assert minutes == [10.0, 0.2, 3.0]
+    for wrong in ("-1", "soon", "1e9"):
+        with pytest.raises(SettingError, match="REVERIE_ENGINE_IDLE"):
+            load_settings(at | {"REVERIE_ENGINE_IDLE": wrong})
