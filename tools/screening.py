@@ -20,10 +20,11 @@ from reverie.guard.injection_features import (
 )
 from reverie.guard.secrets import redact, without_private
 from reverie.memory import Anchor, Memory, checked_text, derived_id
-from reverie.tools.requests import RememberRequest, checked_label
+from reverie.tools.requests import LONGEST_CONTENT, RememberRequest, checked_label
 
 PROBABLE = 0.75
 """A text of one statement is quarantined from this probability on (decision 0012)."""
+_MARK = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
 _COST_OF_LENGTH = 1.5
 """Each further statement is one more chance to be wrong: the odds that are asked of one grow with this power."""
 _MOST_COUNTED = 32
@@ -157,7 +158,10 @@ def cleaned_label(argument: str, text: str) -> str:
 def _cleaned_now(text: str) -> tuple[str, tuple[str, ...]]:
     public = without_private(text)
     redacted = redact(public.text)
-    return redacted.text, (*([PRIVATE] * public.dropped), *redacted.found)
+    clean = redacted.text
+    if len(clean) > LONGEST_CONTENT >= len(text):  # thousands of marks, each longer than what it stands for
+        clean = _MARK.sub("[redacted]", clean)
+    return clean, (*([PRIVATE] * public.dropped), *redacted.found)
 
 
 _cleaned_before = lru_cache(maxsize=4096)(_cleaned_now)
