@@ -160,7 +160,7 @@ def _cleaned_now(text: str) -> tuple[str, tuple[str, ...]]:
     redacted = redact(public.text)
     clean = redacted.text
     if len(clean) > LONGEST_CONTENT >= len(text):  # thousands of marks, each longer than what it stands for
-        clean = _MARK.sub("[redacted]", clean)
+        clean = _MARK.sub("***", clean)
     return clean, (*([PRIVATE] * public.dropped), *redacted.found)
 
 

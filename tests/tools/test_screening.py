@@ -52,8 +52,8 @@ async def test_one_held_text_may_stand_in_for_another(session, keep):
 
 
 def test_marks_that_would_make_a_text_too_long_are_short_ones() -> None:
-    text = ("rabbitmqctl add_user " * 5_000)[:95_000]
+    text = ("rabbitmqctl add_user " * 5_000)[:LONGEST_CONTENT]
     clean, found = cleaned(text)
     assert len(found) > 1_000
     assert len(clean) <= LONGEST_CONTENT
-    assert "[redacted]" in clean
+    assert "***" in clean
