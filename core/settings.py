@@ -372,26 +372,23 @@ def _tier(values: Mapping[Setting, str], named: str = TIER.variable) -> Tier | N
 
 
 def _distance(values: Mapping[Setting, str]) -> float:
-    value = values.get(MAX_DISTANCE, MAX_DISTANCE.default)
-    try:
-        distance = float(value)
-    except ValueError:
-        distance = -1.0
-    if not 0.0 <= distance <= 2.0:
-        raise SettingError(MAX_DISTANCE.variable, value, MAX_DISTANCE.takes)
-    return distance
+    return _number(values, MAX_DISTANCE, MAX_DISTANCE.default, highest=2.0)
 
 
 def _idle_minutes(values: Mapping[Setting, str]) -> float:
     # A moved clock is for tests and demos, which use many: their engines should not pile up.
-    value = values.get(ENGINE_IDLE, "0.2" if CLOCK in values else "10")
+    return _number(values, ENGINE_IDLE, "0.2" if CLOCK in values else "10", highest=10_000.0)
+
+
+def _number(values: Mapping[Setting, str], setting: Setting, default: str, *, highest: float) -> float:
+    value = values.get(setting, default)
     try:
-        minutes = float(value)
+        number = float(value)
     except ValueError:
-        minutes = -1.0
-    if not 0.0 <= minutes <= 10_000.0:
-        raise SettingError(ENGINE_IDLE.variable, value, ENGINE_IDLE.takes)
-    return minutes
+        number = -1.0
+    if not 0.0 <= number <= highest:
+        raise SettingError(setting.variable, value, setting.takes)
+    return number
 
 
 def _llm(values: Mapping[Setting, str]) -> str | None:
