@@ -173,7 +173,8 @@ class _Lines:
             if _REPEATED_MARK in line and self._is_about_repeats(line):
                 continue
             try:
-                return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+                text = line.decode("utf-8", "replace")  # a complaint quotes text, as on stdio
+                return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
             except Exception as error:  # noqa: BLE001 - as the SDK's own transport does
                 return error
 

@@ -152,6 +152,14 @@ def test_sessions_share_one_engine_and_what_it_remembers(either_machine: Machine
     assert str(pid) in first.call("status")["engine"]
 
 
+def test_a_line_that_is_no_message_is_answered_through_the_relay_as_on_stdio(machine: Machine) -> None:
+    wire = machine.relay()
+    for line, code in (("not json", -32700), ("[1]", -32600), ('{"id": 7, "method": "\\ud83d"}', -32700)):
+        wire.send(line)
+        assert json.loads(wire.next_line())["error"]["code"] == code, line
+    assert wire.call("status")["engine"]
+
+
 def test_a_session_sees_its_own_project_and_folder(machine: Machine, tmp_path: Path) -> None:
     one, other = machine.relay(REVERIE_PROJECT="one"), machine.relay(REVERIE_PROJECT="other")
     kept = one.call("remember", content="The lamp on the pier burns oil.")
