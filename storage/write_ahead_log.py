@@ -13,13 +13,12 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
-from reverie.errors import StoreBusy, StoreError
+from reverie.errors import StoreError
 from reverie.memory import Memory, decode, to_record
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table, translated
@@ -29,18 +28,9 @@ from reverie.storage.rows import Embedded, Vector, as_rows
 _CURRENT = "waiting.jsonl"
 _ROTATED = "settling-"
 _KEPT = "last"
-_PATIENCE_SECONDS = 30.0
-_PAUSE_SECONDS = 0.002
 
 Result = TypeVar("Result")
 Reduce = Callable[[bytes], bytes]
-
-
-class _State(NamedTuple):
-    """What tells whether a file is still as it was."""
-
-    inode: int
-    size: int
 
 
 class _Turn:
@@ -78,10 +68,9 @@ class LogFile:
         self._folder = folder
         self._current = folder / _CURRENT
         self._keep = keep  # what of the last line is kept at a rotation, for the next line to follow
-        self._lock = FileLock(lock, thread_local=False, mode=0o600)
-        self._tasks = asyncio.Lock()  # the lock file is for processes; in one, it lets the same holder in twice
+        self._lock = ProcessLock(lock)
         self._turns: list[_Turn] = []  # what waits to be appended
-        self._tail: tuple[_State, bytes] | None = None  # the file as this process left it, and its last line
+        self._tail: tuple[int, bytes] | None = None  # where the file ended as this process left it, and its last line
         folder.mkdir(exist_ok=True, mode=0o700)
 
     async def append(
@@ -141,7 +130,7 @@ class LogFile:
         """Return how much is pending, without the lock; nothing if the store was re-embedded meanwhile."""
         try:
             with os.scandir(self._folder) as entries:
-                return sum(_state(Path(entry.path)).size for entry in entries if entry.name.endswith(".jsonl"))
+                return sum(_size(Path(entry.path)) for entry in entries if entry.name.endswith(".jsonl"))
         except FileNotFoundError:
             return 0
 
@@ -163,7 +152,7 @@ class LogFile:
         earlier = sorted(self._folder.glob(f"{_ROTATED}*"))
 
         def start_new_file() -> list[Path]:
-            if not _state(self._current).size:
+            if not _size(self._current):
                 return []
             if self._keep is not None:
                 self._write_kept(self._keep(self._end()[1]))
@@ -177,11 +166,12 @@ class LogFile:
     def _end(self) -> tuple[int, bytes]:
         """Return where the last complete line ends, and that line; read again if others wrote since.
 
-        A line without an end was left by a crash of the machine, and is overwritten.
+        Size and inode do not tell that: another process may rotate the file out and write as much into a new one,
+        which the system gives the old one's inode. So the last line is compared. A line without an end was left by a
+        crash of the machine, and is overwritten.
         """
-        state = _state(self._current)
-        if self._tail is not None and self._tail[0] == state:
-            return state.size, self._tail[1]
+        if self._tail is not None and _ends_with(self._current, *self._tail):
+            return self._tail
         lines = lines_of(self._current)
         last = lines[-1] if lines else _content(self._folder / _KEPT)
         return sum(map(len, lines)), last
@@ -198,7 +188,7 @@ class LogFile:
                 raise
         finally:
             os.close(file)
-        self._tail = (_state(self._current), last)
+        self._tail = (end + len(data), last)
 
     def _write_kept(self, last: bytes) -> None:
         fresh = self._folder / f"{_KEPT}.new"
@@ -211,27 +201,12 @@ class LogFile:
         fresh.replace(self._folder / _KEPT)
 
     async def _do(self, work: Callable[[], Result]) -> Result:
-        """Work on the files under the lock: at once if it is free, else off the event loop."""
-        async with self._tasks:
+        """Work on the files under the lock."""
+        async with self._lock.held():
             try:
-                if not self._acquire(patience=0.0):
-                    await asyncio.to_thread(self._acquire, _PATIENCE_SECONDS)
-                try:
-                    return work()
-                finally:
-                    self._lock.release()
+                return work()
             except OSError as error:
                 raise translated(self._folder.name, error) from error
-
-    def _acquire(self, patience: float) -> bool:
-        """Take the lock; without patience, say whether that was possible."""
-        try:
-            self._lock.acquire(patience, _PAUSE_SECONDS)
-        except Timeout:
-            if not patience:
-                return False
-            raise StoreBusy(f"Another Reverie process holds {self._folder.name}. Try again in a moment.") from None
-        return True
 
 
 def pending_lines(folder: Path) -> list[bytes]:
@@ -257,12 +232,23 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def _state(path: Path) -> _State:
+def _size(path: Path) -> int:
     try:
-        known = path.stat()
+        return path.stat().st_size
     except FileNotFoundError:
-        return _State(0, 0)
-    return _State(known.st_ino, known.st_size)
+        return 0
+
+
+def _ends_with(path: Path, size: int, last: bytes) -> bool:
+    """Return whether a file has this size and ends with this line."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size != size:
+                return False
+            file.seek(size - len(last))
+            return file.read() == last
+    except FileNotFoundError:
+        return False
 
 
 def _write_all(file: int, data: bytes) -> None:

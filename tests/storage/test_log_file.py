@@ -38,6 +38,31 @@ async def test_each_line_is_made_from_the_last_one_whoever_wrote_it(tmp_path: Pa
     assert await mine.lines() == [b"1\n", b"2\n", b"3\n", b"4\n"]
 
 
+async def test_a_new_file_of_the_same_size_and_inode_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    mine, other = _log_file(tmp_path), _log_file(tmp_path)
+    await _write(mine, b"1\n")
+    await other.rotate()
+    [rotated] = (tmp_path / "spool").glob("settling-*")
+    await _write(other, b"2\n")
+    # Systems give the inode of a removed file to the next one; here the same is done by hand.
+    rotated.write_bytes(b"2\n")
+    rotated.replace(tmp_path / "spool" / "waiting.jsonl")
+    await mine.append(lambda last: [b"%d\n" % (int(last) + 1)])
+    assert await mine.lines() == [b"2\n", b"3\n"]
+
+
+async def test_who_is_cancelled_while_others_hold_the_file_leaves_it_free(tmp_path: Path) -> None:
+    mine, other = _log_file(tmp_path), _log_file(tmp_path)
+    async with other._lock.held():
+        waiting = asyncio.create_task(_write(mine, b"never\n"))
+        await asyncio.sleep(0.05)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    await _write(other, b"1\n")
+    assert await other.lines() == [b"1\n"]
+
+
 async def test_what_several_append_at_once_is_written_together_in_order(
     log_file: LogFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
