@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"core", "text", "lifecycle", "embeddings", "llm", "guard", "codebase", "storage", "recall", "dream"}
     ),
     "server": frozenset({"core", "lifecycle", "guard", "codebase", "storage", "recall", "tools"}),
+    "clients": frozenset(),
     "cli": frozenset(
         {"core", "lifecycle", "embeddings", "guard", "codebase", "storage", "recall", "tools", "server"}
     ),
