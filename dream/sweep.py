@@ -22,7 +22,7 @@ from reverie.lifecycle.rules import (
     LOW_VALUE_IMPORTANCE,
     SEMANTIC_ACCESSES,
 )
-from reverie.lifecycle.vitals import WEIGHTS
+from reverie.lifecycle.vitals import BASE_WEIGHT
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.settings import Settings
 from reverie.storage import filters
@@ -190,7 +190,7 @@ def _could_leave_episodic(now: datetime, *, any_tier: bool) -> Condition:
     archived = (
         _older(now, ARCHIVE_AFTER_DAYS)
         & filters.at_most("access_count", ARCHIVE_BELOW_ACCESSES - 1)
-        & filters.adjusted_importance_at_most(ARCHIVE_BELOW_IMPORTANCE / WEIGHTS["base"])
+        & filters.adjusted_importance_at_most(ARCHIVE_BELOW_IMPORTANCE / BASE_WEIGHT)
     )
     of_low_value = _older(now, LOW_VALUE_AFTER_DAYS) & filters.at_most("importance", LOW_VALUE_IMPORTANCE)
     fading = filters.equals("pinned", False) & (outlived | archived | of_low_value)

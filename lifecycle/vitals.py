@@ -173,17 +173,21 @@ FactorName = Literal[
 ]
 FACTOR_NAMES: tuple[FactorName, ...] = get_args(FactorName)
 
-WEIGHTS: Mapping[FactorName, float] = {
-    "base": 0.75,
-    "frequency": 0.05,
-    "recency": 0.05,
-    "valence": 0.01,
-    "stability": 0.03,
+BASE_WEIGHT = 0.75
+"""The part of the base that neither disuse nor distrust takes."""
+
+KEPT_WEIGHTS: Mapping[FactorName, float] = {"recency": 0.10, "trust": 0.10, "activation": 0.05}
+"""The rest of the base: what recent use and trust keep of it. With `BASE_WEIGHT` they add up to 1."""
+
+EARNED_WEIGHTS: Mapping[FactorName, float] = {
+    "frequency": 0.25,
+    "stability": 0.35,
+    "confirmations": 0.08,
+    "valence": 0.04,
     "layer": 0.03,
-    "trust": 0.04,
-    "confirmations": 0.02,
-    "activation": 0.02,
 }
+"""Parts of what the base leaves free, 1 - base, that use earns. Together no more than `BASE_WEIGHT`, so that of two
+memories used alike the one with the higher base stays the more important."""
 
 LAYER_BOOST: Mapping[Layer, float] = {
     "semantic": 1.0,
@@ -225,9 +229,10 @@ class Importance:
 
 
 def importance_of(memory: Memory, now: datetime) -> Importance:
-    """Return the importance at this moment, the weighted sum of nine factors."""
+    """Return the importance at this moment: what is kept of the base, and what use earns on top of it."""
+    base = adjusted_importance_of(memory)
     values: Mapping[FactorName, float] = {
-        "base": adjusted_importance_of(memory),
+        "base": base,
         "frequency": frequency(memory.access_count),
         "recency": recency(idle_days(memory, now), memory.trust),
         "valence": clamped(abs(memory.valence)),
@@ -237,10 +242,18 @@ def importance_of(memory: Memory, now: datetime) -> Importance:
         "confirmations": clamped(memory.confirmations / FULL_CONFIRMATIONS),
         "activation": retrieval_probability(activation_of(memory, now)),
     }
+    weights = weights_at(base)
     factors = tuple(
-        Factor(name, values[name], WEIGHTS[name], share=values[name] * WEIGHTS[name]) for name in FACTOR_NAMES
+        Factor(name, values[name], weights[name], share=values[name] * weights[name]) for name in FACTOR_NAMES
     )
     return Importance(clamped(math.fsum(factor.share for factor in factors)), factors)
+
+
+def weights_at(base: float) -> dict[FactorName, float]:
+    """Return the weights of the nine factors: what is kept counts with the base, what is earned with the rest."""
+    kept = {name: weight * base for name, weight in KEPT_WEIGHTS.items()}
+    earned = {name: weight * (1.0 - base) for name, weight in EARNED_WEIGHTS.items()}
+    return {"base": BASE_WEIGHT, **kept, **earned}
 
 
 def frequency(accesses: int) -> float:

@@ -29,7 +29,7 @@ def test_a_working_memory_is_shown_as_it_will_fade(a_memory, start):
         pytest.param(
             FADING,
             "Unless it is recalled, it is let go on 2026-04-01 (archived): by then it is older than 90 days, "
-            "0.00 of it is left, its importance is 0.19 and it was recalled fewer than 3 times.",
+            "0.00 of it is left, its importance is 0.18 and it was recalled fewer than 3 times.",
             id="archive",
         ),
         pytest.param(

@@ -13,7 +13,9 @@ from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
 from reverie.storage.rows import Embedded
 from reverie.tools import remember
-from reverie.tools.requests import MoveRequest, PinRequest, RememberRequest
+from reverie.tools.consolidate import consolidate
+from reverie.tools.recall import recall
+from reverie.tools.requests import ConsolidateRequest, MoveRequest, PinRequest, RecallRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.revise import demote, pin
 from reverie.tools.session import Session
@@ -98,6 +100,22 @@ async def test_promotion_stays_in_reach_after_a_hundred_sweeps(session: Session,
     assert (await _memory(session, kept)).importance == 0.9
     await _recalled(session, kept.id, 5, apart=timedelta(days=1))
     assert (await sweep(session)).moved == {"episodic → semantic": [kept.id]}
+
+
+@pytest.mark.rule("002-importance")
+@pytest.mark.parametrize(("apart", "layer"), [(timedelta(days=6), "semantic"), (timedelta(minutes=12), "episodic")])
+async def test_a_memory_that_is_recalled_for_two_months_is_promoted_and_one_asked_for_in_a_row_is_not(
+    session: Session, keep: Keep, clock: Callable[[], object], apart: timedelta, layer: str
+) -> None:
+    kept = await keep("the harbour froze", layer="episodic", source="ai")
+    for _ in range(10):
+        clock.advance(seconds=apart.total_seconds())  # type: ignore[attr-defined]
+        assert (await recall(session, RecallRequest(query="harbour froze"))).results
+        await session.accesses.keep()
+    await session.accesses.count()
+    await consolidate(session, ConsolidateRequest())
+    memory = await _memory(session, kept)
+    assert (memory.access_count, memory.layer) == (10, layer)
 
 
 @pytest.mark.rule("001-core")
