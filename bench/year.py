@@ -30,8 +30,8 @@ from unittest.mock import patch
 from developer import DAYS, OPENED_WITH_A_RECALL, Query, Write, Year, year_of
 
 from reverie.lifecycle.expiry import is_lasting
-from reverie.lifecycle.rules import ARCHIVE_AFTER_DAYS
 from reverie.memory import LAYERS, Memory, Tier
+from reverie.parameters import STANDARD
 from reverie.recall import score as rank
 from reverie.settings import RETENTION_MODES, RetentionMode, Settings
 from reverie.storage import maintenance as maintenance
@@ -182,7 +182,7 @@ async def _ask(life: Life, question: Query) -> None:
         return
     wanted, written_at = life.written[question.answer]
     report.needed += 1
-    report.needed_late += days_between(written_at, session.now) > ARCHIVE_AFTER_DAYS
+    report.needed_late += days_between(written_at, session.now) > STANDARD.archive_days
     if wanted in life.let_go:
         report.gone[life.let_go[wanted]] += 1
     report.found_off += wanted in await _found_without_decay(session, request)

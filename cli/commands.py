@@ -249,6 +249,13 @@ COMMANDS: tuple[Command, ...] = (
         finds_ids=True,
     ),
     Command(
+        name="tune",
+        help="fit the rates of forgetting to your own recalls; change nothing",
+        group="Dreams",
+        run="plots:run_tune",
+        request=own.TuneRequest,
+    ),
+    Command(
         name="index",
         help="read a project's files and signatures; again only what changed",
         group="Code",

@@ -1,19 +1,22 @@
-"""`reverie curves` and `reverie forecast`: forgetting curves in plain characters or as a PNG, and what lies ahead."""
+"""`reverie curves`, `forecast` and `tune`: forgetting curves as text or PNG, what lies ahead, and rates that fit."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.cli.commands import Options, opened
-from reverie.cli.requests import CurvesRequest, ForecastRequest
+from reverie.cli.requests import CurvesRequest, ForecastRequest, TuneRequest
 from reverie.cli.terminal import DONE, columns, counted, say, say_json
 from reverie.errors import InvalidInput
-from reverie.lifecycle.rules import ARCHIVE_BELOW_RETENTION
+from reverie.lifecycle.tuning import FEWEST_RECALLS
+from reverie.parameters import STANDARD, changed_parameters
 from reverie.settings import RETENTION_MODES, RetentionMode, load_settings
 from reverie.tools.export_jsonl import keep_out_of
 from reverie.tools.forecast import Curves, Forecast, curves_of, forecast, typical_curves
 from reverie.tools.resolve import resolved
+from reverie.tools.tune import Tuned, tune
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
@@ -84,12 +87,19 @@ def _legend(curves: Curves) -> list[str]:
     names = [f"{LETTERS[mode]} {mode}{' *' if mode == curves.chosen else ''}" for mode in RETENTION_MODES]
     standing = curves.standing
     if standing is None:
-        return ["  ".join(names), "* the curve of this domain (REVERIE_RETENTION)"]
+        return ["  ".join(names), "* the curve of this domain (REVERIE_RETENTION)", *_own_parameters(curves)]
     return [
         "  ".join(names),
         f"{MARK} {standing.id} on day {standing.day:.1f}: {standing.retention:.2f} left by the domain's curve *",
         f"  {standing.described}"[: _GUTTER + WIDTH],
+        *_own_parameters(curves),
     ]
+
+
+def _own_parameters(curves: Curves) -> list[str]:
+    """Name the parameters that reverie.toml sets, with the standard ones."""
+    own = changed_parameters(curves.parameters)
+    return [f"{name} = {value:g} (reverie.toml; standard {getattr(STANDARD, name):g})" for name, value in own.items()]
 
 
 POINTS = 400
@@ -115,8 +125,9 @@ def save_png(curves: Curves, file: str) -> None:
     for mode in RETENTION_MODES:
         chosen = mode == curves.chosen
         axes.plot(curves.days, curves.left[mode], label=mode, linewidth=3.0 if chosen else 1.5)
-    axes.axhline(ARCHIVE_BELOW_RETENTION, color="grey", linestyle=":", linewidth=1.0)
-    axes.annotate("archived below", (curves.days[-1], ARCHIVE_BELOW_RETENTION), ha="right", va="bottom", color="grey")
+    least = curves.parameters.archive_retention
+    axes.axhline(least, color="grey", linestyle=":", linewidth=1.0)
+    axes.annotate("archived below", (curves.days[-1], least), ha="right", va="bottom", color="grey")
     if curves.standing is not None:
         axes.plot([curves.standing.day], [curves.standing.retention], "k*", markersize=14, label=curves.standing.id)
     axes.set(
@@ -149,9 +160,11 @@ async def run_curves(request: CurvesRequest, options: Options) -> int:
     if request.id:
         async with opened(settings, all_projects=options.all_projects) as session:
             memory = await resolved(session, request.id)
-            curves = curves_of(memory, session.now, settings.retention, request.days, points, settings.tier)
+            curves = curves_of(
+                memory, session.now, settings.retention, request.days, points, settings.tier, settings.parameters
+            )
     else:
-        curves = typical_curves(settings.retention, request.days, points, settings.tier)
+        curves = typical_curves(settings.retention, request.days, points, settings.tier, settings.parameters)
     if request.png:
         save_png(curves, request.png)
     if options.json:
@@ -173,6 +186,40 @@ async def run_forecast(session: "Session", request: ForecastRequest, options: Op
     return DONE
 
 
+async def run_tune(session: "Session", request: TuneRequest, options: Options) -> int:
+    """Show the rates that fit the recalls, and what to write into reverie.toml."""
+    found = await tune(session)
+    if options.json:
+        fits = {name: one and {**asdict(one), "sure": one.is_sure} for name, one in found.fits.items()}
+        say_json({"curve": found.curve, "memories": found.memories, "fits": fits})
+    else:
+        say(*_tuned_lines(found, session.settings.domain))
+    return DONE
+
+
+def _tuned_lines(found: Tuned, domain: str) -> list[str]:
+    if not found.fits:
+        return [f"The curve {found.curve} has no rate that recalls could tell. Nothing was changed."]
+    lines, written = [], []
+    for name, one in found.fits.items():
+        if one is None:
+            lines.append(f"{name}: no recall tells it yet.")
+            continue
+        told = f"{counted(one.recalls, 'recall')} in {counted(one.gaps, 'gap')}"
+        span = f"{one.fitted:.3g} fits best ({one.low:.3g} to {one.high:.3g})"
+        lines.append(f"{name}: {one.now:g} now; {span}, by {told}.")
+        if not one.is_sure:
+            lines.append(f"  Not sure enough to act on: it takes {FEWEST_RECALLS} recalls, and a narrow range.")
+        elif one.differs:
+            written.append(f"{name} = {one.fitted:.3g}")
+        else:
+            lines.append("  What is set fits.")
+    if written:
+        section = f"[domains.{domain}.forgetting]"
+        lines += ["", "To use it, write into reverie.toml in the data folder:", "", section, *written]
+    return [*lines, "", "Nothing was changed."]
+
+
 def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
     standing = curves.standing
     return {
@@ -180,6 +227,7 @@ def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
         "chosen": curves.chosen,
         "days": curves.days,
         "curves": curves.left,
+        "parameters": asdict(curves.parameters),
         "memory": None
         if standing is None
         else {

@@ -49,6 +49,11 @@ class ForecastRequest(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TuneRequest(Request):
+    """Nothing to say: all recalls of the domain are read."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DreamsRequest(Request):
     """The dream to show or undo; without one, all are listed."""
 

@@ -16,6 +16,7 @@ from reverie.errors import SettingError
 from reverie.folders import data_folder
 from reverie.installation import Installation, default_config_folder
 from reverie.memory import TIERS, Tier
+from reverie.parameters import STANDARD, Parameters, read_parameters
 
 DreamMode = Literal["auto", "manual"]
 RetentionMode = Literal["huber", "l2", "elastic", "exponential", "power", "lifespan", "strength"]
@@ -159,6 +160,7 @@ OF_A_DOMAIN: tuple[Setting, ...] = (RETENTION, TIER)
 """What a section `[domains.NAME]` of reverie.toml may set: how that domain forgets."""
 
 _DOMAINS = "domains"
+_FORGETTING = "forgetting"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +180,7 @@ class Settings:
     dream: DreamMode = "auto"
     clock: str | None = None
     engine_idle: float = 10.0  # minutes
+    parameters: Parameters = STANDARD
 
     @property
     def installation(self) -> Installation:
@@ -227,6 +230,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         dream=_dream(values),
         clock=values.get(CLOCK),
         engine_idle=_idle_minutes(values),
+        parameters=file.parameters.get(domain, file.parameters[""]),
     )
 
 
@@ -271,6 +275,8 @@ class _File:
 
     values: dict[Setting, str] = field(default_factory=dict)
     domains: dict[str, dict[Setting, str]] = field(default_factory=dict)
+    parameters: dict[str, Parameters] = field(default_factory=lambda: {"": STANDARD})
+    """How memories fade, by domain; without a name: in every other domain."""
 
 
 def _file(home: str) -> _File:
@@ -290,8 +296,23 @@ def _file(home: str) -> _File:
     except tomllib.TOMLDecodeError as error:
         raise SettingError(str(path), str(error), "a readable TOML file") from error
     domains = written.pop(_DOMAINS, {})
+    everywhere = read_parameters(written.pop(_FORGETTING, {}), f"[{_FORGETTING}] of {path}")
+    parameters = {"": everywhere} | _written_parameters(domains, path, everywhere)
     anywhere = [setting for setting in TABLE if setting not in ONLY_IN_THE_ENVIRONMENT]
-    return _File(_written_values(written, anywhere, str(path), sections=True), _written_domains(domains, path))
+    values = _written_values(written, anywhere, str(path), sections=True)
+    return _File(values, _written_domains(domains, path), parameters)
+
+
+def _written_parameters(domains: Any, path: Path, everywhere: Parameters) -> dict[str, Parameters]:
+    """Take the sections `[domains.NAME.forgetting]` out of the domains and read them."""
+    sections = domains.items() if isinstance(domains, dict) else ()
+    return {
+        name: read_parameters(
+            section.pop(_FORGETTING), f"[{_DOMAINS}.{name}.{_FORGETTING}] of {path}", defaults=everywhere
+        )
+        for name, section in sections
+        if isinstance(section, dict) and _FORGETTING in section
+    }
 
 
 def _written_domains(domains: Any, path: Path) -> dict[str, dict[Setting, str]]:
@@ -319,7 +340,8 @@ def _written_values(
     values: dict[Setting, str] = {}
     for key, value in written.items():
         if key not in known:
-            takes = f"one of: {', '.join(sorted(known))}" + (f", or sections [{_DOMAINS}.NAME]" if sections else "")
+            others = f", or sections [{_DOMAINS}.NAME] and [{_FORGETTING}]" if sections else ""
+            takes = f"one of: {', '.join(sorted(known))}{others}"
             raise SettingError(f"{key} in {here}", str(value), takes)
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise SettingError(f"{key} in {here}", str(value), known[key].takes)

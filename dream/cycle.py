@@ -179,8 +179,9 @@ async def _run(
     await tell(0, stages, "reading")
     snapshot = await read(context, now, projects)
     if "sweep" not in steps:  # which would expire them before any other step sees them
+        tier, parameters = context.settings.tier, context.settings.parameters
         snapshot = snapshot.without(
-            memory.id for memory in snapshot.memories if overdue(memory, now, context.settings.tier)
+            memory.id for memory in snapshot.memories if overdue(memory, now, tier, parameters)
         )
     planner = Planner(snapshot, context.settings, context.judge, steps)
     planned = 0
@@ -209,7 +210,7 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     checks = await asyncio.to_thread(_checked, context.evidence, memories)
     records = await store.dream_log.all()
     changed = (memory for memory in memories if memory.updated_at != memory.created_at)  # others were never demoted
-    promotable = [memory for memory in changed if _may_become_semantic(memory, now)]
+    promotable = [memory for memory in changed if _may_become_semantic(memory, now, context.settings)]
     anchored = [(m, checks[m.id].checked) for m in memories if m.anchors and m.id in checks]
     living = {memory.id for memory in memories}
     snapshot = Snapshot(
@@ -233,9 +234,9 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_fingerprint(records))
 
 
-def _may_become_semantic(memory: Memory, now: datetime) -> bool:
+def _may_become_semantic(memory: Memory, now: datetime, settings: Settings) -> bool:
     """Whether the sweep or the digest could promote a memory to semantic."""
-    move = due_move(memory, now)
+    move = due_move(memory, now, settings.parameters)
     return (move is not None and move.to == "semantic") or (
         memory.layer == "episodic" and may_be_promoted(memory, now)
     )

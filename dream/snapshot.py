@@ -317,8 +317,10 @@ def _is_exempt(memory: Memory) -> bool:
 
 
 def _judged(memory: Memory, now: datetime, settings: Settings) -> RuleVerdict:
-    expires = due_expiry(memory, now, settings.retention, settings.tier)
-    return RuleVerdict(expires) if expires else RuleVerdict(None, due_move(memory, now), becomes_core(memory))
+    expires = due_expiry(memory, now, settings.retention, settings.tier, settings.parameters)
+    if expires:
+        return RuleVerdict(expires)
+    return RuleVerdict(None, due_move(memory, now, settings.parameters), becomes_core(memory))
 
 
 Vectors = NDArray[np.float32]

@@ -12,15 +12,11 @@ from reverie.dream.batch import make_batch, read_undone_keys, write
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, was_undone
 from reverie.dream.snapshot import RuleVerdicts, Snapshot
-from reverie.lifecycle.expiry import LIFESPAN_SECONDS, LIVING, Expiry, Move
+from reverie.lifecycle.expiry import LIVING, Expiry, Move
 from reverie.lifecycle.rules import (
-    ARCHIVE_AFTER_DAYS,
-    ARCHIVE_BELOW_ACCESSES,
-    ARCHIVE_BELOW_IMPORTANCE,
     CORE_ACCESSES,
     LOW_VALUE_AFTER_DAYS,
     LOW_VALUE_IMPORTANCE,
-    SEMANTIC_ACCESSES,
 )
 from reverie.lifecycle.vitals import BASE_WEIGHT
 from reverie.memory import LAYERS, Layer, Memory
@@ -28,13 +24,10 @@ from reverie.settings import Settings
 from reverie.storage import filters
 from reverie.storage.filters import Condition
 from reverie.storage.store import MemoryStore
-from reverie.time import SECONDS_PER_DAY
 
 ACTOR = "sweep"
 CURVE_RULES = frozenset({"archived", "low-value"})
 """The rules that the dream's step `forget` applies; `sweep` applies the others."""
-
-_LIFESPAN_DAYS = LIFESPAN_SECONDS / SECONDS_PER_DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +142,7 @@ async def _due_change_sets(store: MemoryStore, plan: SweepPlan, now: datetime) -
 
 async def plan_due(store: MemoryStore, settings: Settings, now: datetime) -> SweepPlan:
     """Plan a sweep over the memories that some rule could act on now, without reading all of a large store."""
-    any_tier = settings.tier is not None
-    memories = await store.find_few({layer: _could_be_due(layer, now, any_tier=any_tier) for layer in LAYERS})
+    memories = await store.find_few({layer: _could_be_due(layer, now, settings) for layer in LAYERS})
     return await heed_demotions(store, plan_sweep(memories, now, settings))
 
 
@@ -170,7 +162,7 @@ async def demoted_among(store: MemoryStore, memories: Iterable[Memory]) -> list[
     return demoted
 
 
-def _could_be_due(layer: Layer, now: datetime, *, any_tier: bool) -> Condition:
+def _could_be_due(layer: Layer, now: datetime, settings: Settings) -> Condition:
     """Match every memory of a layer that some rule could act on now.
 
     It may match too much, never too little: the rules themselves decide.
@@ -180,21 +172,23 @@ def _could_be_due(layer: Layer, now: datetime, *, any_tier: bool) -> Condition:
         return living
     due = filters.not_after("forget_after", now)
     if layer == "episodic":
-        due |= _could_leave_episodic(now, any_tier=any_tier)
+        due |= _could_leave_episodic(now, settings)
     return living & (due | (filters.equals("core", False) & filters.at_least("access_count", CORE_ACCESSES)))
 
 
-def _could_leave_episodic(now: datetime, *, any_tier: bool) -> Condition:
+def _could_leave_episodic(now: datetime, settings: Settings) -> Condition:
     """Match what may be promoted to semantic, outlive its tier, be archived or be of low value."""
-    outlived = filters.everything() if any_tier else filters.is_set("tier") | _older(now, _LIFESPAN_DAYS)
+    parameters = settings.parameters
+    without_tier = _older(now, parameters.lifespan_days)
+    outlived = filters.everything() if settings.tier is not None else filters.is_set("tier") | without_tier
     archived = (
-        _older(now, ARCHIVE_AFTER_DAYS)
-        & filters.at_most("access_count", ARCHIVE_BELOW_ACCESSES - 1)
-        & filters.adjusted_importance_at_most(ARCHIVE_BELOW_IMPORTANCE / BASE_WEIGHT)
+        _older(now, parameters.archive_days)
+        & filters.at_most("access_count", parameters.archive_recalls - 1)
+        & filters.adjusted_importance_at_most(parameters.archive_importance / BASE_WEIGHT)
     )
     of_low_value = _older(now, LOW_VALUE_AFTER_DAYS) & filters.at_most("importance", LOW_VALUE_IMPORTANCE)
     fading = filters.equals("pinned", False) & (outlived | archived | of_low_value)
-    return filters.at_least("access_count", SEMANTIC_ACCESSES) | fading
+    return filters.at_least("access_count", parameters.promote_recalls) | fading
 
 
 def _older(now: datetime, days: float) -> Condition:

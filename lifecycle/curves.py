@@ -18,6 +18,7 @@ from reverie.lifecycle.vitals import (
     practice,
 )
 from reverie.memory import Layer, Memory, Tier, clamped
+from reverie.parameters import STANDARD, Parameters
 from reverie.settings import RetentionMode
 from reverie.time import SECONDS_PER_DAY
 
@@ -36,6 +37,7 @@ class Trace:
     core: bool = False
     lasting: bool = False
     tier: Tier | None = None
+    parameters: Parameters = STANDARD
 
 
 Curve = Callable[[Trace], float]
@@ -48,7 +50,6 @@ HUBER_KNEE = 1.0
 HUBER_END = 6.0
 """Half-lives at which huber's line reaches zero; from 5.27 on it stays above l2 to five half-lives."""
 
-REINFORCEMENT_PER_LOG_ACCESS = 0.05
 MAX_REINFORCEMENT = 0.3
 
 
@@ -71,16 +72,16 @@ def elastic(trace: Trace) -> float:
     )
 
 
-def reinforcement(accesses: int) -> float:
+def reinforcement(accesses: int, parameters: Parameters = STANDARD) -> float:
     """Return what recalls add to a half-life curve."""
-    return min(MAX_REINFORCEMENT, REINFORCEMENT_PER_LOG_ACCESS * math.log1p(max(0, accesses)))
+    return min(MAX_REINFORCEMENT, parameters.reinforcement * math.log1p(max(0, accesses)))
 
 
 def _reinforced(trace: Trace, curve: Callable[[float], float]) -> float:
     if trace.lasting or trace.layer == "working":  # neither has a half-life
         return 1.0
-    half_lives = max(0.0, trace.idle_days) / half_life_days(trace.trust)
-    return clamped(curve(half_lives) + reinforcement(trace.accesses))
+    half_lives = max(0.0, trace.idle_days) / half_life_days(trace.trust, trace.parameters)
+    return clamped(curve(half_lives) + reinforcement(trace.accesses, trace.parameters))
 
 
 def _halving(half_lives: float) -> float:
@@ -95,21 +96,12 @@ def _huber(half_lives: float) -> float:
 
 # 001: stability
 
-BETA_DAYS: Mapping[Layer, float] = {
-    "working": math.inf,
-    "episodic": 45.0,
-    "semantic": 120.0,
-    "procedural": math.inf,
-    "codebase": math.inf,
-}
-CORE_BETA_DAYS = 120.0
 CORE_FLOOR = 0.60
 FLOOR = 0.02
 BOOST_PER_IMPORTANCE = 2.0
 MAX_BOOST = 3.0
 FREQUENCY_PER_LOG_ACCESS = 0.1
 MAX_FREQUENCY_BOOST = 2.0
-POWER_GAMMA = 1.0 / math.log(2.0)
 
 
 def exponential(trace: Trace) -> float:
@@ -119,7 +111,7 @@ def exponential(trace: Trace) -> float:
 
 def power(trace: Trace) -> float:
     """Fade fast at first and ever more slowly after, with a long tail."""
-    return max(floor(trace), float((1.0 + max(0.0, trace.idle_days) / rate_days(trace)) ** -POWER_GAMMA))
+    return max(floor(trace), float((1.0 + max(0.0, trace.idle_days) / rate_days(trace)) ** -trace.parameters.gamma))
 
 
 def floor(trace: Trace) -> float:
@@ -129,8 +121,16 @@ def floor(trace: Trace) -> float:
 
 def rate_days(trace: Trace) -> float:
     """Return the time scale S·B·F·β in days."""
-    beta = max(BETA_DAYS[trace.layer], CORE_BETA_DAYS) if trace.core else BETA_DAYS[trace.layer]
+    beta = beta_days(trace.layer, trace.parameters)
+    beta = max(beta, trace.parameters.semantic_days) if trace.core else beta
     return in_bounds(trace.stability) * importance_boost(trace.importance) * frequency_boost(trace.accesses) * beta
+
+
+def beta_days(layer: Layer, parameters: Parameters = STANDARD) -> float:
+    """Return β of a layer; what does not decay has none."""
+    if layer == "episodic":
+        return parameters.episodic_days
+    return parameters.semantic_days if layer == "semantic" else math.inf
 
 
 def importance_boost(importance: float) -> float:
@@ -148,16 +148,16 @@ def frequency_boost(accesses: int) -> float:
 
 def lifespan(trace: Trace) -> float:
     """Run down evenly to zero at the end of the tier's lifespan, which recalls put off."""
-    threshold = threshold_seconds(trace.tier)
+    threshold = threshold_seconds(trace.tier, trace.parameters)
     if threshold is None or trace.lasting:
         return 1.0
     age = max(0.0, trace.age_days) * SECONDS_PER_DAY
-    return clamped(1.0 - effective_age(age, trace.accesses, threshold) / threshold)
+    return clamped(1.0 - effective_age(age, trace.accesses, threshold, trace.parameters) / threshold)
 
 
 def strength(trace: Trace) -> float:
     """Return strength now against strength when fresh: salience and confidence cancel out."""
-    return clamped(fading(trace.layer, trace.age_days) * practice(trace.accesses))
+    return clamped(fading(trace.layer, trace.age_days, trace.parameters) * practice(trace.accesses))
 
 
 CURVES: Mapping[RetentionMode, Curve] = {
@@ -171,17 +171,25 @@ CURVES: Mapping[RetentionMode, Curve] = {
 }
 
 
-def retention_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> float:
+def retention_of(
+    memory: Memory,
+    now: datetime,
+    mode: RetentionMode,
+    default_tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
+) -> float:
     """Return the retention of a memory, from 1 (fresh) towards 0, by the curve of this mode."""
     if not memory.content.strip():
         return 0.0
     if memory.pinned:
         return 1.0
-    left = CURVES[mode](trace_of(memory, now, default_tier))
+    left = CURVES[mode](trace_of(memory, now, default_tier, parameters))
     return max(CORE_FLOOR, left) if memory.core else left
 
 
-def trace_of(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Trace:
+def trace_of(
+    memory: Memory, now: datetime, default_tier: Tier | None = None, parameters: Parameters = STANDARD
+) -> Trace:
     """Gather what the curves need to know of a memory at this moment."""
     return Trace(
         layer=memory.layer,
@@ -194,4 +202,5 @@ def trace_of(memory: Memory, now: datetime, default_tier: Tier | None = None) ->
         core=memory.core,
         lasting=is_lasting(memory),
         tier=tier_in_force(memory, default_tier),
+        parameters=parameters,
     )

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from reverie.memory import Kind, Layer, Memory, Status, Tier
+from reverie.parameters import STANDARD, Parameters
 from reverie.time import SECONDS_PER_DAY, aware, iso, later, seconds_between
 
 Rule = Literal[
@@ -85,16 +86,12 @@ def ttl_expired(memory: Memory, now: datetime) -> Expiry | None:
     return Expiry("ttl-expired", f"it was to be forgotten after {iso(memory.forget_after)}")
 
 
-LIFESPAN_SECONDS = 94_608_000.0
-"""Three years: the threshold of a memory without a tier."""
-
 TIER_SECONDS: Mapping[Tier, float | None] = {
     "goldfish": 8 * 3600.0,
     "standard": 7 * SECONDS_PER_DAY,
     "elephant": 90 * SECONDS_PER_DAY,
     "permanent": None,
 }
-ACCESS_LIFE_BONUS = 0.20
 
 
 def tier_in_force(memory: Memory, default: Tier | None = None) -> Tier | None:
@@ -102,38 +99,45 @@ def tier_in_force(memory: Memory, default: Tier | None = None) -> Tier | None:
     return memory.tier or default
 
 
-def threshold_seconds(tier: Tier | None) -> float | None:
+def threshold_seconds(tier: Tier | None, parameters: Parameters = STANDARD) -> float | None:
     """Return how long a memory that is never recalled lives, or None if it never expires."""
-    return LIFESPAN_SECONDS if tier is None else TIER_SECONDS[tier]
+    return parameters.lifespan_days * SECONDS_PER_DAY if tier is None else TIER_SECONDS[tier]
 
 
-def effective_age(age_seconds: float, accesses: int, threshold: float) -> float:
-    """Return the age less a fifth of the threshold for each recall; it may be negative."""
-    return age_seconds - max(0, accesses) * threshold * ACCESS_LIFE_BONUS
+def effective_age(age_seconds: float, accesses: int, threshold: float, parameters: Parameters = STANDARD) -> float:
+    """Return the age less a fifth (`recall_bonus`) of the threshold for each recall; it may be negative."""
+    return age_seconds - max(0, accesses) * threshold * parameters.recall_bonus
 
 
-def tier_expired(memory: Memory, now: datetime, default: Tier | None = None) -> Expiry | None:
-    """Return the verdict on a memory that has outlived its tier, or three years without one, or None.
+def tier_expired(
+    memory: Memory, now: datetime, default: Tier | None = None, parameters: Parameters = STANDARD
+) -> Expiry | None:
+    """Return the verdict on a memory that has outlived its tier, or the domain's lifespan without one, or None.
 
     A pinned, core or lasting memory never does.
     """
     tier = tier_in_force(memory, default)
-    threshold = threshold_seconds(tier)
+    threshold = threshold_seconds(tier, parameters)
     if threshold is None or memory.status not in LIVING or why_protected(memory):
         return None
     age = seconds_between(memory.created_at, now)
-    if effective_age(age, memory.access_count, threshold) <= threshold:
+    if effective_age(age, memory.access_count, threshold, parameters) <= threshold:
         return None
     recalled = f"even with {memory.access_count} recalls" if memory.access_count else "and was never recalled"
     if tier is None:
-        return Expiry("lifespan-expired", f"it has outlived its three years {recalled}")
+        return Expiry("lifespan-expired", f"it has outlived its {_years(parameters)} {recalled}")
     return Expiry("tier-expired", f"it has outlived its tier {tier} {recalled}")
 
 
-def expiry_by_tier(memory: Memory, default: Tier | None = None) -> datetime | None:
+def _years(parameters: Parameters) -> str:
+    days = parameters.lifespan_days
+    return "three years" if days == STANDARD.lifespan_days else f"{days:g} days"
+
+
+def expiry_by_tier(memory: Memory, default: Tier | None = None, parameters: Parameters = STANDARD) -> datetime | None:
     """Return the moment at which the tier expires the memory, or None if it never does."""
-    threshold = threshold_seconds(tier_in_force(memory, default))
+    threshold = threshold_seconds(tier_in_force(memory, default), parameters)
     if threshold is None or why_protected(memory):
         return None
-    life = threshold * (1.0 + ACCESS_LIFE_BONUS * max(0, memory.access_count))
+    life = threshold * (1.0 + parameters.recall_bonus * max(0, memory.access_count))
     return later(memory.created_at, life / SECONDS_PER_DAY)

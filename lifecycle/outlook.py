@@ -9,6 +9,7 @@ from reverie.lifecycle.curves import retention_of
 from reverie.lifecycle.expiry import LIVING, Expiry, tier_in_force, why_protected
 from reverie.lifecycle.rules import after_moves, due_expiry
 from reverie.memory import Memory, Tier
+from reverie.parameters import STANDARD, Parameters
 from reverie.settings import RetentionMode
 from reverie.time import aware, later
 
@@ -39,39 +40,51 @@ class Ending:
     verdict: Expiry
 
 
-def outlook_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Outlook:
+def outlook_of(
+    memory: Memory,
+    now: datetime,
+    mode: RetentionMode,
+    default_tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
+) -> Outlook:
     """Return the outlook of a memory, assuming that it is neither recalled nor changed."""
-    swept = _after_next_sweeps(memory, now)
+    swept = _after_next_sweeps(memory, now, parameters)
     retention = {
-        horizon: retention_of(swept if days else memory, later(now, days) or now, mode, default_tier)
+        horizon: retention_of(swept if days else memory, later(now, days) or now, mode, default_tier, parameters)
         for horizon, days in HORIZON_DAYS.items()
     }
-    return Outlook(retention, _sentence(memory, now, mode, default_tier))
+    return Outlook(retention, _sentence(memory, now, mode, default_tier, parameters))
 
 
-def ending_of(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Ending | None:
+def ending_of(
+    memory: Memory,
+    now: datetime,
+    mode: RetentionMode,
+    default_tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
+) -> Ending | None:
     """Return when the rules would expire the memory if it is left alone, or None if not within a hundred years.
 
     A rule that expires a memory at one moment does so at every later one, so bisection finds the first second.
     """
-    subject = _after_next_sweeps(memory, now)
+    subject = _after_next_sweeps(memory, now, parameters)
     low, high = -1, _seconds_ahead(aware(now))
-    if due_expiry(subject, now + timedelta(seconds=high), mode, default_tier) is None:
+    if due_expiry(subject, now + timedelta(seconds=high), mode, default_tier, parameters) is None:
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        if due_expiry(subject, now + timedelta(seconds=middle), mode, default_tier) is None:
+        if due_expiry(subject, now + timedelta(seconds=middle), mode, default_tier, parameters) is None:
             low = middle
         else:
             high = middle
     at = now + timedelta(seconds=high)
-    verdict = due_expiry(subject, at, mode, default_tier)
+    verdict = due_expiry(subject, at, mode, default_tier, parameters)
     return None if verdict is None else Ending(at, verdict)
 
 
-def _after_next_sweeps(memory: Memory, now: datetime) -> Memory:
+def _after_next_sweeps(memory: Memory, now: datetime, parameters: Parameters) -> Memory:
     """Return the memory as the next sweeps leave it: moved by merit, and no longer in working."""
-    after = after_moves(memory, now)
+    after = after_moves(memory, now, parameters)
     return replace(after, layer="episodic") if after.layer == "working" else after
 
 
@@ -80,12 +93,14 @@ def _seconds_ahead(now: datetime) -> int:
     return max(0, int(min(FARTHEST, to_the_end).total_seconds()))
 
 
-def _sentence(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None) -> str:
+def _sentence(
+    memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None, parameters: Parameters
+) -> str:
     if memory.status not in LIVING:
         return _why_not_living(memory)
-    ending = ending_of(memory, now, mode, default_tier)
+    ending = ending_of(memory, now, mode, default_tier, parameters)
     if ending is None:
-        swept = _after_next_sweeps(memory, now)
+        swept = _after_next_sweeps(memory, now, parameters)
         rises = memory.layer != swept.layer == "semantic"
         subject = "The next sweep makes it semantic, and then it is" if rises else "It is"
         return f"{subject} never let go by itself: {_why_never(swept, default_tier)}."

@@ -25,6 +25,7 @@ from reverie.lifecycle.expiry import (
 )
 from reverie.lifecycle.vitals import after_access, age_days, idle_days, importance_of, strength_of
 from reverie.memory import LADDER, TIERS, Layer, Memory, Tier
+from reverie.parameters import STANDARD, Parameters
 from reverie.settings import RetentionMode
 from reverie.time import SECONDS_PER_DAY, aware, later
 
@@ -84,9 +85,6 @@ def _rung(layer: Layer) -> int:
 WORKING_DAYS = 30 * 60 / SECONDS_PER_DAY
 WORKING_ACCESSES = 2
 
-SEMANTIC_IMPORTANCE = 0.7
-SEMANTIC_ACCESSES = 5
-
 CORE_ACCESSES = 10
 CORE_STABILITY = 0.85
 CORE_SESSIONS = 3
@@ -103,14 +101,14 @@ def leaves_working(memory: Memory, now: datetime) -> Move | None:
     return None
 
 
-def becomes_semantic(memory: Memory, now: datetime) -> Move | None:
+def becomes_semantic(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> Move | None:
     """Return the move of an episodic memory to semantic, by importance and recalls, or None."""
     if memory.layer != "episodic" or memory.status != "active":
         return None
-    if memory.access_count < SEMANTIC_ACCESSES:
+    if memory.access_count < parameters.promote_recalls:
         return None
-    importance = importance_of(memory, now).value
-    if importance < SEMANTIC_IMPORTANCE:
+    importance = importance_of(memory, now, parameters).value
+    if importance < parameters.promote_importance:
         return None
     return Move("semantic", f"importance {importance:.2f} and {memory.access_count} recalls")
 
@@ -126,29 +124,30 @@ def becomes_core(memory: Memory) -> bool:
     )
 
 
-ARCHIVE_AFTER_DAYS = 90.0
-ARCHIVE_BELOW_RETENTION = 0.15
-ARCHIVE_BELOW_IMPORTANCE = 0.3
-ARCHIVE_BELOW_ACCESSES = 3
-
 LOW_VALUE_AFTER_DAYS = 180.0
 LOW_VALUE_IMPORTANCE = 0.2
 
 
-def archived(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
+def archived(
+    memory: Memory,
+    now: datetime,
+    mode: RetentionMode,
+    default_tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
+) -> Expiry | None:
     """Return the verdict on a memory that is old, faded, unimportant and hardly recalled, all four; or None."""
-    if not _may_fade(memory, default_tier) or memory.access_count >= ARCHIVE_BELOW_ACCESSES:
+    if not _may_fade(memory, default_tier) or memory.access_count >= parameters.archive_recalls:
         return None
-    if age_days(memory, now) <= ARCHIVE_AFTER_DAYS:
+    if age_days(memory, now) <= parameters.archive_days:
         return None
-    left = retention_of(memory, now, mode, default_tier)
-    importance = importance_of(memory, now).value
-    if left >= ARCHIVE_BELOW_RETENTION or importance >= ARCHIVE_BELOW_IMPORTANCE:
+    left = retention_of(memory, now, mode, default_tier, parameters)
+    importance = importance_of(memory, now, parameters).value
+    if left >= parameters.archive_retention or importance >= parameters.archive_importance:
         return None
     return Expiry(
         "archived",
-        f"it is older than {ARCHIVE_AFTER_DAYS:.0f} days, {left:.2f} of it is left, its importance is "
-        f"{importance:.2f} and it was recalled fewer than {ARCHIVE_BELOW_ACCESSES} times",
+        f"it is older than {parameters.archive_days:g} days, {left:.2f} of it is left, its importance is "
+        f"{importance:.2f} and it was recalled fewer than {parameters.archive_recalls} times",
     )
 
 
@@ -181,9 +180,11 @@ MIN_STRENGTH = 0.05
 """The strength below which the seed suggests to forget."""
 
 
-def below_strength(memory: Memory, now: datetime, min_strength: float = MIN_STRENGTH) -> Expiry | None:
+def below_strength(
+    memory: Memory, now: datetime, min_strength: float = MIN_STRENGTH, parameters: Parameters = STANDARD
+) -> Expiry | None:
     """Return the verdict on a memory weaker than the given strength, or None."""
-    strength = strength_of(memory, now)
+    strength = strength_of(memory, now, parameters)
     if not _may_be_forgotten(memory) or strength >= min_strength:
         return None
     return Expiry("below-strength", f"its strength {strength:.3f} is below {min_strength:g}")
@@ -200,18 +201,26 @@ def _may_be_forgotten(memory: Memory) -> bool:
     return memory.status in LIVING and not memory.pinned
 
 
-def due_expiry(memory: Memory, now: datetime, mode: RetentionMode, default_tier: Tier | None = None) -> Expiry | None:
+def due_expiry(
+    memory: Memory,
+    now: datetime,
+    mode: RetentionMode,
+    default_tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
+) -> Expiry | None:
     """Return the verdict of the first rule that expires this memory now, after the moves it has earned; or None."""
-    subject = after_moves(memory, now)
+    subject = after_moves(memory, now, parameters)
     return (
         ttl_expired(subject, now)
-        or tier_expired(subject, now, default_tier)
-        or archived(subject, now, mode, default_tier)
+        or tier_expired(subject, now, default_tier, parameters)
+        or archived(subject, now, mode, default_tier, parameters)
         or low_value(subject, now, default_tier)
     )
 
 
-def overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Expiry | None:
+def overdue(
+    memory: Memory, now: datetime, default_tier: Tier | None = None, parameters: Parameters = STANDARD
+) -> Expiry | None:
     """Return the verdict on a memory that is past its deadline or tier but not yet swept, or None.
 
     A memory with enough recalls for a promotion is left to the sweep, which considers merit before age. So this reads
@@ -220,31 +229,34 @@ def overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> 
     moved = leaves_working(memory, now)
     subject = memory if moved is None else replace(memory, layer=moved.to)
     late = ttl_expired(subject, now)
-    if late is not None or memory.access_count >= SEMANTIC_ACCESSES:
+    if late is not None or memory.access_count >= parameters.promote_recalls:
         return late
-    return tier_expired(subject, now, default_tier)
+    return tier_expired(subject, now, default_tier, parameters)
 
 
-def expired_if_overdue(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Memory:
+def expired_if_overdue(
+    memory: Memory, now: datetime, default_tier: Tier | None = None, parameters: Parameters = STANDARD
+) -> Memory:
     """Return the memory as readers see it: with the status `expired` if it is past its deadline or tier."""
-    late = overdue(memory, now, default_tier)
+    late = overdue(memory, now, default_tier, parameters)
     if late is None:
         return memory
-    ended = memory.forget_after if late.rule == "ttl-expired" else expiry_by_tier(memory, default_tier)
+    by_tier = expiry_by_tier(memory, default_tier, parameters)
+    ended = memory.forget_after if late.rule == "ttl-expired" else by_tier
     return replace(memory, status="expired", status_reason=late.rule, expired_at=ended or now)
 
 
-def due_move(memory: Memory, now: datetime) -> Move | None:
+def due_move(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> Move | None:
     """Return the move that this memory has earned by now, to the highest layer it reaches, or None."""
     first = leaves_working(memory, now)
     if first is None:
-        return becomes_semantic(memory, now)
-    return becomes_semantic(replace(memory, layer=first.to), now) or first
+        return becomes_semantic(memory, now, parameters)
+    return becomes_semantic(replace(memory, layer=first.to), now, parameters) or first
 
 
-def after_moves(memory: Memory, now: datetime) -> Memory:
+def after_moves(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> Memory:
     """Return the memory in the layer that it has earned by now, and core if it has earned that."""
-    move = due_move(memory, now)
+    move = due_move(memory, now, parameters)
     return replace(
         memory,
         layer=memory.layer if move is None else move.to,
@@ -253,7 +265,12 @@ def after_moves(memory: Memory, now: datetime) -> Memory:
 
 
 def as_restored(
-    memory: Memory, now: datetime, session: str, mode: RetentionMode, default_tier: Tier | None = None
+    memory: Memory,
+    now: datetime,
+    session: str,
+    mode: RetentionMode,
+    default_tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
 ) -> Memory:
     """Return a memory as a restore leaves it: active, recalled now, and not expired by any rule at this moment.
 
@@ -264,8 +281,8 @@ def as_restored(
     if ttl_expired(back, now):
         back = replace(back, forget_after=None)
     then = now
-    if tier_expired(back, now, default_tier):
-        outlived = threshold_seconds(tier_in_force(back, default_tier)) or 0.0
+    if tier_expired(back, now, default_tier, parameters):
+        outlived = threshold_seconds(tier_in_force(back, default_tier), parameters) or 0.0
         then = later(now, outlived / SECONDS_PER_DAY) or now
     back = after_access(back, now, session)
     raised = (replace(back, tier=longer) for longer in TIERS)
@@ -273,7 +290,10 @@ def as_restored(
         kept
         for kept in (back, *raised)
         if kept.tier == "permanent"
-        or (due_expiry(kept, now, mode, default_tier) is None and tier_expired(kept, then, default_tier) is None)
+        or (
+            due_expiry(kept, now, mode, default_tier, parameters) is None
+            and tier_expired(kept, then, default_tier, parameters) is None
+        )
     )
 
 

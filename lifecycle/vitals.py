@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Any, Final, Literal, get_args
 
 from reverie.memory import TIERS, Layer, Memory, Source, clamped
+from reverie.parameters import STANDARD, Parameters
 from reverie.time import SECONDS_PER_DAY, aware, days_between, seconds_between
 
 
@@ -47,7 +48,6 @@ SOURCE_TRUST: Mapping[Source, float] = {
     "import": IMPORT_TRUST_CAP,
 }
 
-FULL_HALF_LIFE_DAYS = 30.0
 DISTRUST_SPEEDUP = 4.0
 
 
@@ -72,9 +72,9 @@ def derived_trust(parents: Iterable[float]) -> float:
     return clamped(min(parents))
 
 
-def half_life_days(trust: float) -> float:
+def half_life_days(trust: float, parameters: Parameters = STANDARD) -> float:
     """Return after how many days half of a memory of this trust is left."""
-    return FULL_HALF_LIFE_DAYS / (1.0 + DISTRUST_SPEEDUP * (1.0 - clamped(trust)))
+    return parameters.half_life_days / (1.0 + DISTRUST_SPEEDUP * (1.0 - clamped(trust)))
 
 
 DECAY = 0.5
@@ -228,13 +228,13 @@ class Importance:
     factors: tuple[Factor, ...]
 
 
-def importance_of(memory: Memory, now: datetime) -> Importance:
+def importance_of(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> Importance:
     """Return the importance at this moment: what is kept of the base, and what use earns on top of it."""
     base = adjusted_importance_of(memory)
     values: Mapping[FactorName, float] = {
         "base": base,
         "frequency": frequency(memory.access_count),
-        "recency": recency(idle_days(memory, now), memory.trust),
+        "recency": recency(idle_days(memory, now), memory.trust, parameters),
         "valence": clamped(abs(memory.valence)),
         "stability": spread(memory.access_times),
         "layer": LAYER_BOOST[memory.layer],
@@ -261,9 +261,9 @@ def frequency(accesses: int) -> float:
     return clamped(math.log1p(max(0, accesses)) / math.log1p(FULL_FREQUENCY))
 
 
-def recency(idle: float, trust: float) -> float:
+def recency(idle: float, trust: float, parameters: Parameters = STANDARD) -> float:
     """Return how recent the last recall is; it halves faster for less trusted memories."""
-    return float(2.0 ** (-max(0.0, idle) / half_life_days(trust)))
+    return float(2.0 ** (-max(0.0, idle) / half_life_days(trust, parameters)))
 
 
 def spread(access_times: Sequence[datetime]) -> float:
@@ -309,21 +309,26 @@ def grown(stability: float, gap_days: float) -> float:
 StrengthWord = Literal["strong", "moderate", "faint"]
 
 DEFAULT_DECAY_PER_DAY = 0.1
-DECAY_PER_DAY: Mapping[Layer, float] = {
-    "working": DEFAULT_DECAY_PER_DAY,
-    "episodic": 0.15,
-    "semantic": 0.02,
-    "procedural": 0.01,
-    "codebase": 0.0,  # 002 wins over the seed's "else 0.1": code on disk does not fade, drift watches it
-}
 
 STRONG = 0.7
 MODERATE = 0.2
 
 
-def fading(layer: Layer, days: float) -> float:
+def fading(layer: Layer, days: float, parameters: Parameters = STANDARD) -> float:
     """Return the factor that age takes from a memory of this layer."""
-    return math.exp(-DECAY_PER_DAY[layer] * max(0.0, days))
+    return math.exp(-decay_per_day(layer, parameters) * max(0.0, days))
+
+
+def decay_per_day(layer: Layer, parameters: Parameters = STANDARD) -> float:
+    """Return the decay of a layer. 002 wins over the seed's "else 0.1": code does not fade, drift watches it."""
+    decays: Mapping[Layer, float] = {
+        "working": DEFAULT_DECAY_PER_DAY,
+        "episodic": parameters.episodic_decay,
+        "semantic": parameters.semantic_decay,
+        "procedural": parameters.procedural_decay,
+        "codebase": 0.0,
+    }
+    return decays[layer]
 
 
 def practice(accesses: int) -> float:
@@ -331,10 +336,10 @@ def practice(accesses: int) -> float:
     return 1.0 + math.log1p(max(0, accesses))
 
 
-def strength_of(memory: Memory, now: datetime) -> float:
+def strength_of(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> float:
     """Return the raw strength; its salience is the set importance moved by surprise."""
     return (
-        fading(memory.layer, age_days(memory, now))
+        fading(memory.layer, age_days(memory, now), parameters)
         * practice(memory.access_count)
         * adjusted_importance_of(memory)
         * clamped(memory.confidence)

@@ -38,6 +38,7 @@ from reverie.embeddings.bundled import STAMP
 from reverie.lifecycle.rules import contradicting_id
 from reverie.lifecycle.vitals import bounded, strength_of, trust_of
 from reverie.memory import Freshness, Memory, creation_order
+from reverie.parameters import Parameters
 from reverie.recall.results import Fits
 from reverie.storage.rows import CandidateRow, RowLocation
 from reverie.text.tokenize import function_terms, search_text, terms
@@ -304,14 +305,18 @@ class ScoredMemory:
 
 
 def ranked(
-    candidate_rows: Sequence[CandidateRow], parts: Mapping[str, ScoreParts], query: str, now: datetime
+    candidate_rows: Sequence[CandidateRow],
+    parts: Mapping[str, ScoreParts],
+    query: str,
+    now: datetime,
+    parameters: Parameters,
 ) -> list[ScoredMemory]:
     """Score memories and return them best first; of equals the newer."""
     others = said_by_others(query, (candidate_row.memory for candidate_row in candidate_rows))
     scored = []
     for candidate_row in candidate_rows:
         memory = candidate_row.memory
-        strength = strength_of(memory, now)
+        strength = strength_of(memory, now, parameters)
         strength_factor = 1.0 - STRENGTH_WEIGHT + STRENGTH_WEIGHT * bounded(strength)
         trust_factor = 1.0 - TRUST_WEIGHT + TRUST_WEIGHT * memory.trust
         score = parts[memory.id].relevance * strength_factor * trust_factor

@@ -14,6 +14,7 @@ from reverie.codebase.evidence import Evidence
 from reverie.embeddings.base import QueryEmbedding
 from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory, Tier
+from reverie.parameters import Parameters
 from reverie.recall.features import Features, features_of, freshness_of, token_agreements
 from reverie.recall.render import Answer, Found, Page, render
 from reverie.recall.score import (
@@ -189,6 +190,7 @@ class Query:
     limit: int
     now: datetime
     tier: Tier | None  # the tier of this installation, for memories without one
+    parameters: Parameters
     max_distance: float  # L2 between unit vectors
     min_strength: float = 0.0
     keep_irrelevant: bool = False  # the caller narrowed the search: show what it has, whether it fits or not
@@ -264,7 +266,7 @@ async def _score(store: MemoryStore, query: Query, features: Features) -> Ranked
     in_reach = rows.of(best if query.wanted is None else may_reach_top(parts, query.wanted))
     in_time = _in_time(in_reach, query)
     scored = with_fit(
-        ranked(in_time, parts, query.text, query.now),
+        ranked(in_time, parts, query.text, query.now, query.parameters),
         query.text,
         embedder=query.embedder,
         embedding=query.embedding,
@@ -285,6 +287,10 @@ def _in_time(rows: Iterable[CandidateRow], query: Query) -> list[CandidateRow]:
     """Return the rows as they were at the moment asked about, without those overdue that no sweep has expired yet."""
     moment = query.scope.as_of or query.now
     read = [
-        replace(row, memory=expired_if_overdue(query.scope.as_asked(row.memory), moment, query.tier)) for row in rows
+        replace(
+            row,
+            memory=expired_if_overdue(query.scope.as_asked(row.memory), moment, query.tier, query.parameters),
+        )
+        for row in rows
     ]
     return [row for row in read if row.memory.status in query.scope.statuses]

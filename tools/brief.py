@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, tokens_note
 from reverie.guard.fence import fence_for, neutralized_line
-from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.vitals import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory, creation_order, short_id
 from reverie.recall.features import freshness_of
@@ -149,7 +148,7 @@ async def _choose(
         by=section.order,
         limit=section.most or limit,
     )
-    in_time = [m for m in memories if overdue(m, now, session.settings.tier) is None]
+    in_time = [m for m in memories if not session.is_overdue(m)]
     memories, total = in_time, total - (len(memories) - len(in_time))
     if section.order == "importance":
         memories.sort(
@@ -157,7 +156,7 @@ async def _choose(
                 m.project != project,
                 not m.pinned,
                 guidance_rank(m.source, m.kind),
-                -strength_of(m, now),
+                -strength_of(m, now, session.settings.parameters),
                 creation_order(m.id),
             )
         )

@@ -14,7 +14,6 @@ from typing import Any, BinaryIO
 from reverie.errors import InvalidInput, KeyUnavailable
 from reverie.guard.hidden_text import escaped_json
 from reverie.installation import Installation
-from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory, content_hash, encode, to_record
 from reverie.tools.requests import checked_label
 from reverie.tools.screening import screened_fields
@@ -162,7 +161,7 @@ async def export(session: Session, file: str, *, project: str = "", progress: Pr
     installation = _installation(session)
     with _target(file) as out:
         async for memory in _oldest_first(session, checked_label("project", project), progress):
-            out.write(line_of(expired_if_overdue(memory, session.now, session.settings.tier), installation))
+            out.write(line_of(session.as_read(memory), installation))
             written += 1
     return Exported(written, file, sealed=installation is not None)
 

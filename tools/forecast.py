@@ -17,6 +17,7 @@ from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.outlook import ending_of
 from reverie.lifecycle.vitals import age_days, first_stability, idle_days, last_touched
 from reverie.memory import LAYERS, Memory, Tier, creation_order
+from reverie.parameters import STANDARD, Parameters
 from reverie.settings import RETENTION_MODES, RetentionMode
 from reverie.storage.filters import one_of
 from reverie.time import iso, later
@@ -52,20 +53,33 @@ class Curves:
     days: list[float]
     left: dict[RetentionMode, list[float]]
     standing: CurvePosition | None = None
+    parameters: Parameters = STANDARD
 
 
-def typical_curves(chosen: RetentionMode, days: float, points: int, tier: Tier | None = None) -> Curves:
+def typical_curves(
+    chosen: RetentionMode,
+    days: float,
+    points: int,
+    tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
+) -> Curves:
     """Return the curves of a typical memory from its writing on."""
     at = _spread(days, points)
+    typical = replace(TYPICAL, tier=tier, parameters=parameters)
     left = {
-        mode: [CURVES[mode](replace(TYPICAL, age_days=day, idle_days=day, tier=tier)) for day in at]
-        for mode in RETENTION_MODES
+        mode: [CURVES[mode](replace(typical, age_days=day, idle_days=day)) for day in at] for mode in RETENTION_MODES
     }
-    return Curves("an episode a human told, importance 0.5, never recalled", chosen, at, left)
+    return Curves("an episode a human told, importance 0.5, never recalled", chosen, at, left, parameters=parameters)
 
 
 def curves_of(
-    memory: Memory, now: datetime, chosen: RetentionMode, days: float, points: int, tier: Tier | None = None
+    memory: Memory,
+    now: datetime,
+    chosen: RetentionMode,
+    days: float,
+    points: int,
+    tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
 ) -> Curves:
     """Return the curves of one memory from its last recall on, and its position on them.
 
@@ -75,10 +89,11 @@ def curves_of(
     at = _spread(max(days, idle * _ROOM_BEYOND), points)
     since = last_touched(memory)
     left = {
-        mode: [retention_of(memory, later(since, day) or now, mode, tier) for day in at] for mode in RETENTION_MODES
+        mode: [retention_of(memory, later(since, day) or now, mode, tier, parameters) for day in at]
+        for mode in RETENTION_MODES
     }
     standing = CurvePosition(
-        memory.id, memory.title, idle, retention_of(memory, now, chosen, tier), _described(memory, now)
+        memory.id, memory.title, idle, retention_of(memory, now, chosen, tier, parameters), _described(memory, now)
     )
     return Curves(
         "this memory since its last recall" if memory.access_count else "this memory since its writing",
@@ -86,6 +101,7 @@ def curves_of(
         at,
         left,
         standing,
+        parameters,
     )
 
 
@@ -169,7 +185,7 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False)
     for memory, expiry in plan.expiries:
         if memory.id not in shown:
             continue
-        ending = ending_of(memory, now, settings.retention, settings.tier)
+        ending = ending_of(memory, now, settings.retention, settings.tier, settings.parameters)
         at = then if ending is None else min(max(ending.at, now), then)
         let_go.append(
             ForecastExpiry(memory.id, memory.title, memory.layer, memory.project, iso(at), expiry.rule, expiry.reason)

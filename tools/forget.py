@@ -139,8 +139,8 @@ async def _by_filters(session: Session, request: ForgetRequest, now: datetime) -
     layers = [layer for layer in LAYERS if request.layer in ("", layer)]
     found = await session.store.find(where, layers)
     if request.min_strength:
-        least = request.min_strength
-        found = [memory for memory in found if below_strength(replace(memory, pinned=False), now, least)]
+        least, parameters = request.min_strength, session.settings.parameters
+        found = [memory for memory in found if below_strength(replace(memory, pinned=False), now, least, parameters)]
     if request.older_than:
         span = parse_span(request.older_than, "older_than")
         found = [memory for memory in found if older_than(replace(memory, pinned=False), now, span)]

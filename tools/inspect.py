@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from reverie.lifecycle.outlook import outlook_of
-from reverie.lifecycle.rules import expired_if_overdue
 from reverie.lifecycle.vitals import age_days, importance_of, last_touched, strength_of, strength_word
 from reverie.memory import LAYERS, Layer, Memory, encode, to_record
+from reverie.parameters import Parameters
 from reverie.recall.features import freshness_of
 from reverie.storage.filters import Condition, everything, has_any, one_of, since
 from reverie.storage.journal import Event
@@ -29,7 +29,7 @@ async def inspect(session: Session, request: InspectRequest) -> Inspected:
     """
     await session.accesses.count_if_possible()
     found = await resolved_to_read(session, request.ids)
-    memories = [expired_if_overdue(memory, session.now, session.settings.tier) for memory in found]
+    memories = [session.as_read(memory) for memory in found]
     # What was read by its whole id alone is not in scope for that: a later change must not reach it.
     session.served.note((memory.id, memory.content) for memory in memories if session.sees(memory))
     checked = await freshness_of(session.evidence, memories)
@@ -45,9 +45,9 @@ async def inspect(session: Session, request: InspectRequest) -> Inspected:
 
 async def _described(session: Session, memory: Memory, lineage: dict[str, list[str]]) -> dict[str, Any]:
     now = session.now
-    importance = importance_of(memory, now)
-    outlook = outlook_of(memory, now, session.settings.retention, session.settings.tier)
-    strength = strength_of(memory, now)
+    importance = importance_of(memory, now, session.settings.parameters)
+    outlook = outlook_of(memory, now, session.settings.retention, session.settings.tier, session.settings.parameters)
+    strength = strength_of(memory, now, session.settings.parameters)
     return to_record(memory) | {
         "composite_importance": importance.value,
         "factors": [asdict(factor) for factor in importance.factors],
@@ -108,19 +108,19 @@ async def list_memories(session: Session, request: ListRequest) -> MemoryList:
     Raises:
         InvalidInput: if `since` is no moment.
     """
-    now = session.now
+    now, parameters = session.now, session.settings.parameters
     wanted = request.status or RECALLED
     await session.accesses.count_if_possible()  # strength comes from recalls
     found = await session.store.find(_condition(session, request, now), _layers(request))
-    newest_first = [expired_if_overdue(memory, now, session.settings.tier) for memory in reversed(found)]
+    newest_first = [session.as_read(memory) for memory in reversed(found)]
     fitting = [memory for memory in newest_first if memory.status in wanted]
     if request.sort == "oldest":
         fitting.reverse()
     else:
-        fitting.sort(key=lambda memory: _ORDERS[request.sort](memory, now))
+        fitting.sort(key=lambda memory: _ORDERS[request.sort](memory, now, parameters))
     counts = Counter(memory.layer for memory in fitting)
     return MemoryList(
-        [_listed(memory, now) for memory in fitting[: request.limit]],
+        [_listed(memory, now, parameters) for memory in fitting[: request.limit]],
         len(fitting),
         {layer: counts[layer] for layer in LAYERS if counts[layer]},
         "" if request.all_projects else session.project_for(request.project),
@@ -145,18 +145,18 @@ def _condition(session: Session, request: ListRequest, now: datetime) -> Conditi
     return where
 
 
-_ORDERS: Mapping[ListOrder, Callable[[Memory, datetime], float]] = {
-    "newest": lambda memory, now: 0.0,
-    "used": lambda memory, now: -last_touched(memory).timestamp(),
-    "strongest": lambda memory, now: -strength_of(memory, now),
-    "weakest": lambda memory, now: strength_of(memory, now),
-    "important": lambda memory, now: -memory.importance,
+_ORDERS: Mapping[ListOrder, Callable[[Memory, datetime, Parameters], float]] = {
+    "newest": lambda memory, now, parameters: 0.0,
+    "used": lambda memory, now, parameters: -last_touched(memory).timestamp(),
+    "strongest": lambda memory, now, parameters: -strength_of(memory, now, parameters),
+    "weakest": lambda memory, now, parameters: strength_of(memory, now, parameters),
+    "important": lambda memory, now, parameters: -memory.importance,
 }
 """What each order sorts by, lowest first; among equals the newest comes first."""
 
 
-def _listed(memory: Memory, now: datetime) -> ListedMemory:
-    strength = strength_of(memory, now)
+def _listed(memory: Memory, now: datetime, parameters: Parameters) -> ListedMemory:
+    strength = strength_of(memory, now, parameters)
     return ListedMemory(
         id=memory.id,
         title=memory.title or memory.content,

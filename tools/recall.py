@@ -44,6 +44,7 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
         limit=request.limit,
         now=now,
         tier=session.settings.tier,
+        parameters=session.settings.parameters,
         max_distance=session.settings.max_distance,
         min_strength=request.min_strength,
         # Found by words alone, a row shares a word that says something with the query.

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, MemoryNotFound
-from reverie.lifecycle.rules import overdue
 from reverie.lifecycle.vitals import (
     NEIGHBOURS,
     adjusted_importance,
@@ -86,7 +85,7 @@ async def neighbours_of(
     hits = list(nearest.hits)
     near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
     found = await session.store.memories_of(replace(nearest, hits=near), scope)
-    late = {m.id for m in found.values() if overdue(m, session.now, session.settings.tier)}
+    late = {m.id for m in found.values() if session.is_overdue(m)}
     hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
     memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
     compared = _affordable(memories, content)

@@ -11,7 +11,7 @@ from typing import Any
 
 from reverie.dream.batch import Undo, Undone, undo_batch, undo_events
 from reverie.errors import InvalidInput
-from reverie.lifecycle.rules import as_restored, overdue
+from reverie.lifecycle.rules import as_restored
 from reverie.memory import Memory
 from reverie.storage.access_log import record
 from reverie.storage.journal import Event
@@ -68,8 +68,7 @@ async def undo_plan(session: Session, request: RestoreRequest) -> UndoPlan:
 
 async def _restore_memories(session: Session, ids: Sequence[str], now: datetime) -> Restored:
     memories = await resolved_each(session, ids)
-    tier = session.settings.tier
-    gone = [memory for memory in memories if memory.status in _RESTORABLE or overdue(memory, now, tier)]
+    gone = [memory for memory in memories if memory.status in _RESTORABLE or session.is_overdue(memory)]
     for memory in gone:
         back = _restored(session, memory, now)
         values = {name: getattr(back, name) for name in _CLEARED} | _raised(memory, back)
@@ -93,7 +92,7 @@ def _why_not(memory: Memory) -> str:
 
 def _restored(session: Session, memory: Memory, now: datetime) -> Memory:
     settings = session.settings
-    return as_restored(memory, now, session.store.session, settings.retention, settings.tier)
+    return as_restored(memory, now, session.store.session, settings.retention, settings.tier, settings.parameters)
 
 
 def _raised(memory: Memory, back: Memory) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import EmbedderError, SettingError, WrongEmbedder
 from reverie.installation import Installation
-from reverie.lifecycle.rules import expired_if_overdue
+from reverie.lifecycle.rules import expired_if_overdue, overdue
 from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
 from reverie.recall.results import IndexState
 from reverie.settings import HOME, PROJECT, Settings
@@ -127,7 +127,7 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
     if memory_id is None:
         return None
     known = (await session.store.get([memory_id])).get(memory_id)
-    if known is None or expired_if_overdue(known, session.now, session.settings.tier).status not in RECALLED:
+    if known is None or session.as_read(known).status not in RECALLED:
         return None
     return known if known.project in session.visible_from(draft.project) else None
 
@@ -327,6 +327,14 @@ class Session:
     def now(self) -> datetime:
         """The present moment by this session's clock."""
         return self.clock()
+
+    def is_overdue(self, memory: Memory) -> bool:
+        """Whether a memory is past its deadline or tier, though no sweep has come by."""
+        return overdue(memory, self.now, self.settings.tier, self.settings.parameters) is not None
+
+    def as_read(self, memory: Memory) -> Memory:
+        """Return a memory as readers see it: expired if it is overdue."""
+        return expired_if_overdue(memory, self.now, self.settings.tier, self.settings.parameters)
 
     @property
     def index_state(self) -> IndexState:

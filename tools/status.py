@@ -9,7 +9,6 @@ from reverie import __version__
 from reverie.embeddings.tokens import tokens_fault
 from reverie.errors import StoreError
 from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.rules import overdue
 from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES, Layer, Memory
 from reverie.settings import meant_by, unknown_variables
 from reverie.storage.filters import Condition, equals, everything, is_set, none_of, not_after, one_of
@@ -76,7 +75,7 @@ async def _overdue(session: Session, layer: Layer, own: Condition) -> list[Memor
     now, tier = session.now, session.settings.tier
     limited = not_after("forget_after", now) | (is_set("tier") if tier is None else everything())
     found = await session.store.find_few({layer: one_of("status", LIVING) & own & limited})
-    return [memory for memory in found if overdue(memory, now, tier)]
+    return [memory for memory in found if session.is_overdue(memory)]
 
 
 def _health(session: Session) -> list[str]:

@@ -132,3 +132,19 @@ def test_a_forecast_in_json_says_the_same_and_changes_nothing(run: Run) -> None:
     assert [going["id"] for going in answer["let_go"]] == ["faded-one"]
     assert answer["kept"] == {"semantic": 1}
     assert _json(run("status", "--json"))["counts"]["episodic"] == {"active": 1}
+
+
+def test_tune_says_what_fits_how_sure_it_is_and_changes_nothing(run: Run) -> None:
+    told = run("tune").stdout
+    assert "half_life_days: no recall tells it yet." in told
+    assert told.rstrip().endswith("Nothing was changed.")
+    assert _json(run("tune", "--json"))["fits"] == {"half_life_days": None}
+
+
+def test_curves_name_the_parameters_that_the_file_sets(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "reverie.toml").write_text("[forgetting]\nhalf_life_days = 15\n", "utf-8")
+    assert "half_life_days = 15 (reverie.toml; standard 30)" in run("curves", REVERIE_HOME=str(tmp_path)).stdout
+    answer = _json(run("curves", "--json", REVERIE_HOME=str(tmp_path)))
+    assert answer["parameters"]["half_life_days"] == 15.0
+    fifteen = next(left for day, left in zip(answer["days"], answer["curves"]["l2"], strict=True) if day >= 15.0)
+    assert fifteen <= 0.5

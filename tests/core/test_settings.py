@@ -1,10 +1,12 @@
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from reverie.errors import SettingError
+from reverie.parameters import LIMITS, STANDARD
 from reverie.settings import RETENTION_MODES, TABLE, Settings, default_home, load_settings, unknown_variables
 
 
@@ -173,6 +175,19 @@ def test_each_domain_may_forget_in_its_own_way(home: Path) -> None:
     }
 
 
+def test_each_domain_may_have_parameters_of_its_own_over_those_of_all(home: Path) -> None:
+    _write(home, "[forgetting]\nhalf_life_days = 20\ngamma = 2\n[domains.alfred.forgetting]\nhalf_life_days = 10.5\n")
+    everywhere = load_settings({"REVERIE_HOME": str(home)}).parameters
+    assert (everywhere.half_life_days, everywhere.gamma, everywhere.archive_days) == (20.0, 2.0, 90.0)
+    alfred = load_settings({"REVERIE_HOME": str(home), "REVERIE_DOMAIN": "alfred"}).parameters
+    assert (alfred.half_life_days, alfred.gamma) == (10.5, 2.0)
+
+
+def test_every_parameter_has_limits_that_its_standard_keeps_to() -> None:
+    assert LIMITS.keys() == asdict(STANDARD).keys()
+    assert all(LIMITS[name].low <= value <= LIMITS[name].high for name, value in asdict(STANDARD).items())
+
+
 def test_the_environment_wins_over_the_section_of_a_domain(home: Path) -> None:
     _write(home, 'domain = "alfred"\n[domains.alfred]\nretention = "l2"\ntier = "elephant"\n')
     settings = _load(home, retention="huber")
@@ -190,6 +205,11 @@ def test_the_environment_wins_over_the_section_of_a_domain(home: Path) -> None:
         ('domains = "alfred"', r"domains in .*reverie\.toml.*\[domains\.alfred\]"),
         ('[domains]\nretention = "l2"', r"domains\.retention in .*reverie\.toml.*\[domains\.alfred\]"),
         ('[domain.alfred]\ntier = "elephant"', r"domain in .*reverie\.toml"),
+        ("[forgetting]\nhalf_life = 3", r"half_life in \[forgetting\] of .*one of: .*half_life_days"),
+        ("[forgetting]\nhalf_life_days = 0", r"half_life_days in \[forgetting\] of .*'0'.*from 0.1 to 36500"),
+        ('[forgetting]\ngamma = "2"', r"gamma in \[forgetting\] of .*a number from"),
+        ("[domains.alfred.forgetting]\npromote_recalls = 2.5", r"alfred\.forgetting\] of .*a whole number"),
+        ("forgetting = 3", r"\[forgetting\] of .*a section with numbers"),
         ('[alfred]\ntier = "elephant"', r"alfred in .*reverie\.toml.*sections \[domains\.NAME\]"),
     ],
 )

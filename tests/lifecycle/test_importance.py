@@ -36,7 +36,8 @@ def recalled_at(memory, moments, sessions=3):
 
 @pytest.mark.rule("002-importance")
 def test_the_weights_of_nine_factors_leave_no_room_above_one():
-    assert set(weights_at(0.5)) == set(FACTOR_NAMES) and len(FACTOR_NAMES) == 9
+    assert set(weights_at(0.5)) == set(FACTOR_NAMES)
+    assert len(FACTOR_NAMES) == 9
     assert BASE_WEIGHT + sum(KEPT_WEIGHTS.values()) == pytest.approx(1.0)
     assert sum(EARNED_WEIGHTS.values()) <= BASE_WEIGHT
 

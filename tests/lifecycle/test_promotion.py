@@ -37,7 +37,7 @@ def test_working_memory_becomes_episodic_after_thirty_minutes_or_two_recalls(
         pytest.param(0.8, 5, True, id="important and recalled five times"),
         pytest.param(0.8, 4, False, id="recalled four times"),
         pytest.param(0.4, 50, True, id="recalled day after day"),
-            pytest.param(0.05, 50, False, id="often recalled but of no importance"),
+        pytest.param(0.05, 50, False, id="often recalled but of no importance"),
     ],
 )
 def test_episodic_memory_becomes_semantic_by_importance_and_recalls(a_memory, start, importance, accesses, rises):

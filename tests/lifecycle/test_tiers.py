@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from reverie.lifecycle.expiry import LIFESPAN_SECONDS, effective_age, expiry_by_tier, threshold_seconds, tier_expired
+from reverie.lifecycle.expiry import effective_age, expiry_by_tier, threshold_seconds, tier_expired
 
 
 @pytest.mark.rule("000-effective-age")
@@ -18,7 +18,7 @@ from reverie.lifecycle.expiry import LIFESPAN_SECONDS, effective_age, expiry_by_
     ],
 )
 def test_every_recall_takes_a_fifth_of_the_threshold_off_the_age(a_memory, start, age, accesses, effective, lives):
-    assert effective_age(age, accesses, LIFESPAN_SECONDS) == pytest.approx(effective)
+    assert effective_age(age, accesses, 94_608_000.0) == pytest.approx(effective)
     verdict = tier_expired(a_memory(access_count=accesses), start + timedelta(seconds=age))
     assert (verdict is None) is lives
     assert lives or verdict.rule == "lifespan-expired"

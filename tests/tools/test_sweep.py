@@ -9,13 +9,22 @@ import pytest
 from reverie.dream.sweep import plan_due
 from reverie.lifecycle.rules import becomes_core, due_expiry, due_move
 from reverie.memory import KINDS, LAYERS, STATUSES, TIERS, Memory
+from reverie.parameters import Parameters
 from reverie.recall.results import Recalled
 from reverie.storage.access_log import record
 from reverie.storage.rows import Embedded
 from reverie.tools import remember
 from reverie.tools.consolidate import consolidate
+from reverie.tools.inspect import inspect
 from reverie.tools.recall import recall
-from reverie.tools.requests import ConsolidateRequest, MoveRequest, PinRequest, RecallRequest, RememberRequest
+from reverie.tools.requests import (
+    ConsolidateRequest,
+    InspectRequest,
+    MoveRequest,
+    PinRequest,
+    RecallRequest,
+    RememberRequest,
+)
 from reverie.tools.results import Remembered
 from reverie.tools.revise import demote, pin
 from reverie.tools.session import Session
@@ -116,6 +125,24 @@ async def test_a_memory_that_is_recalled_for_two_months_is_promoted_and_one_aske
     await consolidate(session, ConsolidateRequest())
     memory = await _memory(session, kept)
     assert (memory.access_count, memory.layer) == (10, layer)
+
+
+async def test_a_domain_forgets_and_promotes_by_its_own_parameters(
+    open_session: OpenSession, clock: Callable[[], object]
+) -> None:
+    own = Parameters(half_life_days=3, archive_days=10, archive_importance=0.5, promote_recalls=2, lifespan_days=40)
+    session = await open_session(parameters=own)
+    told = [
+        await remember.remember(session, RememberRequest(content=text, layer="episodic", importance=importance))
+        for text, importance in (("the lamp burns gas", 0.3), ("the harbour froze", 0.9))
+    ]
+    await _recalled(session, told[1].id, 2, apart=timedelta(days=1))
+    clock.advance(days=12)  # type: ignore[attr-defined]
+    swept = await sweep(session)
+    assert swept.expired == {"archived": [told[0].id]}
+    assert swept.moved == {"episodic → semantic": [told[1].id]}
+    left = (await inspect(session, InspectRequest(ids=[told[1].id]))).memories[0]["retention"]
+    assert left["now"] == 1.0  # semantic by now, which has no half-life
 
 
 @pytest.mark.rule("001-core")
