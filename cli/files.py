@@ -92,9 +92,8 @@ async def _export_okf(session: "Session", request: ExportRequest, options: Optio
         )
     else:
         written = counted(len(result.written), "file")
-        say(
-            f"Exported {counted(result.added, 'memory')} to {request.file}: {written} written, the others as they were."
-        )
+        memories = counted(result.added, "memory")
+        say(f"Exported {memories} to {request.file}: {written} written, the others as they were.")
         say(*_problem_lines(result.problems))
     return FAILED if result.problems else DONE
 

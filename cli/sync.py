@@ -23,7 +23,10 @@ async def run_sync(session: "Session", request: SyncRequest, options: Options) -
     """Bring a folder and the store in step; 1 if a file could not be read or written."""
     project = session.project_for(checked_label("--project", request.project))
     async with one_sync_at_a_time(session, Path(request.folder)) as state_file:
-        root = checked_folder(session, request.folder, make=not (request.dry_run or state_file.exists()))
+        is_new = not state_file.exists()
+        root = checked_folder(
+            session, request.folder, make=is_new and not request.dry_run, may_lack=is_new and request.dry_run
+        )
         foreseen = await sync(session, root, state_file, project=project, trust=request.trust, dry_run=True)
         if request.dry_run:
             return _told(foreseen, request, options)

@@ -6,7 +6,7 @@ and times stay the texts they are, so that a file that is written again says the
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -28,7 +28,7 @@ class FrontMatterError(ValueError):
 class _Loader(yaml.SafeLoader):
     """Reads plain values: neither aliases nor dates."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own, which it never changes
         first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
@@ -106,4 +106,4 @@ def _one_line(error: object) -> str:
 def written_document(values: dict[str, Any], body: str) -> str:
     """Return a file with front matter; the same values always give the same text."""
     front = yaml.dump(values, Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100)
-    return f"{_FENCE}\n{front}{_FENCE}\n\n{body.rstrip()}\n"
+    return f"{_FENCE}\n{front}{_FENCE}\n\n{body.strip()}\n"

@@ -24,6 +24,7 @@ _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t]*([-*_][ \t]*){3,}$")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FILE_IMPORT = re.compile(r"@[~./\w-]+(/[\w. -]+)*\.?\w*")  # `@docs/style.md` in a CLAUDE.md: another file's text
+_BOLD_LINE = re.compile(r"(\*\*|__)([^*_]+)\1:?")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
 _ONLY_A_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)[.:]?")
 _WORD = re.compile(r"\w")
@@ -39,12 +40,14 @@ class Block:
     first: int
     last: int
     heading: str = ""
-    section: str = ""  # the heading of the second level, by which some programs sort what is below
 
     @property
     def content(self) -> str:
         """Return the text with its heading in front, so that it can be understood alone."""
-        return f"{self.heading}: {self.text}" if self.heading else self.text
+        if not self.heading:
+            return self.text
+        is_list = self.text.startswith("|") or _NUMBERED.match(self.text)
+        return f"{self.heading}:\n{self.text}" if is_list else f"{self.heading}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,9 @@ class _Reader:
         self._kind = ""  # paragraph, bullet, numbered, table; nothing between pieces
         self._fence = ""
         self._parents: list[tuple[int, str]] = []  # bullets that end with a colon, with their indents
-        self._lead_in = ""  # a paragraph that ends with a colon and introduces a list
+        self._lead_in = ""  # a paragraph that ends with a colon and introduces a list or a code block
+        self._lead_in_line = 0
+        self._last: tuple[str, list[_Line]] | None = None  # the piece before, which a code block may still join
 
     def read(self, line: _Line) -> None:
         if self._fence:
@@ -98,10 +103,9 @@ class _Reader:
         if fence := _FENCE.match(line.text):
             self._begin_code(line, fence[1])
         elif heading := _HEADING.fullmatch(line.text):
-            self.end()
-            level = len(heading[1])
-            self._headings[level:] = [_plain(heading[2]), *[""] * (6 - level)]
-            self._parents, self._lead_in = [], ""
+            self._begin_section(len(heading[1]), heading[2])
+        elif not self._piece and (bold := _BOLD_LINE.fullmatch(line.text)):
+            self._begin_section(6, bold[2])  # as some write headings
         elif not line.text.strip():
             self._blank()
         elif _RULE.fullmatch(line.text):
@@ -115,25 +119,19 @@ class _Reader:
             self._keep()
         self._piece, self._kind, self._fence = [], "", ""
 
+    def _begin_section(self, level: int, heading: str) -> None:
+        self.end()
+        self._headings[level:] = [_plain(heading), *[""] * (6 - level)]
+        self._parents, self._lead_in, self._last = [], "", None
+
     def _begin_code(self, line: _Line, fence: str) -> None:
-        if not self._piece and self._may_join(line):
-            self._reopen()
+        if not self._piece and self._last is not None:
+            self.blocks.pop()
+            self._kind, self._piece = self._last[0], [*self._last[1], _Line(0, "")]
         if not self._piece:
             self._kind = "paragraph"
         self._piece.append(line)
         self._fence = fence
-
-    def _may_join(self, line: _Line) -> bool:
-        """Return whether a code block belongs to the piece before it: the section is the same."""
-        return bool(self.blocks) and self.blocks[-1].heading == self._heading and self._last_open
-
-    _last_open = False
-    _last_piece: tuple[str, list[_Line]] = ("", [])
-
-    def _reopen(self) -> None:
-        self.blocks.pop()
-        self._kind, self._piece = self._last_piece[0], [*self._last_piece[1], _Line(0, "")]
-        self._lead_in = ""
 
     def _blank(self) -> None:
         if self._kind == "numbered" or (self._kind == "bullet" and self._piece):
@@ -144,9 +142,7 @@ class _Reader:
     def _text(self, line: _Line) -> None:
         stripped = line.text.strip()
         bullet, numbered = _BULLET.fullmatch(line.text), _NUMBERED.fullmatch(line.text)
-        if (numbered and self._kind == "numbered") or (
-            bullet and self._kind == "numbered" and line.indent >= _INDENT
-        ):
+        if self._kind == "numbered" and (numbered or (bullet and line.indent >= _INDENT)):
             self._piece.append(line)
         elif bullet:
             self._begin_bullet(line)
@@ -214,15 +210,12 @@ class _Reader:
             self._lead_in = text
         if text.startswith(("```", "~~~")) and self._lead_in:
             text = f"{self._lead_in}\n{text}"
-        self._last_piece, self._last_open = (self._kind, self._piece), True
-        block = Block(text, numbered[0], numbered[-1], self._heading, self._headings[2])
         if self._kind == "paragraph" and text == self._lead_in:
-            self._waiting(block)
-        else:
-            self.blocks.append(block)
-
-    def _waiting(self, block: Block) -> None:
-        self._last_open = False
+            self._lead_in_line, self._last = numbered[0], None
+            return
+        first = self._lead_in_line if self._lead_in and text.startswith(f"{self._lead_in}\n") else numbered[0]
+        self._last = self._kind, self._piece
+        self.blocks.append(Block(text, first, numbered[-1], self._heading))
 
 
 def _joined(lines: list[_Line]) -> str:
@@ -336,7 +329,7 @@ def read_memory_file(name: str, data: bytes) -> Iterator[Note | Problem]:
 
 _OBSERVATION = re.compile(r"\[([^\]\n]{1,60})\][ \t]+(.+)", re.DOTALL)
 _CONTEXT = re.compile(r"[ \t]*\(([^()]*)\)[ \t]*$")
-_TAG = re.compile(r"(?<!\S)#([\w/-]+)")
+_TAG = re.compile(r"(?:^|[ \t])#([\w/-]+)")
 _WIKI_LINK = re.compile(r"\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 _KIND_OF_CATEGORY: dict[str, Kind] = {
     "decision": "decision",

@@ -16,7 +16,7 @@ from reverie.clients.front_matter import Document, FrontMatterError, split_docum
 from reverie.clients.markdown_notes import decoded
 from reverie.errors import InvalidInput
 from reverie.memory import ID_PATTERN, KINDS, Memory, decode, short_id, to_record
-from reverie.time import parse_iso
+from reverie.time import iso, parse_iso
 from reverie.tools.import_files import Note, Problem
 from reverie.tools.screening import screened_fields
 
@@ -33,7 +33,7 @@ SHARED = (
 """The fields that a file and the store are compared by; a change of one is carried to the other side."""
 
 _OWN = (*("layer", "importance", "confidence", "pinned", "tier", "happened_at", "entities", "forget_after"),)
-_TOLD = ("project", "created_at", "source", "source_ref", "trust", "derived_from")
+_TOLD = ("project", "source", "source_ref", "trust", "derived_from")
 """Fields that a file says of a memory, which an edit there does not change."""
 
 _ACTORS = {
@@ -126,7 +126,8 @@ _KNOWN_OWN = frozenset({"id", *_OWN, *_TOLD, "confirmed_by"})
 
 def _front_matter(record: Mapping[str, Any], fields: Mapping[str, Any], *, project: bool) -> dict[str, Any]:
     own: dict[str, Any] = {"id": record["id"]}
-    own |= {name: fields[name] for name in _OWN if fields.get(name) not in (None, [], False)}
+    usual = {"confidence": 1.0, "happened_at": record["created_at"]}
+    own |= {n: fields[n] for n in _OWN if fields.get(n) not in (None, [], False) and fields[n] != usual.get(n)}
     told = {name: record[name] for name in _TOLD if record.get(name) not in (None, [], ())}
     own |= {name: list(v) if isinstance(v, tuple) else v for name, v in told.items() if project or name != "project"}
     confirmed = [_ACTORS.get(voice, f"process:{voice}") for voice in record["confirmed_by"]]
@@ -161,7 +162,7 @@ def index_page(concepts: Mapping[str, Memory] | None = None) -> str:
         lines += [f"# {folder or 'memories'}", "", *entries, ""]
     if not folders:
         lines += ["# Memories", "", "* [Memories](./) - one file each, in a folder for each kind", ""]
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def parse_concept(path: str, data: bytes) -> Concept | Problem:
@@ -205,7 +206,7 @@ def _concept(path: str, document: Document, digest: str) -> Concept:
         values=values,
         digest=digest,
         is_deprecated=values.get("status") == "deprecated",
-        told={name: own[name] for name in _TOLD if own.get(name) is not None},
+        told={name: own[name] for name in _TOLD if own.get(name) is not None} | _generated_at(values),
     )
 
 
@@ -213,6 +214,18 @@ def _plain(name: str, value: Any) -> Any:
     """Return the value of a field, checked by the rules for every import, as a plain value."""
     read = decode(name, value)
     return list(read) if isinstance(read, tuple) else value if name in ("forget_after", "happened_at") else read
+
+
+def _generated_at(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return when a concept was written, under the name that a memory has for it; nothing if it says no moment."""
+    generated = values.get("generated")
+    try:
+        moment = (
+            parse_iso(str(generated["at"]), "at") if isinstance(generated, dict) and generated.get("at") else None
+        )
+    except InvalidInput:
+        return {}
+    return {"created_at": iso(moment)} if moment else {}
 
 
 def _title(values: Mapping[str, Any]) -> str:

@@ -84,6 +84,8 @@ def read_bundle(root: Path) -> Bundle:
         InvalidInput: if the folder cannot be listed, or has too many files.
     """
     bundle = Bundle(root)
+    if not root.exists():
+        return bundle
     inside = root.resolve()
     for place, folders, names in os.walk(root, onerror=_raise):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -115,8 +117,8 @@ def _unreadable(bundle: Bundle, problem: Problem) -> None:
     bundle.problems.append(problem)
 
 
-def checked_folder(session: Session, name: str, *, make: bool = False) -> Path:
-    """Return a folder for memories, made if asked for.
+def checked_folder(session: Session, name: str, *, make: bool = False, may_lack: bool = False) -> Path:
+    """Return a folder for memories, made if asked for; `may_lack` lets one pass that is not there yet.
 
     Raises:
         InvalidInput: if it is no folder, lies in the data folder, or cannot be made or written.
@@ -126,7 +128,7 @@ def checked_folder(session: Session, name: str, *, make: bool = False) -> Path:
     try:
         if make:
             root.mkdir(parents=True, exist_ok=True)
-        if not root.is_dir():
+        if not root.is_dir() and not (may_lack and not root.exists()):
             raise InvalidInput("DIR", f"{name} is not a folder", "Name a folder for the files.")
     except OSError as error:
         raise InvalidInput("DIR", f"{name} cannot be made ({error.strerror})", "Name a folder of yours.") from None
