@@ -1,7 +1,7 @@
 """YAML front matter: read safely, written so that a diff is short.
 
-No aliases and no tags of its own: a few lines of either can take all of a machine's memory, or make objects. Dates
-and times stay the texts they are, so that a file that is written again says the same.
+No aliases and no tags of its own: a few lines of either can take all of a machine's memory, or make objects. What is
+read and written again says the same: dates stay the texts they are, quotes stay quotes.
 """
 
 import re
@@ -14,7 +14,7 @@ LARGEST_FRONT_MATTER = 64 * 1024
 """Characters; those of a memory need less than one thousand."""
 
 _FENCE = "---"
-_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_DEEPEST = 40
 
 
 class FrontMatterError(ValueError):
@@ -25,31 +25,73 @@ class FrontMatterError(ValueError):
         self.line = line
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads plain values: neither aliases nor dates."""
+_RESOLVERS: dict[str, list[tuple[str, "re.Pattern[str]"]]] = {}
+for _tag, _pattern, _first in (
+    ("bool", r"true|false", "tf"),
+    ("null", r"null|~|", "n~"),
+    ("int", r"0|-?[1-9][0-9]{0,17}", "-0123456789"),
+    ("float", r"-?(?:0|[1-9][0-9]{0,15})\.(?:0|[0-9]{0,15}[1-9])", "-0123456789"),
+):
+    for _letter in _first:
+        _RESOLVERS.setdefault(_letter, []).append((f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$")))
+_RESOLVERS[""] = [("tag:yaml.org,2002:null", re.compile(r"^$"))]
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own, which it never changes
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+
+class _Text(str):
+    """A text that was quoted, or written in a block; it is written that way again."""
+
+    __slots__ = ("style",)
+    style: str
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain values without aliases. Numbers are what is written again just so; dates, `on`, 1.10 are texts."""
+
+    yaml_implicit_resolvers = _RESOLVERS
+    _depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise FrontMatterError("the front matter uses an alias (*name), which is not allowed", mark.line + 2)
-        return super().compose_node(parent, index)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise FrontMatterError("the front matter is too deep", 1)
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def styled_text(self, node: yaml.ScalarNode) -> str:
+        """Return a text with the way it was written."""
+        text = str(self.construct_scalar(node))
+        if not node.style:
+            return text
+        styled = _Text(text)
+        styled.style = node.style
+        return styled
+
+
+_Loader.add_constructor("tag:yaml.org,2002:str", _Loader.styled_text)
 
 
 class _Dumper(yaml.SafeDumper):
     """Writes texts as they are read: a date without quotes, a list indented below its key."""
 
-    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+    yaml_implicit_resolvers = _RESOLVERS
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+    def styled_text(self, data: _Text) -> yaml.ScalarNode:
+        """Write a text the way it was written."""
+        return self.represent_scalar("tag:yaml.org,2002:str", str(data), style=data.style)
+
+
+_Dumper.add_representer(_Text, _Dumper.styled_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +116,7 @@ def split_document(text: str) -> Document:
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if end is None:
         raise FrontMatterError("the front matter has no end: a line with only --- is missing", 1)
-    values = _read("\n".join(lines[1:end]))
+    values = _read("".join(f"{line}\n" for line in lines[1:end]))
     return Document(values, "\n".join(lines[end + 1 :]), end + 2, has_front_matter=True)
 
 

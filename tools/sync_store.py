@@ -13,7 +13,7 @@ from reverie.dream.plan import ProposedQuestion
 from reverie.lifecycle.rules import overdue
 from reverie.memory import Memory
 from reverie.storage.filters import Condition, one_of
-from reverie.storage.locks import ProcessLock
+from reverie.storage.locks import PATIENCE_SECONDS, ProcessLock
 from reverie.storage.scope import RECALLED
 from reverie.tools.session import Session
 
@@ -97,11 +97,13 @@ async def _how_it_went(session: Session, memory: Memory) -> Fate:
 
 
 @asynccontextmanager
-async def one_sync_at_a_time(session: Session, folder: Path) -> AsyncIterator[Path]:
+async def one_sync_at_a_time(
+    session: Session, folder: Path, patience: float = PATIENCE_SECONDS
+) -> AsyncIterator[Path]:
     """Hold the lock of a folder, which every store of this user shares; yield where this store notes the last sync.
 
     Raises:
-        StoreBusy: if another sync of the folder takes longer than half a minute.
+        StoreBusy: if another sync of the folder takes longer than `patience` seconds.
         StoreUnavailable: if the lock cannot be written.
     """
     name = hashlib.sha256(str(await asyncio.to_thread(folder.resolve)).encode()).hexdigest()[:24]
@@ -109,7 +111,7 @@ async def one_sync_at_a_time(session: Session, folder: Path) -> AsyncIterator[Pa
     locks.mkdir(parents=True, exist_ok=True, mode=0o700)
     noted = Path(session.settings.domain_uri) / "sync"
     noted.mkdir(parents=True, exist_ok=True, mode=0o700)
-    async with ProcessLock(locks / f"sync-{name}.lock").held():
+    async with ProcessLock(locks / f"sync-{name}.lock").held(patience):
         yield noted / f"{name}.json"
 
 

@@ -8,7 +8,8 @@ from reverie.clients.front_matter import FrontMatterError, split_document, writt
 def test_dates_unknown_keys_and_their_order_survive_a_round_trip() -> None:
     text = (
         "---\ntype: Playbook\nowner: { team: payments, since: 2026-05-28 }\nat: 2026-05-28T14:30:00Z\n"
-        'note: "yes"\n---\n\nBody\n'
+        'note: "yes"\non: off\nversion: 1.10\nzip: 010\nshare: 0.5\ncount: 12\nready: true\nnone: null\nhour: 12:30\n'
+        'tag: "1.0"\nlines: |\n  one\n  two\n---\n\nBody\n'
     )
     document = split_document(text)
     assert document.values == {
@@ -16,10 +17,20 @@ def test_dates_unknown_keys_and_their_order_survive_a_round_trip() -> None:
         "owner": {"team": "payments", "since": "2026-05-28"},
         "at": "2026-05-28T14:30:00Z",
         "note": "yes",
+        "on": "off",
+        "version": "1.10",
+        "zip": "010",
+        "share": 0.5,
+        "count": 12,
+        "ready": True,
+        "none": None,
+        "hour": "12:30",
+        "tag": "1.0",
+        "lines": "one\ntwo\n",
     }
     again = written_document(document.values, document.body)
     assert split_document(again).values == document.values
-    assert list(split_document(again).values) == ["type", "owner", "at", "note"]
+    assert again.replace("{team: payments, since: 2026-05-28}", "{ team: payments, since: 2026-05-28 }") == text
     assert written_document(split_document(again).values, split_document(again).body) == again
 
 
@@ -47,7 +58,6 @@ BOMB = "a: &a [x, x]\n" + "\n".join(
         pytest.param("- one\n- two", "not a list of keys", id="a list"),
         pytest.param("only text", "not a list of keys", id="a text"),
         pytest.param("a: " + "[" * 20_000, "too deep", id="brackets without end"),
-        pytest.param("a: " + "9" * 20_000, "too long", id="a number without end"),
         pytest.param("a: " + "x" * 70_000, "longer than 64 KB", id="longer than anybody writes"),
         pytest.param("a: \x07", "no YAML", id="a control character"),
         pytest.param("? [a, b]\n: 1", "no YAML", id="a list as key"),

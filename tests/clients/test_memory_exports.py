@@ -63,7 +63,7 @@ CHATGPT = [
                     "create_time": 1767225600,
                     "content": {
                         "parts": [
-                            "I prefer tabs over spaces. Can you fix this? It fails right now.\n```\nI always crash\n```"
+                            "I prefer tabs over spaces. Can you fix it? It fails right now.\n```\nI always crash\n```"
                         ]
                     },
                 }
