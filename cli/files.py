@@ -31,7 +31,7 @@ from reverie.cli.terminal import (
     shortened,
     terminal_width,
 )
-from reverie.clients.importers import Collected, collect
+from reverie.clients.importers import MARKDOWN_READERS, Collected, collect
 from reverie.clients.sync_folder import export_okf
 from reverie.errors import InvalidInput, ReverieError
 from reverie.memory import Memory, short_id
@@ -157,7 +157,8 @@ def _counts(tally: Imported) -> dict[str, object]:
 
 async def _import_notes(session: "Session", found: Collected, request: ImportRequest, options: Options) -> int:
     """Show what other programs' files would bring, ask, and import it; 1 if nothing could be read."""
-    plan = await plan_import(session, found.notes, found.root, project=request.project)
+    lined = [one.file for one in found.files if one.format in MARKDOWN_READERS]
+    plan = await plan_import(session, found.notes, found.root, files=lined, project=request.project)
     preview = [*_preview_lines(found, plan), *_problem_lines(found.problems)]
     if request.dry_run or not found.notes:
         if options.json:

@@ -104,7 +104,7 @@ def written_concept(
     record, _ = screened_fields(to_record(memory))
     ours = _front_matter(record, fields, project=project)
     values = dict(before or {})
-    if values.get("type") not in (None, *KINDS) and not fields.get("kind_changed"):
+    if values.get("type") not in (None, *KINDS):
         ours["type"] = values["type"]  # another program's word for it
     own = values.get(OWN_KEY)
     ours[OWN_KEY] = (
@@ -260,8 +260,7 @@ def read_concept(name: str, data: bytes) -> Iterator[Note | Problem]:
         return
     fields = import_fields(concept)
     expired = {"status": "expired"} if concept.is_deprecated else {}
-    key = f"okf:{concept.memory_id}" if concept.memory_id else ""
-    yield Note(name, fields | expired, 1, 1, key=key)
+    yield Note(name, fields | expired, memory_id=concept.memory_id)
 
 
 def import_fields(concept: Concept) -> dict[str, Any]:

@@ -5,6 +5,7 @@ carried to the other. Where both changed a text, both are kept. A file that is g
 forgotten, unless the memory changed since; a memory that somebody forgot takes its file along, unless that changed.
 """
 
+import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -177,6 +178,8 @@ def _without_memory(plan: SyncPlan, path: str, base: Known, concept: Concept, st
         _pull_as_new(plan, path, base, concept, store)
     elif fate == "forgotten":
         plan.remove.append(concept)
+    elif fate == "unknown":  # purged, and then the gate keeps it out, or the store is an older one
+        plan.pulls.append(Pull(path, base.memory_id, concept))
     else:  # it faded here by itself: that is no decision about the folder
         plan.tracked[path] = base
 
@@ -261,18 +264,18 @@ def _id_for(concept: Concept, base_id: str, store: StoreView) -> str:
 
 
 def changed_fields(now: Mapping[str, Any], before: Mapping[str, Any]) -> set[str]:
-    """Return the fields that differ; a text is compared by its fingerprint if only that is known."""
-    return {name for name in SHARED if remembered(name, now.get(name)) != remembered(name, before.get(name))}
+    """Return the fields that differ; each side may be given as values or as what was noted of them."""
+    return {name for name in SHARED if fingerprint(now.get(name)) != fingerprint(before.get(name))}
 
 
-def remembered(name: str, value: Any) -> Any:
-    """Return what is noted of a field until the next sync: of a text only its fingerprint."""
-    if name != "content" or value is None or str(value).startswith(_FINGERPRINT):
+def fingerprint(value: Any) -> str:
+    """Return what is noted of a field until the next sync: no text, so that a purge leaves none behind."""
+    if isinstance(value, str) and value.startswith(_FINGERPRINT):
         return value
-    return _FINGERPRINT + content_hash(str(value))
+    return _FINGERPRINT + content_hash(json.dumps(value, sort_keys=True))[:24]
 
 
-_FINGERPRINT = "sha256:"
+_FINGERPRINT = "noted:"
 
 
 def resolved(plan: SyncPlan, choices: Mapping[str, str], store: StoreView) -> Sequence[tuple[Conflict, str]]:

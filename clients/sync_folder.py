@@ -26,7 +26,7 @@ from reverie.clients.okf import (
     shared_fields,
     written_concept,
 )
-from reverie.clients.sync import Known, Pull, Push, StoreView, SyncPlan, compare, remembered, resolved
+from reverie.clients.sync import Known, Pull, Push, StoreView, SyncPlan, compare, fingerprint, resolved
 from reverie.errors import InvalidInput
 from reverie.memory import Memory
 from reverie.text.tokenize import title_of
@@ -442,4 +442,4 @@ def _write_state(file: Path, tracked: Mapping[str, Known]) -> None:
 
 
 def _noted(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: remembered(name, fields.get(name)) for name in SHARED}
+    return {name: fingerprint(fields.get(name)) for name in SHARED}

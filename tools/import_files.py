@@ -6,7 +6,7 @@ what it says unchanged stays as it is, a changed line takes the place of the old
 
 import asyncio
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -43,6 +43,7 @@ class Note:
     first: int = 0  # line, from 1; 0 where a file has no lines worth naming
     last: int = 0
     key: str = ""  # what it is known by in its own program; without it, its text
+    memory_id: str = ""  # its id in Reverie, where a file of ours says so
     place: str = ""  # where in the file, if not on a line: a conversation, an entity
     is_anchored: bool = False  # the line itself is its evidence
 
@@ -87,28 +88,28 @@ class ImportedNotes:
 
 
 async def plan_import(
-    session: Session, notes: Sequence[Note], root: Path | None = None, *, project: str = ""
+    session: Session,
+    notes: Sequence[Note],
+    root: Path | None = None,
+    *,
+    files: Iterable[str] = (),
+    project: str = "",
 ) -> ImportPlan:
     """Say what would be added, updated, replaced and reported; changes nothing.
 
-    `root` is the folder that the names of the files are relative to.
+    `root` is the folder that the names of the files are relative to; `files` are those without a note too.
     """
     project = session.project_for(project)
     plan = ImportPlan()
     wanted: dict[str, Note] = {}
-    texts: set[tuple[str, str]] = set()
     for note in notes:
-        text = cleaned(str(note.values["content"]))[0]
-        if not note.key and (project, text) in texts:
-            plan.repeated += 1
-            continue
-        texts.add((project, text))
-        wanted.setdefault(_id_of(note, text, project), note)
+        wanted.setdefault(_id_of(note, cleaned(str(note.values["content"]))[0], project), note)
     plan.repeated = len(notes) - len(wanted)
     before = await _get(session, list(wanted))
     wanted, before = await _current(session, wanted, before)
     elsewhere = await _texts_elsewhere(session, wanted, before, project)
-    earlier = await _from_the_same_files(session, list(wanted.values()), project)
+    named = [*files, *(note.file for note in wanted.values() if not (note.key or note.memory_id))]
+    earlier = await _from_the_same_files(session, named, project)
     gone = await _no_longer_there(session, earlier, wanted)
     for number, (memory_id, note) in enumerate(wanted.items(), 1):
         if memory_id in elsewhere:
@@ -118,7 +119,7 @@ async def plan_import(
             plan.new.append(memory_id)
         anchors = await asyncio.to_thread(_anchors, session, note, root, before.get(memory_id), project)
         plan.lines.append(Line(number, _values(note, memory_id, project, anchors)))
-    plan.replaces = _changed_lines({one: wanted[one] for one in plan.new}, gone)
+    plan.replaces = _changed_lines({one: wanted[one] for one in plan.new}, gone, Counter(n.file for n in notes))
     for line in plan.lines:
         if isinstance(line, Line) and (old := plan.replaces.get(line.values["id"])) is not None:
             line.values["derived_from"] = [old]
@@ -168,6 +169,8 @@ async def supersede_each(session: Session, pairs: Mapping[str, tuple[str, str]])
 
 def _id_of(note: Note, text: str, project: str) -> str:
     """Return the id of a note: from its own id where it has one, so that a changed text is an update."""
+    if note.memory_id:
+        return note.memory_id
     said = f"key\0{note.key}" if note.key else f"text\0{text}"
     return derived_id(f"note\0{project}\0{said}".encode())
 
@@ -226,11 +229,10 @@ async def _texts_elsewhere(
     return found
 
 
-async def _from_the_same_files(session: Session, notes: Iterable[Note], project: str) -> list[Memory]:
-    """Return the living memories that earlier imports took from these files; those with ids of their own aside."""
-    files = dict.fromkeys(f"{note.file}:" for note in notes if not note.key)
+async def _from_the_same_files(session: Session, files: Iterable[str], project: str) -> list[Memory]:
+    """Return the living memories that earlier imports took from these files."""
     found: list[Memory] = []
-    for part in _parts(list(files)):
+    for part in _parts(list(dict.fromkeys(f"{file}:" for file in files))):
         named = reduce(Condition.__or__, [starts_with("source_ref", name) for name in part])
         found += await session.store.find(named & one_of("status", RECALLED) & session.of_project(project))
     return found
@@ -257,8 +259,11 @@ async def _no_longer_there(session: Session, earlier: Sequence[Memory], wanted: 
     return [memory for memory, _ in open_still.values()]
 
 
-def _changed_lines(new: Mapping[str, Note], gone: Sequence[Memory]) -> dict[str, str]:
-    """Pair each new note with the gone memory of the same file that it reads like most."""
+def _changed_lines(new: Mapping[str, Note], gone: Sequence[Memory], notes_in: Mapping[str, int]) -> dict[str, str]:
+    """Pair each new note with the gone memory of the same file that it reads like most.
+
+    The only note of a file takes the place of the only one before, whatever it says.
+    """
     likeness: list[tuple[float, str, str]] = []
     by_file: dict[str, list[Memory]] = defaultdict(list)
     for memory in gone:
@@ -269,6 +274,9 @@ def _changed_lines(new: Mapping[str, Note], gone: Sequence[Memory]) -> dict[str,
             room -= 1
             if room < 0:
                 break
+            if notes_in[note.file] == 1 == len(by_file[note.file]):
+                likeness.append((1.0, memory_id, memory.id))
+                continue
             matcher = SequenceMatcher(None, memory.content[:_COMPARED], str(note.values["content"])[:_COMPARED])
             if matcher.quick_ratio() >= LIKE and (ratio := matcher.ratio()) >= LIKE:
                 likeness.append((ratio, memory_id, memory.id))

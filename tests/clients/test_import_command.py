@@ -171,7 +171,7 @@ def test_one_bad_file_of_a_folder_is_told_and_the_rest_comes(run: Run, project: 
     told = answer(run("import", ".", "--yes", "--json"))
     assert told["added"] == 5
     reasons = "\n".join(told["problems"])
-    assert ".cursor/rules/bad.mdc:2: the front matter is no YAML" in reasons
+    assert ".cursor/rules/bad.mdc:3: the front matter is no YAML" in reasons
     assert ".cursor/rules/latin.mdc: not UTF-8 at byte 6" in reasons
     assert ".cursor/rules/link.mdc: a link that leaves the folder" in reasons
     assert "Stolen" not in run("export", "-").stdout
@@ -225,3 +225,53 @@ def test_what_cannot_be_read_at_all_fails_with_one_reason(
     result = run("import", *arguments, "--yes")
     assert result.returncode == 1
     assert told in result.stdout + result.stderr
+
+
+def test_a_memory_folder_follows_its_files_and_says_what_is_gone(run: Run, tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (memory / "MEMORY.md").write_text("- [Role](user_role.md) - who\n- Works at night mostly.\n")
+    (memory / "user_role.md").write_text("---\nname: role\ntype: user\n---\n\nA backend engineer.\n")
+    told = answer(run("import", str(memory), "--yes", "--json"))
+    assert (told["added"], {one["format"] for one in told["files"]}) == (2, {"claude-memory"})
+    (memory / "user_role.md").write_text("---\nname: role\ntype: user\n---\n\nNow leads the platform team.\n")
+    (memory / "MEMORY.md").write_text("")
+    told = answer(run("import", str(memory), "--yes", "--json"))
+    assert (told["added"], told["superseded"], len(told["gone"])) == (1, 1, 1)
+    assert sorted(kept(run)) == ["Now leads the platform team.", "Works at night mostly."]
+
+
+def test_an_exported_folder_comes_back_under_its_own_ids(run: Run, tmp_path: Path) -> None:
+    run("import", "CLAUDE.md", "--yes")
+    out = str(tmp_path / "out")
+    assert answer(run("export", out, "--format", "okf", "--json"))["memories"] == 4
+    other = {"REVERIE_HOME": str(tmp_path / "other")}
+    assert answer(run("import", out, "--yes", "--json", **other))["added"] == 4
+    rows = [json.loads(line) for line in run("export", "-", **other).stdout.splitlines()]
+    assert {row["id"]: row["content"] for row in rows} == {row["id"]: text for text, row in kept(run).items()}
+    assert {row["project"] for row in rows} == {row["project"] for row in kept(run).values()}
+    assert answer(run("import", out, "--yes", "--json", **other))["unchanged"] == 4
+    assert run("export", "-", "--format", "okf").returncode == 1
+
+
+def test_sync_through_the_command_carries_an_edit_and_waits_with_a_deletion(run: Run, project: Repository) -> None:
+    assert run("remember", "Deploys run on Tuesdays.", "--layer", "semantic", "--kind", "fact").returncode == 0
+    assert run("remember", "Anna owns the billing service.", "--layer", "semantic", "--kind", "fact").returncode == 0
+    assert "files written: 2" in run("sync", "memories", "--dry-run").stdout
+    assert not (project.root / "memories").exists()
+    assert run("sync", "memories").returncode == 0
+    assert "in step" in run("sync", "memories").stdout
+    deploys, anna = (next((project.root / "memories/fact").glob(f"{name}*.md")) for name in ("deploys", "anna"))
+    deploys.write_text(deploys.read_text().replace("\nDeploys run on Tuesdays", "\nDeploys run on Fridays"))
+    anna.unlink()
+    result = run("sync", "memories")
+    assert result.returncode == 0
+    assert "memories: 1 revised" in result.stdout
+    assert "stay until --yes" in result.stdout
+    assert sorted(kept(run)) == ["Anna owns the billing service.", "Deploys run on Fridays."]
+    assert len(answer(run("sync", "memories", "--yes", "--json"))["forgotten"]) == 1
+    assert list(kept(run)) == ["Deploys run on Fridays."]
+    (project.root / "memories/fact/bad.md").write_text("---\na: [\n---\n")
+    result = run("sync", "memories")
+    assert result.returncode == 1
+    assert "fact/bad.md:" in result.stdout

@@ -498,3 +498,32 @@ async def test_code_and_what_dreams_wrote_stay_out_of_the_folder(here: Side) -> 
     await here.session.store.change([memory], {"kind": "digest"}, action="changed", actor="test", at=here.session.now)
     await here.remember("def charge(): ...", layer="codebase")
     assert not (await here.sync()).written
+
+
+async def test_what_is_noted_of_a_sync_holds_no_text_and_what_is_purged_does_not_come_back(here: Side) -> None:
+    gone = await here.remember("The tower is called Quillon.", title="Quillon tower", tags=("quillon",))
+    await here.remember("Anna owns billing.")
+    await here.sync()
+    async with one_sync_at_a_time(here.session, here.folder) as state:
+        path = here.files()["The tower is called Quillon."]
+        assert "uillon" not in state.read_text().replace(path, "")
+    await forget(here.session, ForgetRequest(ids=(gone,), purge=True))
+    for _ in range(2):
+        done = await here.sync()
+        assert ["purged" in problem.reason for problem in done.problems] == [True]
+        assert list(await here.texts()) == ["Anna owns billing."]
+        assert "uillon" not in state.read_text()  # not even in the name of the file, which is still there
+
+
+async def test_a_store_that_lost_its_notes_and_memories_takes_the_folder_up_again(here: Side, there: Side) -> None:
+    await here.remember("Anna owns billing.", tags=("people",))
+    await here.sync()
+    async with one_sync_at_a_time(here.session, here.folder) as state:
+        state.unlink()
+    assert (await here.sync()).is_in_step
+    assert (await there.sync()).added == 1
+    assert (await there.sync()).is_in_step
+    [ours], [theirs] = (await here.texts()).values(), (await there.texts()).values()
+    assert (ours.id, ours.tags, ours.created_at) == (theirs.id, theirs.tags, theirs.created_at)
+    assert (ours.trust, theirs.trust) == (1.0, 0.5)
+    await there.session.close()
