@@ -280,17 +280,26 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="export",
-        help="write every memory to a JSON Lines file",
+        help="write every memory to a JSON Lines file, or to Markdown",
         group="The store",
         run="files:run_export",
         request=own.ExportRequest,
     ),
     Command(
         name="import",
-        help="read memories from a JSON Lines file; known ids are updated",
+        help="read memories from an export, CLAUDE.md or another program",
         group="The store",
         run="files:run_import",
         request=own.ImportRequest,
+        asks=True,
+    ),
+    Command(
+        name="sync",
+        help="keep a folder of Markdown files and the store in step",
+        group="The store",
+        run="sync:run_sync",
+        request=own.SyncRequest,
+        asks=True,
     ),
     Command(
         name="audit",

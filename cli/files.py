@@ -1,10 +1,14 @@
-"""`reverie export` and `reverie import`: carrying memories in and out of files."""
+"""`reverie export` and `reverie import`: carrying memories in and out of files.
+
+JSON Lines of Reverie are imported as they are. What other programs wrote is turned into notes first, shown, and asked
+about.
+"""
 
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,9 +16,28 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from reverie.cli.commands import Options, alone_with_the_store
 from reverie.cli.requests import ExportRequest, ImportRequest
-from reverie.cli.terminal import DONE, FAILED, Progress, columns, counted, interruptible, note, say, say_json
+from reverie.cli.terminal import (
+    DONE,
+    FAILED,
+    Line,
+    Progress,
+    agreed,
+    columns,
+    counted,
+    interruptible,
+    note,
+    say,
+    say_json,
+    shortened,
+    terminal_width,
+)
+from reverie.clients.importers import MARKDOWN_READERS, Collected, collect
+from reverie.clients.sync_folder import export_okf
 from reverie.errors import InvalidInput, ReverieError
+from reverie.memory import Memory, short_id
 from reverie.tools.export_jsonl import STDOUT, Exported, export
+from reverie.tools.export_jsonl import Line as NotedLine
+from reverie.tools.import_files import ImportPlan, Problem, import_notes, plan_import
 from reverie.tools.import_jsonl import Imported, import_memories
 
 if TYPE_CHECKING:
@@ -27,6 +50,8 @@ _BAD_LINES_SHOWN = 20
 
 async def run_export(session: "Session", request: ExportRequest, options: Options) -> int:
     """Write an export and say how much went where; on stdout there is nothing but the memories."""
+    if request.format == "okf":
+        return await _export_okf(session, request, options)
     bar = Progress("Exporting")
     try:
         result = await export(
@@ -55,35 +80,179 @@ def _note_unsealed(result: Exported) -> None:
         )
 
 
+async def _export_okf(session: "Session", request: ExportRequest, options: Options) -> int:
+    """Write a folder of Markdown files; 1 if one of them could not be written or read."""
+    if request.file == STDOUT:
+        raise InvalidInput("FILE", "a folder is needed for okf, not stdout", "Name a folder.")
+    result = await export_okf(session, request.file, project=request.project)
+    if options.json:
+        problems = [str(problem) for problem in result.problems]
+        say_json(
+            {"memories": result.added, "folder": request.file, "written": len(result.written), "problems": problems}
+        )
+    else:
+        written = counted(len(result.written), "file")
+        memories = counted(result.added, "memory")
+        say(f"Exported {memories} to {request.file}: {written} written, the others as they were.")
+        say(*_problem_lines(result.problems))
+    return FAILED if result.problems else DONE
+
+
 async def run_import(session: "Session", request: ImportRequest, options: Options) -> int:
-    """Import a file and report each line that was skipped; 1 if no line could be read."""
+    """Import files and folders, and report what was skipped; 1 if nothing could be read."""
+    wanted = None if request.format == "auto" else request.format
+    root = session.here.root or session.folder
+    found = collect(request.files, root, wanted)
+    if found.own and request.dry_run:
+        raise InvalidInput(
+            "--dry-run", f"{found.own[0]} is an export of Reverie, which is not previewed", "Leave it out."
+        )
+    codes = [await _import_own(session, name, request, options) for name in found.own]
+    if found.files or found.problems:
+        codes.append(await _import_notes(session, found, request, options))
+    return FAILED if all(codes) else DONE
+
+
+async def _import_own(session: "Session", name: str, request: ImportRequest, options: Options) -> int:
+    """Import JSON Lines and report each line that was skipped; 1 if no line could be read."""
     bar = Progress("Importing")
     tally = Imported()
     started = time.perf_counter()
-    with _source(request.file) as (file, size):
+    with _source(name) as (file, size):
 
         def show(so_far: Imported) -> None:
             nonlocal tally
             tally = so_far
             bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
 
-        try:
-            with alone_with_the_store():
-                await import_memories(session, file, show, trust=request.trust, revive=request.revive)
-        except ReverieError:
-            bar.done()
-            note(
-                f"reverie: stopped after {counted(tally.lines, 'line')}: {counted(tally.added, 'memory')} added, "
-                f"{tally.updated:,} updated. They are kept, and the same file can be imported again."
-            )
-            raise
-        finally:
-            bar.done()
+        with _told_if_stopped(bar, lambda: tally), alone_with_the_store():
+            await import_memories(session, file, show, trust=request.trust, revive=request.revive)
     if options.json:
-        say_json({name: value for name, value in asdict(tally).items() if name != "forgotten_ids"})
+        say_json(_counts(tally))
     else:
-        say(*_import_lines(tally, request.file, time.perf_counter() - started))
+        say(*_import_lines(tally, name, time.perf_counter() - started))
     return FAILED if tally.skipped == tally.lines else DONE
+
+
+@contextmanager
+def _told_if_stopped(bar: Progress, tally: Callable[[], Imported]) -> Iterator[None]:
+    """Say how far an import came that fails."""
+    try:
+        yield
+    except ReverieError:
+        bar.done()
+        done = tally()
+        note(
+            f"reverie: stopped after {counted(done.lines, 'line')}: {counted(done.added, 'memory')} added, "
+            f"{done.updated:,} updated. They are kept, and the same file can be imported again."
+        )
+        raise
+    finally:
+        bar.done()
+
+
+def _counts(tally: Imported) -> dict[str, object]:
+    return {name: value for name, value in asdict(tally).items() if name != "forgotten_ids"}
+
+
+async def _import_notes(session: "Session", found: Collected, request: ImportRequest, options: Options) -> int:
+    """Show what other programs' files would bring, ask, and import it; 1 if nothing could be read."""
+    lined = [one.file for one in found.files if one.format in MARKDOWN_READERS]
+    plan = await plan_import(session, found.notes, found.root, files=lined, project=request.project)
+    preview = [*_preview_lines(found, plan), *_problem_lines(found.problems)]
+    if request.dry_run or not found.notes:
+        if options.json:
+            say_json(_plan_counts(found, plan))
+        else:
+            say(*preview)
+        return DONE if found.notes else FAILED
+    question = f"Import {counted(len(plan.lines), 'note')}?"
+    if plan.lines and not agreed(*preview, question=question, yes=options.yes):
+        return FAILED
+    bar = Progress("Importing")
+    tally = Imported()
+    started = time.perf_counter()
+
+    def show(so_far: Imported) -> None:
+        nonlocal tally
+        tally = so_far
+        bar.show(so_far.lines / (len(plan.lines) or 1), f"{counted(so_far.lines, 'note')}")
+
+    with _told_if_stopped(bar, lambda: tally), alone_with_the_store():
+        done = await import_notes(session, plan, show, trust=request.trust, revive=request.revive)
+    if options.json:
+        gone = [{"id": memory.id, "source_ref": memory.source_ref} for memory in done.gone]
+        say_json(_counts(done.tally) | _plan_counts(found, plan) | {"superseded": done.superseded, "gone": gone})
+        return DONE
+    where = found.files[0].file if len(found.files) == 1 else counted(len(found.files), "file")
+    say(*_import_lines(done.tally, where, time.perf_counter() - started))
+    if done.superseded:
+        say(f"{counted(done.superseded, 'changed line')} took the place of what was imported before.")
+    if plan.known:
+        say(f"{counted(plan.known, 'note')} were remembered already, word for word.")
+    say(*_gone_lines(done.gone), *_problem_lines(found.problems))
+    return DONE
+
+
+def _plan_counts(found: Collected, plan: ImportPlan) -> dict[str, object]:
+    return {
+        "files": [asdict(one) for one in found.files],
+        "notes": len(found.notes),
+        "new": len(plan.new),
+        "known": plan.known,
+        "repeated": plan.repeated,
+        "changed": len(plan.replaces),
+        "no_longer_there": len(plan.gone),
+        "problems": [str(problem) for problem in found.problems],
+    }
+
+
+_NOTES_SHOWN = 8
+_FILES_SHOWN = 15
+
+
+def _preview_lines(found: Collected, plan: ImportPlan) -> list[Line]:
+    """Say what was found in which file, show the first notes, and count what is new."""
+    rows = [(one.file, one.format, counted(one.notes, "note")) for one in found.files[:_FILES_SHOWN]]
+    lines: list[Line] = list(columns(rows))
+    if len(found.files) > _FILES_SHOWN:
+        lines.append(f"  and {len(found.files) - _FILES_SHOWN:,} more files")
+    new = set(plan.new)
+    shown = [line.values for line in plan.lines if isinstance(line, NotedLine) and line.values["id"] in new]
+    width = max(20, terminal_width() - 36)
+    if shown:
+        lines += ["", "For example:"]
+        lines += columns(
+            [(str(one["source_ref"])[-30:], shortened(str(one["content"]), width)) for one in shown[:_NOTES_SHOWN]]
+        )
+    counts = [f"{len(plan.new):,} new", f"{len(plan.lines) - len(plan.new):,} imported before"]
+    counts += [f"{plan.known:,} known word for word"] if plan.known else []
+    counts += [f"{plan.repeated:,} said twice"] if plan.repeated else []
+    counts += [f"{len(plan.replaces):,} of the new ones are changed lines"] if plan.replaces else []
+    return [*lines, "", f"{counted(len(found.notes), 'note')}: {', '.join(counts)}.", *_gone_lines(plan.gone)]
+
+
+def _gone_lines(gone: Sequence[Memory]) -> list[Line]:
+    if not gone:
+        return []
+    rows = [(short_id(one.id), str(one.source_ref), shortened(one.title, 60)) for one in gone[:_NOTES_SHOWN]]
+    more = [f"  and {len(gone) - _NOTES_SHOWN:,} more"] if len(gone) > _NOTES_SHOWN else []
+    return [
+        f"{counted(len(gone), 'memory')} came from lines that are no longer there; `reverie forget ID` forgets one:",
+        *columns(rows),
+        *more,
+    ]
+
+
+def _problem_lines(problems: Sequence[Problem]) -> list[Line]:
+    if not problems:
+        return []
+    more = len(problems) - _BAD_LINES_SHOWN
+    return [
+        "Not read or written:",
+        *(f"  {problem}" for problem in problems[:_BAD_LINES_SHOWN]),
+        *([f"  and {more:,} more; --json lists them"] if more > 0 else []),
+    ]
 
 
 @contextmanager

@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from reverie.clients.formats import Format
 from reverie.tools.requests import CommandLine, Help, Label, Positional, Range, Request
 
 LONGEST_DAYS = 36_500.0
 
 Shell = Literal["bash", "zsh", "fish"]
 EngineAction = Literal["show", "stop", "log"]
+ExportFormat = Literal["jsonl", "okf"]
+SyncPreference = Literal["ask", "both", "file", "store"]
 ProjectAction = Literal["list", "rename", "merge", "move", "undo", "mark"]
 
 
@@ -63,19 +66,34 @@ class DreamsRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRequest(Request):
-    """Where to write memories, and of which project."""
+    """Where to write memories to, and how."""
 
-    file: Annotated[str, Help("where to; - for stdout"), Positional("FILE")]
+    file: Annotated[str, Help("where to, a folder for okf; - for stdout"), Positional("FILE")]
     project: Annotated[str, Help("only the memories of this project")] = ""
+    format: Annotated[ExportFormat, Help("how")] = "jsonl"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportRequest(Request):
     """Where to read memories from, and how far to trust them."""
 
-    file: Annotated[str, Help("where from; - for stdin"), Positional("FILE")]
+    files: Annotated[tuple[str, ...], Help("files or folders to read; - for stdin"), Positional("FILE")]
+    format: Annotated[Format | Literal["auto"], Help("what they are")] = "auto"
+    project: Annotated[str, Help("the project that notes go to; without it, the one here")] = ""
+    dry_run: Annotated[bool, Help("only say what would be imported")] = False
     trust: Annotated[bool, Help("take every line at its word: you vouch for the file")] = False
     revive: Annotated[bool, Help("bring back what was forgotten here since")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncRequest(Request):
+    """Which folder to bring in step, and what to do where both sides changed."""
+
+    folder: Annotated[str, Help("the folder of Markdown files; it is made if need be"), Positional("DIR")]
+    project: Annotated[str, Help("the project to share; without it, the one here")] = ""
+    prefer: Annotated[SyncPreference, Help("what stands where a file and its memory both changed")] = "ask"
+    dry_run: Annotated[bool, Help("only say what would change")] = False
+    trust: Annotated[bool, Help("take the files at their word: you vouch for who edits them")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

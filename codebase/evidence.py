@@ -5,6 +5,7 @@ first: while size and times of a file are the same, nothing is read. A file is r
 bytes change, and git is asked only about what is no longer there.
 """
 
+import hashlib
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -36,6 +37,16 @@ def unverifiable(anchor: Anchor, why: str = "") -> Anchor:
     return replace(anchor, freshness="unverifiable", note=why or None)
 
 
+def lines_of(source: bytes) -> list[str]:
+    """Return the lines of a text file, as their numbers count them."""
+    return source.decode("utf-8-sig", "replace").split("\n")
+
+
+def line_digest(lines: Sequence[str]) -> str:
+    """Return the fingerprint of lines of a text file; indentation and spaces at their ends do not count."""
+    return hashlib.sha256("\n".join(line.strip() for line in lines).encode()).hexdigest()[:32]
+
+
 class Checker:
     """Checks anchors against one project's folder."""
 
@@ -50,6 +61,8 @@ class Checker:
                 return self._folder(anchor)
             case "symbol":
                 return self._symbol(anchor)
+            case "line":
+                return self._line(anchor)
             case kind if kind in _MANIFEST_KINDS:
                 return self._entry(anchor)
             case _:
@@ -80,6 +93,20 @@ class Checker:
         """Return where an earlier check found it, if it is still there."""
         place = (anchor.now_at or "").partition("::")[0]
         return place if place and self._tree.is_file(place) else None
+
+    def _line(self, anchor: Anchor) -> Anchor:
+        """Check lines of a text file, wherever in it they are by now."""
+        digest = self._tree.digest(anchor.path)
+        if digest is None:
+            return replace(self._file(replace(anchor, digest=anchor.file_digest)), digest=anchor.digest)
+        if digest == anchor.file_digest:
+            return _still(anchor)
+        first, last = anchor.span or (1, 1)
+        lines = lines_of(self._tree.read(anchor.path) or b"")
+        size = max(1, last - first + 1)
+        if any(line_digest(lines[start : start + size]) == anchor.digest for start in range(len(lines))):
+            return _still(anchor)
+        return _changed(anchor, f"{anchor.path} no longer says this")
 
     # -- symbols ---------------------------------------------------------------------------------------
 

@@ -27,9 +27,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"core", "text", "lifecycle", "embeddings", "llm", "guard", "codebase", "storage", "recall", "dream"}
     ),
     "server": frozenset({"core", "lifecycle", "guard", "codebase", "storage", "recall", "tools"}),
-    "clients": frozenset(),
+    "clients": frozenset({"core", "text", "tools"}),
     "cli": frozenset(
-        {"core", "lifecycle", "embeddings", "guard", "codebase", "storage", "recall", "tools", "server"}
+        {"core", "lifecycle", "embeddings", "guard", "codebase", "storage", "recall", "tools", "server", "clients"}
     ),
 }
 
@@ -59,6 +59,7 @@ HOMES: dict[str, frozenset[str]] = {
     "Stemmer": frozenset({"text"}),
     "tiktoken": frozenset({"embeddings"}),
     "tokenizers": frozenset({"embeddings"}),
+    "yaml": frozenset({"clients"}),
     "tree_sitter": frozenset({"codebase"}),
     **{
         f"tree_sitter_{language}": frozenset({"codebase"})
@@ -66,7 +67,7 @@ HOMES: dict[str, frozenset[str]] = {
     },
 }
 
-IMPORTED_AS = {"PyStemmer": "Stemmer"}
+IMPORTED_AS = {"PyStemmer": "Stemmer", "PyYAML": "yaml"}
 
 DOOR = Path("core/__main__.py")  # `python -m reverie` has to live there and opens the command line
 THE_CLOCK = Path("core/time.py")

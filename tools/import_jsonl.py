@@ -199,7 +199,19 @@ Progress = Callable[[Imported], None]
 async def import_memories(
     session: Session, file: BinaryIO, progress: Progress, *, trust: bool = False, revive: bool = False
 ) -> Imported:
-    """Write the memory of every line that can be read; an existing id is updated.
+    """Write the memory of every line of a file; see `import_lines`."""
+    return await import_lines(session, read_lines(file), progress, trust=trust, revive=revive)
+
+
+async def import_lines(
+    session: Session,
+    lines: Iterable[Line | BadLine],
+    progress: Progress,
+    *,
+    trust: bool = False,
+    revive: bool = False,
+) -> Imported:
+    """Write the memory of every line that can be read; an existing id is updated. Every import comes this way.
 
     With `trust` every line is taken at its word. With `revive` memories that were let go here and that the file has
     as active are brought back, as `restore` does.
@@ -211,7 +223,7 @@ async def import_memories(
             imported again.
     """
     tally = Imported()
-    for part in _parts(_checked(session, read_lines(file), tally, trust=trust)):
+    for part in _parts(_checked(session, lines, tally, trust=trust)):
         await _keep(session, part, tally)
         progress(tally)
     if revive:

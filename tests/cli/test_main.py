@@ -109,7 +109,7 @@ def test_a_command_that_is_not_understood_exits_with_2_and_says_why(run: Run, ar
         (["recall", "x", "--layers", "cellar"], {}, "'cellar' is unknown"),
         (["recall", "x", "--limit", "0"], {}, "limit: 0 is out of range"),
         (["import", "nowhere.jsonl"], {}, "nowhere.jsonl cannot be read (No such file"),
-        (["import", "."], {}, ". cannot be read (Is a directory)"),
+        (["import", "."], {}, "nothing in . that is recognised"),
         (["export", "no/such/folder/x"], {}, "cannot be written (No such file"),
         (["status"], {"REVERIE_HOME": "relative"}, "REVERIE_HOME is 'relative'"),
         (["status"], {"REVERIE_EMBEDDER": "magic"}, "REVERIE_EMBEDDER is 'magic'"),
