@@ -22,9 +22,9 @@ from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import EmbedderError, SettingError, WrongEmbedder
-from reverie.installation import Installation
 from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
+from reverie.process_memory import machine_memory
 from reverie.recall.results import IndexState
 from reverie.settings import HOME, PROJECT, Settings
 from reverie.storage.access_log import AccessRecorder
@@ -38,6 +38,9 @@ from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
 from reverie.time import Clock, clock_from
 from reverie.tools.project_identity import PATIENCE_AT_START, RecognisedProject, recognise
+
+SHARE_OF_MEMORY = 16
+"""One part in so many of the machine's memory is for search, unless REVERIE_SEARCH_MEMORY says otherwise."""
 
 MOST_SERVED = 200
 MOST_IDS = 20_000
@@ -164,7 +167,7 @@ class OpenDomain:
         clock = clock or clock_from(settings.clock)
         embedder = embedder or embedder_from(settings)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
-        store = await _opened(Path(settings.domain_uri), stamp, clock, settings.installation)
+        store = await _opened(settings, stamp, clock)
         maintenance = Maintenance(store)
         return cls(settings, clock, embedder, store, AccessRecorder(store, maintenance.note_write), maintenance)
 
@@ -371,8 +374,16 @@ class Session:
         return self.sees_project(memory.project) or self.served.has_shown(memory.id)
 
 
-async def _opened(folder: Path, stamp: Stamp, clock: Clock, installation: Installation) -> MemoryStore:
-    """Open the store of a folder; one without memories takes the embedder that is set."""
+def search_memory_of(settings: Settings) -> int:
+    """Return how many bytes of vectors and rows may be kept in memory."""
+    if settings.search_memory is None:
+        return machine_memory() // SHARE_OF_MEMORY
+    return int(settings.search_memory * 1024 * 1024)
+
+
+async def _opened(settings: Settings, stamp: Stamp, clock: Clock) -> MemoryStore:
+    """Open the store of the settings' domain; one without memories takes the embedder that is set."""
+    folder = Path(settings.domain_uri)
 
     async def attempt() -> MemoryStore:
         return await MemoryStore.open(
@@ -381,7 +392,8 @@ async def _opened(folder: Path, stamp: Stamp, clock: Clock, installation: Instal
             session=secrets.token_hex(6),
             new_id=IdMaker(clock),
             now=clock(),
-            installation=installation,
+            installation=settings.installation,
+            search_memory=search_memory_of(settings),
         )
 
     try:
