@@ -18,17 +18,18 @@ import statistics
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from figures import machine, markdown_table, write_between
 
 from reverie.embeddings.bundled import BundledEmbedder
-from reverie.memory import LAYERS
+from reverie.memory import LAYERS, Memory
 from reverie.settings import Settings
+from reverie.storage.access_log import AccessRecorder
 from reverie.storage.scope import Scope
 from reverie.tools import recall
 from reverie.tools.import_jsonl import import_memories
@@ -157,7 +158,7 @@ async def _measured(stores: Sequence[Mapping[str, Any]], generators: Sequence[st
 async def _ask_with_each(folder: str, questions: Sequence[Mapping[str, Any]], scores: dict[str, Score]) -> None:
     found: dict[str, list[Ranking]] = {}
     for generator in GENERATORS:
-        session = await _opened(folder, generator=generator)
+        session = await _opened(folder, generator=generator, counts_recalls=False)
         found[generator] = [await _recalled(session, question["query"]) for question in questions]
         for question, ranking in zip(questions, found[generator], strict=True):
             scores[f"recall, {generator}"].count(question, ranking)
@@ -179,7 +180,16 @@ async def _import(folder: str, items: Sequence[Mapping[str, Any]]) -> None:
     await session.close()
 
 
-async def _opened(folder: str, later: timedelta = timedelta(), generator: str = "memory") -> Session:
+class NothingRecorded(AccessRecorder):
+    """Counts no recall: a second way of asking finds the memories as strong as the first did."""
+
+    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
+        """Do nothing."""
+
+
+async def _opened(
+    folder: str, later: timedelta = timedelta(), generator: str = "memory", *, counts_recalls: bool = True
+) -> Session:
     settings = Settings(
         home=folder,
         project="bench",
@@ -187,6 +197,8 @@ async def _opened(folder: str, later: timedelta = timedelta(), generator: str = 
         search_memory=0.0 if generator == "disk" else None,
     )
     session = await Session.open(settings, embedder=EMBEDDER, folder=Path(folder))
+    if not counts_recalls:
+        session.domain.accesses = NothingRecorded(session.store)
     if generator == "disk":
         for name in (*LAYERS, "passages"):
             table = session.store.database.table(name)

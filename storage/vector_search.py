@@ -21,8 +21,6 @@ from reverie.storage.row_cache import RowRoom
 from reverie.storage.rows import Embedded, Vector, as_values
 from reverie.storage.scope import Scope
 
-VECTORS_ARE = Literal["in memory", "on disk"]
-
 _BYTES_A_NUMBER = 4
 _LABELS = ("project", "status")
 _TABLES: tuple[str, ...] = (*LAYERS, "passages")
@@ -134,7 +132,7 @@ class VectorSearch:
             await asyncio.gather(*(index.drop_vectors() for index in (*self._indexes.values(), self._passages)))
         return self._in_memory
 
-    async def say_where(self) -> VECTORS_ARE:
+    async def say_where(self) -> Literal["in memory", "on disk"]:
         """Say where the vectors are that a search compares."""
         return "in memory" if await self.are_in_memory() else "on disk"
 
