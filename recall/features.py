@@ -52,7 +52,7 @@ async def features_of(found: Candidates, text: str, embedding: QueryEmbedding | 
         StoreError: if vectors are on disk and cannot be read.
     """
     index, in_scope = found.index, found.in_scope
-    words = _word_scores(found, text)
+    words = _word_scores(found, text, () if embedding is None else embedding.words)
     before, after = index.neighbours(in_scope)
     word_scores = words.scores + NEIGHBOUR_SHARE * (
         _scores_of(words.scores, before) + _scores_of(words.scores, after)
@@ -82,8 +82,8 @@ async def features_of(found: Candidates, text: str, embedding: QueryEmbedding | 
     return Features(
         [features(int(number)) for number in chosen],
         words.highest,
-        _word_rarity(found, () if embedding is None else embedding.words),
-        words.rarity,
+        words.word_rarity,
+        words.term_rarity,
         _out_of_scope(found, words.sharing),
     )
 
@@ -95,21 +95,27 @@ class _WordScores:
     scores: np.ndarray  # BM25 of each memory in scope
     sharing: np.ndarray  # which memories, in scope or not, share a word that is no function word
     highest: float  # the BM25 that no memory can pass
-    rarity: dict[int, float]  # of each term of the query, in scope
+    term_rarity: dict[int, float]  # of each term of the query, in scope
+    word_rarity: dict[str, float]  # of each word that the model read, in scope; punctuation has none
 
 
-def _word_scores(found: Candidates, text: str) -> _WordScores:
+def _word_scores(found: Candidates, text: str, words: Sequence[str]) -> _WordScores:
+    """Score the memories in scope by the words of a text, and say how rare those and the model's words are."""
     index, in_scope = found.index, found.in_scope
     asked = list(dict.fromkeys(terms(search_text(text))))
+    read = {word: found_terms[0] for word in dict.fromkeys(words) if (found_terms := terms(word))}
+    known = list(dict.fromkeys((*asked, *read.values())))
     content_words = np.array([term not in function_terms() for term in asked], np.bool_)
     shares = np.where(content_words, 1.0, FUNCTION_WORD_SHARE) if content_words.any() else np.ones(len(asked))
-    numbers, owners, counts = index.term_entries(asked)
+    numbers, owners, counts = index.term_entries(known)
+    rarity = _inverse_frequency(np.bincount(numbers[in_scope[owners]], minlength=len(known)), in_scope)
+    scored = numbers < len(asked)
+    numbers, owners, counts = numbers[scored], owners[scored], counts[scored]
     sharing = np.zeros(len(index), np.bool_)
     sharing[owners[content_words[numbers]] if content_words.any() else owners] = True
     seen = in_scope[owners]
     numbers, owners, counts = numbers[seen], owners[seen], counts[seen]
-    rarity = _inverse_frequency(np.bincount(numbers, minlength=len(asked)), in_scope)
-    weights = shares * rarity
+    weights = shares * rarity[: len(asked)]
     lengths = index.lengths()
     mean_length = float(lengths[in_scope].sum()) / max(int(np.count_nonzero(in_scope)), 1)
     relative = lengths[owners] / max(mean_length, 1.0)
@@ -117,15 +123,14 @@ def _word_scores(found: Candidates, text: str) -> _WordScores:
     parts = weights[numbers] * counts * (BM25_K1 + 1.0) / (counts + damping)
     highest = float(weights.sum()) * (BM25_K1 + 1.0)
     scores = np.bincount(owners, parts, minlength=len(index))
-    return _WordScores(scores, sharing, highest, dict(zip(asked, rarity.tolist(), strict=True)))
-
-
-def _word_rarity(found: Candidates, words: Sequence[str]) -> dict[str, float]:
-    """Return how rare each word is in scope; punctuation has no rarity."""
-    asked = {word: found_terms[0] for word in dict.fromkeys(words) if (found_terms := terms(word))}
-    numbers, owners, _ = found.index.term_entries(list(asked.values()))
-    counts = np.bincount(numbers[found.in_scope[owners]], minlength=len(asked))
-    return dict(zip(asked, _inverse_frequency(counts, found.in_scope).tolist(), strict=True))
+    rarity_of = dict(zip(known, rarity.tolist(), strict=True))
+    return _WordScores(
+        scores,
+        sharing,
+        highest,
+        {term: rarity_of[term] for term in asked},
+        {word: rarity_of[term] for word, term in read.items()},
+    )
 
 
 def _inverse_frequency(counts: np.ndarray, in_scope: np.ndarray) -> np.ndarray:

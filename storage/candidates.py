@@ -114,7 +114,10 @@ class CandidateSearch:
         read = await asyncio.gather(*(self._vectors.read_vectors(table, rows) for table, rows in by_table.items()))
         vectors = {one: own for part in read for one, own in part.items()}
         cosines = np.full(len(index), _NO_COSINE, np.float32)
-        owners = [*((one, number) for number, one in ids.items()), *((one, own) for one, (own, _) in passages.items())]
+        owners = [
+            *((one, number) for number, one in ids.items()),
+            *((one, own) for one, (own, _) in passages.items()),
+        ]
         known = [(one, number) for one, number in owners if one in vectors]
         if known:
             similarities = np.stack([vectors[one] for one, _ in known]) @ vector

@@ -29,6 +29,7 @@ class JoinedIndex:
         self._by_session_and_time = np.lexsort((np.arange(self._size), moments, self._sessions))
         self._passages = passages
         self._passage_owners = self._owners_of(passages)
+        self._last_neighbours: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -116,6 +117,11 @@ class JoinedIndex:
 
     def neighbours(self, in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return for each memory the one before and the one after it in its session, of those in scope."""
+        if self._last_neighbours is None or not np.array_equal(self._last_neighbours[0], in_scope):
+            self._last_neighbours = in_scope, self._neighbours(in_scope)  # most queries have the scope of the last
+        return self._last_neighbours[1]
+
+    def _neighbours(self, in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ordered = self._by_session_and_time[in_scope[self._by_session_and_time]]
         session = self._sessions[ordered]
         together = (session[1:] == session[:-1]) & (session[1:] != 0)

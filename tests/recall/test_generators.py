@@ -100,7 +100,9 @@ async def test_the_order_the_scores_and_the_counts_are_the_same(both: tuple[Sess
     assert {"quarantine", "status", "scope"} <= filtered
 
 
-async def test_an_approximate_index_may_miss_a_candidate_but_changes_no_feature(both: tuple[Session, Session]) -> None:
+async def test_an_approximate_index_may_miss_a_candidate_but_changes_no_feature(
+    both: tuple[Session, Session],
+) -> None:
     in_memory, on_disk = both
     table = on_disk.store.database.table("semantic")
     await table.index_vectors()
