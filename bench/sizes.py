@@ -19,9 +19,9 @@ from time import perf_counter
 import numpy as np
 from figures import machine, markdown_table
 from notes import notes, questions
-from recall import GENERATORS, NothingRecorded
 from speed import bare_hybrid
 
+from recall import GENERATORS, NothingRecorded
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.memory import LAYERS, Memory, content_hash
 from reverie.settings import Settings

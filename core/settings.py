@@ -93,7 +93,7 @@ SEARCH_MEMORY = Setting(
     "REVERIE_SEARCH_MEMORY",
     "megabytes, from 0 to 1000000",
     "a sixteenth of the machine's memory",
-    "How much memory the vectors and rows of a store may take; a larger store is searched on disk. `status` says which.",
+    "How much memory vectors and rows may take; a larger store is searched on disk. `status` says which.",
 )
 LLM = Setting(
     "REVERIE_LLM",

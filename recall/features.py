@@ -7,7 +7,8 @@ A word is rare or common over the whole scope, not table by table. A turn of a c
 the turn it answers. A long memory has many passages to be near with, so each doubling costs it something.
 
 They are computed in the same way wherever the vectors are: only which memories vectors find as candidates depends on
-that (storage/candidates.py). Costlier features are computed for the best alone: how far the tokens agree, and whether the evidence still holds.
+that (storage/candidates.py). Costlier features are computed for the best alone: how far the tokens agree, and whether
+the evidence still holds.
 """
 
 import asyncio

@@ -122,7 +122,7 @@ class CandidateSearch:
         if known:
             similarities = np.stack([vectors[one] for one, _ in known]) @ vector
             np.maximum.at(cosines, np.array([number for _, number in known]), similarities)
-        return cosines[indices]
+        return np.asarray(cosines[indices])
 
 
 def _in_memory(index: JoinedIndex, scope: Scope, in_scope: np.ndarray, vector: Vector) -> Candidates:

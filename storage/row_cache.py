@@ -43,7 +43,7 @@ class RowCache:
         return sum(part.nbytes for part in self._parts)
 
     def write(self, indices: np.ndarray, rows: pa.Table) -> None:
-        """Cache these rows instead of earlier ones of the same indices; of too many, the last that there is room for."""
+        """Cache these rows instead of earlier ones of the same indices; of too many, the last ones that fit."""
         self._make_room(int(indices.max(initial=-1)) + 1)
         self._part[indices] = _NOT_CACHED
         part = _as_batch(rows.select(self.columns))

@@ -22,12 +22,11 @@ pytestmark = pytest.mark.anyio
 Make = Callable[..., Embedded]
 OpenSession = Callable[..., Awaitable[Session]]
 
-WORDS = (
-    "anchor barrel bridge candle canvas captain cargo chart cliff compass copper cotton crane deck dock engine ferry "
-    "flag fog gale galley glass harbour hull iron island keel keeper lamp lantern ledger light mast moon mooring net "
-    "oar oil paint pier pilot pump quay rain reef river rope rudder rust sail salt sand signal slip storm tar tide "
-    "timber tower watch wave wharf wheel winch wool"
-).split()
+_NOUNS = """anchor barrel bridge candle canvas captain cargo chart cliff compass copper cotton crane deck dock engine
+    ferry flag fog gale galley glass harbour hull iron island keel keeper lamp lantern ledger light mast moon mooring
+    net oar oil paint pier pilot pump quay rain reef river rope rudder rust sail salt sand signal slip storm tar tide
+    timber tower watch wave wharf wheel winch wool"""
+WORDS = _NOUNS.split()
 STATUSES = ("active", "active", "active", "challenged", "expired", "superseded", "quarantined")
 MEMORIES = 420
 
@@ -143,7 +142,7 @@ async def test_a_store_that_outgrows_the_budget_goes_on_answering_from_disk(
 async def test_a_memory_that_is_purged_or_changed_elsewhere_is_not_found_on_disk_either(
     both: tuple[Session, Session], make: Make
 ) -> None:
-    in_memory, on_disk = both
+    in_memory, _ = both
     item = make("the heron nests on the beacon", project="tests")
     await in_memory.store.add([item], actor="test", at=in_memory.now)
     request = RecallRequest(query="where does the heron nest?")
