@@ -22,7 +22,7 @@ from reverie.storage.scope import Scope
 from reverie.storage.vector_search import VectorSearch
 from reverie.text.tokenize import search_text
 
-_MEMORIES_ASKED = 2  # times the limit: the cost of many passages lets others of the nearest move up
+_MEMORIES_ASKED = 2  # times the limit, if any memory has passages: their cost lets others of the nearest move up
 _PASSAGES_ASKED = 4  # times the limit: several of the nearest may be of one memory, or of one out of scope
 _NO_COSINE = -1.0
 
@@ -88,9 +88,10 @@ class CandidateSearch:
         self, index: JoinedIndex, scope: Scope, in_scope: np.ndarray, vector: Vector, limit: int
     ) -> Candidates:
         """Let LanceDB's index name the nearest."""
+        asked = _MEMORIES_ASKED * limit if index.has_passages else limit
         hits, by_passage = await asyncio.gather(
-            self._vectors.nearest_on_disk(vector, scope, _MEMORIES_ASKED * limit),
-            self._vectors.nearest_passages(vector, scope, _PASSAGES_ASKED * limit),
+            self._vectors.nearest_on_disk(vector, scope, asked),
+            self._vectors.nearest_passages(vector, scope, _PASSAGES_ASKED * limit if index.has_passages else 0),
         )
         found = [index.index_of(hit.id, hit.table) for hit in hits] + [index.index_of(one) for one in by_passage]
         near = np.zeros(len(index), np.bool_)

@@ -105,6 +105,11 @@ class JoinedIndex:
         owners = self._passage_owners
         return np.bincount(owners[owners != NOBODY], minlength=self._size)
 
+    @property
+    def has_passages(self) -> bool:
+        """Whether any memory has passages."""
+        return bool((self._passage_owners != NOBODY).any())
+
     def passages_of(self, indices: np.ndarray) -> dict[str, tuple[int, int | None]]:
         """Return the passages of some memories by their ids: the index of the memory, and the row id if known."""
         wanted = np.zeros(self._size + 1, np.bool_)

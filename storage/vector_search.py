@@ -66,7 +66,7 @@ class VectorSearch:
             if scope.admits(as_values(item.memory))
         ]
         best = {hit.id: hit for hit in (*not_written, *await self._in_tables(vector, scope, limit))}
-        return sorted(best.values(), key=lambda hit: -hit.similarity)[:limit]
+        return _best(best.values(), limit)
 
     async def nearest_passages(self, vector: Vector, scope: Scope, limit: int) -> dict[str, float]:
         """Return the memories whose closest passage is nearest, with that similarity.
@@ -74,6 +74,8 @@ class VectorSearch:
         Passages know only their project; the caller reads their memories in scope.
         """
         await self._database.write_ahead_log.flush_before_read()
+        if not limit:
+            return {}
         hits: list[VectorHit] = []
         if await self.are_in_memory():
             await self._passages.refresh()
@@ -89,9 +91,9 @@ class VectorSearch:
         return best
 
     async def nearest_on_disk(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        """Return the closest memories of each layer in scope by LanceDB's search, in no order."""
+        """Return the closest memories in scope by LanceDB's search, best first."""
         found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.tables))
-        return [hit for part in found for hit in part]
+        return _best([hit for part in found for hit in part], limit)
 
     async def read_vectors(self, table: str, row_ids: Mapping[str, int | None]) -> dict[str, Vector]:
         """Read the vectors of rows of one table by their ids; the row id, where it is known, makes that quicker."""
@@ -158,10 +160,8 @@ class VectorSearch:
     async def _in_tables(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         if scope.is_plain and await self.are_in_memory():
             found = await asyncio.gather(*(self._from_memory(layer, vector, scope, limit) for layer in scope.tables))
-            hits = [hit for part in found for hit in part]
-        else:
-            hits = await self.nearest_on_disk(vector, scope, limit)
-        return sorted(hits, key=lambda hit: -hit.similarity)[:limit]
+            return _best([hit for part in found for hit in part], limit)
+        return await self.nearest_on_disk(vector, scope, limit)
 
     async def _from_memory(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         index = self._indexes[layer]
@@ -182,6 +182,10 @@ class VectorSearch:
         tables = self._database
         self._indexes = {layer: MemoryIndex(tables.raw_table(layer), dimensions, _LABELS, room) for layer in LAYERS}
         self._passages = MemoryIndex(tables.raw_table("passages"), dimensions, ("project",), room, of_memories=False)
+
+
+def _best(hits: Iterable[VectorHit], limit: int) -> list[VectorHit]:
+    return sorted(hits, key=lambda hit: -hit.similarity)[:limit]
 
 
 def _hits(rows: pa.Table, table: str) -> list[VectorHit]:

@@ -21,7 +21,7 @@ from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
-from reverie.errors import EmbedderError, SettingError, WrongEmbedder
+from reverie.errors import EmbedderError, SettingError, StoreError, WrongEmbedder
 from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
 from reverie.process_memory import machine_memory
@@ -32,7 +32,7 @@ from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.maintenance import Maintenance
 from reverie.storage.projects import Projects
-from reverie.storage.scope import RECALLED
+from reverie.storage.scope import RECALLED, Scope
 from reverie.storage.store import MemoryStore
 from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
@@ -178,9 +178,11 @@ class OpenDomain:
         await self.maintenance.stop()
 
     async def warm(self) -> None:
-        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        """Load the embedding model, then the tokenizer, then the indexes. One answer needs only the first."""
         await self.warm_model()
         await asyncio.to_thread(tokens.warm)
+        with contextlib.suppress(StoreError):  # whoever asks is told
+            await self.store.vectors.indexes(Scope())
 
     async def warm_model(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
@@ -309,7 +311,7 @@ class Session:
         await self.domain.close()
 
     async def warm(self) -> None:
-        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        """Load all that answers need, ahead of the first: see OpenDomain."""
         await self.domain.warm()
 
     async def warm_model(self) -> None:

@@ -139,6 +139,15 @@ async def test_a_store_that_outgrows_the_budget_goes_on_answering_from_disk(
     assert session.store.vectors.cached_vectors([items[0].memory.id]) == {}
 
 
+async def test_what_answers_need_is_read_ahead_of_the_first_question(open_session: OpenSession, make: Make) -> None:
+    session = await open_session()
+    item = make("the lamp is lit")
+    await session.store.add([item], actor="test", at=session.now)
+    assert session.store.vectors.cached_vectors([item.memory.id]) == {}
+    await session.warm()
+    assert list(session.store.vectors.cached_vectors([item.memory.id])) == [item.memory.id]
+
+
 async def test_a_memory_that_is_purged_or_changed_elsewhere_is_not_found_on_disk_either(
     both: tuple[Session, Session], make: Make
 ) -> None:
