@@ -1,10 +1,12 @@
 """How well and how fast recall finds, on third-party conversations and on stores of three sizes.
 
     python bench/recall.py --data ../shared/data      quality: BM25, vectors, rank fusion and recall side by side
+    python bench/recall.py --data … --generator both  the same with vectors in memory and with vectors on disk
     python bench/recall.py --speed                    times over stdio at 1,000, 10,000 and 100,000 memories
     python bench/recall.py --data … --speed --write   both, and into docs/benchmarks.md
 
 Quality goes the way of the tool: every conversation is imported into a store of its own and asked through `recall`.
+On disk means: no memory for vectors, and LanceDB's approximate index built as for a store that is too large for it.
 The form of the data and the metrics are those of its README; nothing of it is kept.
 """
 
@@ -16,16 +18,18 @@ import statistics
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from figures import machine, markdown_table, write_between
 
 from reverie.embeddings.bundled import BundledEmbedder
+from reverie.memory import LAYERS, Memory
 from reverie.settings import Settings
+from reverie.storage.access_log import AccessRecorder
 from reverie.storage.scope import Scope
 from reverie.tools import recall
 from reverie.tools.import_jsonl import import_memories
@@ -34,6 +38,7 @@ from reverie.tools.session import Session
 
 SETS = ("locomo-dev", "beam-dev", "longmemeval-heads-dev")
 LEFT_OUT = ("cat5", "abstention")
+METRICS = ("frac@10", "any@5", "all@5", "updated first", "same ten in order")
 DEPTH = 10
 ENOUGH_TOKENS = 20_000
 RANK_FUSION_K = 60
@@ -45,6 +50,8 @@ AIMS = {
     ("beam-dev", "updated first"): 75.0,
 }
 EMBEDDER = BundledEmbedder()
+GENERATORS = ("memory", "disk")
+FEWEST_ROWS_TO_INDEX = 256  # LanceDB makes no approximate index of fewer
 
 Ranking = Sequence[str]
 
@@ -81,6 +88,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="a folder with the sets; see its README")
     parser.add_argument("--sets", default=",".join(SETS), help="which of them, comma-separated")
     parser.add_argument("--stores", type=int, default=0, help="only the first so many conversations of each")
+    parser.add_argument("--generator", choices=(*GENERATORS, "both"), default="memory", help="where the vectors are")
     parser.add_argument("--speed", action="store_true", help="measure times over stdio instead, or as well")
     parser.add_argument("--sizes", default="1000,10000,100000", help="the sizes of the stores for --speed")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
@@ -91,7 +99,9 @@ def main() -> int:
     if given.data is not None:
         if not given.data.is_dir():
             parser.error(f"there is no folder {given.data}; the data is not part of this repository")
-        parts.append(("recall-quality", quality(given.data, given.sets.split(","), given.stores)))
+        generators = GENERATORS if given.generator == "both" else (given.generator,)
+        name = "recall-generators" if len(generators) > 1 else "recall-quality"
+        parts.append((name, quality(given.data, given.sets.split(","), given.stores, generators)))
     if given.speed:
         from speed import speed
 
@@ -106,28 +116,31 @@ def main() -> int:
 # -- quality --------------------------------------------------------------------------------------------------
 
 
-def quality(data: Path, names: Sequence[str], stores: int) -> str:
+def quality(data: Path, names: Sequence[str], stores: int, generators: Sequence[str]) -> str:
     """Return one table of every set, way and metric."""
     EMBEDDER.warm()
-    rows = [["set", "questions", "metric", "BM25", "vectors", "rank fusion", "recall", "recall, a year later", "aim"]]
+    rows = []
     for name in names:
         path = data / f"{name}.json"
         if not path.is_file():
             print(f"{path} is not there: left out", file=sys.stderr)
             continue
-        scores = asyncio.run(_measured(json.loads(path.read_text("utf-8"))["stores"][: stores or None]))
-        asked = len(scores["recall"].values["frac@10"])
-        for metric in ("frac@10", "any@5", "all@5", "updated first"):
-            if scores["recall"].percent(metric) is not None:
+        scores = asyncio.run(_measured(json.loads(path.read_text("utf-8"))["stores"][: stores or None], generators))
+        rows[:0] = [] if rows else [["set", "questions", "metric", *scores, "aim"]]
+        asked = len(next(iter(scores.values())).values["frac@10"])
+        for metric in METRICS:
+            percents = [score.percent(metric) for score in scores.values()]
+            if any(percent is not None for percent in percents):
                 aim = AIMS.get((name, metric))
-                percents = (f"{score.percent(metric):.1f}" for score in scores.values())
-                rows.append([name, str(asked), metric, *percents, f"≥ {aim:.0f}" if aim else ""])
+                shown = ("" if percent is None else f"{percent:.1f}" for percent in percents)
+                rows.append([name, str(asked), metric, *shown, f"≥ {aim:.0f}" if aim else ""])
                 print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
     return f"{machine()}\n\n{markdown_table(rows)}"
 
 
-async def _measured(stores: Sequence[Mapping[str, Any]]) -> dict[str, Score]:
-    scores = {way: Score() for way in ("bm25", "vectors", "fusion", "recall", "later")}
+async def _measured(stores: Sequence[Mapping[str, Any]], generators: Sequence[str]) -> dict[str, Score]:
+    """Ask every question in every way; with both generators in recall alone, one after the other on one store."""
+    scores: dict[str, Score] = defaultdict(Score)
     for number, store in enumerate(stores, 1):
         questions = [q for q in store["questions"] if _counts(q)]
         if not questions:
@@ -135,8 +148,23 @@ async def _measured(stores: Sequence[Mapping[str, Any]]) -> dict[str, Score]:
         print(f"… {number} of {len(stores)}: {store['id']}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:
             await _import(folder, store["items"])
-            await _ask_each_way(folder, questions, scores)
+            if len(generators) > 1:
+                await _ask_with_each(folder, questions, scores)
+            else:
+                await _ask_each_way(folder, questions, scores, generators[0])
     return scores
+
+
+async def _ask_with_each(folder: str, questions: Sequence[Mapping[str, Any]], scores: dict[str, Score]) -> None:
+    found: dict[str, list[Ranking]] = {}
+    for generator in GENERATORS:
+        session = await _opened(folder, generator=generator, counts_recalls=False)
+        found[generator] = [await _recalled(session, question["query"]) for question in questions]
+        for question, ranking in zip(questions, found[generator], strict=True):
+            scores[f"recall, {generator}"].count(question, ranking)
+        await session.close()
+    same = [float(one == other) for one, other in zip(*found.values(), strict=True)]
+    scores["recall, disk"].values["same ten in order"] += same
 
 
 def _counts(question: Mapping[str, Any]) -> bool:
@@ -152,23 +180,47 @@ async def _import(folder: str, items: Sequence[Mapping[str, Any]]) -> None:
     await session.close()
 
 
-async def _opened(folder: str, later: timedelta = timedelta()) -> Session:
-    settings = Settings(home=folder, project="bench", clock=f"+{later.days}d" if later else None)
-    return await Session.open(settings, embedder=EMBEDDER, folder=Path(folder))
+class NothingRecorded(AccessRecorder):
+    """Counts no recall: a second way of asking finds the memories as strong as the first did."""
+
+    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
+        """Do nothing."""
 
 
-async def _ask_each_way(folder: str, questions: Sequence[Mapping[str, Any]], scores: Mapping[str, Score]) -> None:
-    session = await _opened(folder)
+async def _opened(
+    folder: str, later: timedelta = timedelta(), generator: str = "memory", *, counts_recalls: bool = True
+) -> Session:
+    settings = Settings(
+        home=folder,
+        project="bench",
+        clock=f"+{later.days}d" if later else None,
+        search_memory=0.0 if generator == "disk" else None,
+    )
+    session = await Session.open(settings, embedder=EMBEDDER, folder=Path(folder))
+    if not counts_recalls:
+        session.domain.accesses = NothingRecorded(session.store)
+    if generator == "disk":
+        for name in (*LAYERS, "passages"):
+            table = session.store.database.table(name)
+            if await table.count() >= FEWEST_ROWS_TO_INDEX and "vector" not in await table.indexed_columns():
+                await table.index_vectors()
+    return session
+
+
+async def _ask_each_way(
+    folder: str, questions: Sequence[Mapping[str, Any]], scores: dict[str, Score], generator: str
+) -> None:
+    session = await _opened(folder, generator=generator)
     for question in questions:
         by_words, by_meaning = await _arms(session, question["query"])
-        scores["bm25"].count(question, by_words)
+        scores["BM25"].count(question, by_words)
         scores["vectors"].count(question, by_meaning)
-        scores["fusion"].count(question, _rank_fused(by_words, by_meaning))
+        scores["rank fusion"].count(question, _rank_fused(by_words, by_meaning))
         scores["recall"].count(question, await _recalled(session, question["query"]))
     await session.close()
-    aged = await _opened(folder, timedelta(days=365))
+    aged = await _opened(folder, timedelta(days=365), generator)
     for question in questions:
-        scores["later"].count(question, await _recalled(aged, question["query"]))
+        scores["recall, a year later"].count(question, await _recalled(aged, question["query"]))
     await aged.close()
 
 

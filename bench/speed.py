@@ -76,15 +76,18 @@ def _recalling(home: Path, texts: Sequence[str]) -> tuple[list[float], float]:
 
 
 async def _bare(folder: Path, texts: Sequence[str]) -> list[float]:
-    """Time LanceDB's own hybrid query on one table of texts and vectors, with the question embedded beforehand."""
-    embedder = BundledEmbedder()
-    embedder.warm()
-    asked = questions(WARM_UP + SAMPLES)
-    vectors = [embedding.vector for embedding in embedder.embed(asked)]
-    connection = await connect(str(folder))
     dice = np.random.default_rng(1)
     stored = dice.normal(size=(len(texts), DIMENSIONS)).astype(np.float32)
     stored /= np.linalg.norm(stored, axis=1, keepdims=True)
+    return (await bare_hybrid(folder, texts, stored, questions(WARM_UP + SAMPLES)))[WARM_UP:]
+
+
+async def bare_hybrid(folder: Path, texts: Sequence[str], stored: np.ndarray, asked: Sequence[str]) -> list[float]:
+    """Time LanceDB's own hybrid query on one table of texts and vectors, with the question embedded beforehand."""
+    embedder = BundledEmbedder()
+    embedder.warm()
+    vectors = [embedding.vector for embedding in embedder.embed(asked)]
+    connection = await connect(str(folder))
     column = pa.FixedSizeListArray.from_arrays(pa.array(stored.ravel()), DIMENSIONS)
     names = pa.array(map(str, range(len(texts))))
     table = await connection.create_table("notes", pa.table({"id": names, "text": pa.array(texts), "vector": column}))
@@ -99,4 +102,4 @@ async def _bare(folder: Path, texts: Sequence[str]) -> list[float]:
         search = table.query().nearest_to(vector).distance_type("cosine").nearest_to_text(query)
         await search.select(["id", "text"]).limit(_ASK_FOR).to_arrow()
         times.append(1_000 * (perf_counter() - before))
-    return times[WARM_UP:]
+    return times

@@ -161,6 +161,7 @@ def status_lines(result: Status) -> list[Line]:
         ("project", result.project),
         ("embedder", f"{result.embedder} ({result.index_state})"),
         ("on disk", f"{result.disk_bytes / 1e6:.1f} MB"),
+        ("vectors", result.vectors),
         ("engine", result.engine),
     ]
     if result.elsewhere:

@@ -1,8 +1,9 @@
-"""Keeping the memory of a process small: malloc settings, and returning free pages to the system."""
+"""The memory of this machine, and keeping that of a process small: malloc settings, returning free pages."""
 
 import asyncio
 import contextlib
 import ctypes
+import os
 import re
 import sys
 
@@ -52,3 +53,33 @@ def release_library_pages() -> None:
             start, end = int(match[1], 16), int(match[2], 16)
             madvise(start, end - start, _MADV_DONTNEED)
     release_heap()
+
+
+_LIMITS_OF_A_CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_IF_UNKNOWN = 4 * 1024**3
+
+
+def machine_memory() -> int:
+    """Return how many bytes of memory this machine has, or the container that this process is in."""
+    limits = [_physical_memory()]
+    for path in _LIMITS_OF_A_CONTAINER:
+        with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
+            limits.append(int(file.read()))  # "max" where there is no limit
+    return min(limit for limit in limits if limit > 0)
+
+
+def _physical_memory() -> int:
+    if sys.platform == "win32":
+        return _windows_memory()
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return _IF_UNKNOWN
+
+
+def _windows_memory() -> int:
+    kilobytes = ctypes.c_ulonglong(0)
+    kernel = getattr(ctypes, "windll", None)
+    if kernel is None or not kernel.kernel32.GetPhysicallyInstalledSystemMemory(ctypes.byref(kilobytes)):
+        return _IF_UNKNOWN
+    return kilobytes.value * 1024

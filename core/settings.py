@@ -90,6 +90,12 @@ MAX_DISTANCE = Setting(
     "1.4",
     "Vector hits farther away than this (L2 on unit vectors) are not recalled; `filtered` counts them.",
 )
+SEARCH_MEMORY = Setting(
+    "REVERIE_SEARCH_MEMORY",
+    "megabytes, from 0 to 1000000",
+    "a sixteenth of the machine's memory",
+    "How much memory vectors and rows may take; a larger store is searched on disk. `status` says which.",
+)
 LLM = Setting(
     "REVERIE_LLM",
     "`openai:MODEL`",
@@ -144,6 +150,7 @@ TABLE: tuple[Setting, ...] = (
     RETENTION,
     TIER,
     MAX_DISTANCE,
+    SEARCH_MEMORY,
     LLM,
     LLM_PRICE,
     DREAM,
@@ -175,6 +182,7 @@ class Settings:
     retention: RetentionMode = "huber"
     tier: Tier | None = None
     max_distance: float = 1.4
+    search_memory: float | None = None  # megabytes; None: a share of what the machine has
     llm: str | None = None
     llm_price: tuple[float, float] | None = None
     dream: DreamMode = "auto"
@@ -225,6 +233,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         retention=_retention(values),
         tier=_tier(values),
         max_distance=_distance(values),
+        search_memory=_search_memory(values),
         llm=_llm(values),
         llm_price=_price(values),
         dream=_dream(values),
@@ -395,6 +404,12 @@ def _tier(values: Mapping[Setting, str], named: str = TIER.variable) -> Tier | N
 
 def _distance(values: Mapping[Setting, str]) -> float:
     return _number(values, MAX_DISTANCE, MAX_DISTANCE.default, highest=2.0)
+
+
+def _search_memory(values: Mapping[Setting, str]) -> float | None:
+    if SEARCH_MEMORY not in values:
+        return None
+    return _number(values, SEARCH_MEMORY, "0", highest=1_000_000.0)
 
 
 def _idle_minutes(values: Mapping[Setting, str]) -> float:

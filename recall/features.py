@@ -6,7 +6,9 @@ vector score = cosine − 0.08 · ln(passages),     the best cosine of the memor
 A word is rare or common over the whole scope, not table by table. A turn of a conversation is found by the words of
 the turn it answers. A long memory has many passages to be near with, so each doubling costs it something.
 
-Costlier features are computed for the best alone: how far the tokens agree, and whether the evidence still holds.
+They are computed in the same way wherever the vectors are: only which memories vectors find as candidates depends on
+that (storage/candidates.py). Costlier features are computed for the best alone: how far the tokens agree, and whether
+the evidence still holds.
 """
 
 import asyncio
@@ -28,7 +30,8 @@ from reverie.recall.score import (
     CandidateFeatures,
     token_weights,
 )
-from reverie.storage.candidates import NOBODY, Candidates, IndexCandidates, TableCandidates
+from reverie.storage.candidates import Candidates
+from reverie.storage.joined_index import NOBODY
 from reverie.text.tokenize import function_terms, search_text, terms
 
 
@@ -37,58 +40,37 @@ class Features:
     """The candidates in no order, and what the search knows of the query and of what is out of scope."""
 
     candidates: list[CandidateFeatures]
-    max_word_score: float = 0.0  # what a memory made of the query's words alone could score; 0: not known
+    max_word_score: float = 0.0  # what a memory made of the query's words alone could score
     word_rarity: Mapping[str, float] = field(default_factory=dict)  # of each word the model read, in scope
-    term_rarity: Mapping[int, float] = field(default_factory=dict)  # of each term, in scope; empty: not known
+    term_rarity: Mapping[int, float] = field(default_factory=dict)  # of each term, in scope
     out_of_scope: Mapping[str, int] = field(default_factory=dict)  # memories that share words: counts by reason
 
 
-def features_of(candidates: Candidates, text: str, embedding: QueryEmbedding | None, limit: int) -> Features:
-    """Compute the features of the best `limit` candidates by vector and the best `limit` by words."""
-    if isinstance(candidates, TableCandidates):
-        return _features_of_hits(candidates)
-    return _features_in_memory(candidates, text, embedding, limit)
+async def features_of(found: Candidates, text: str, embedding: QueryEmbedding | None, limit: int) -> Features:
+    """Compute the features of the best `limit` candidates by vector and the best `limit` by words.
 
-
-def _features_of_hits(found: TableCandidates) -> Features:
-    """Take LanceDB's scores as they are: neither neighbours nor the cost of passages are known."""
-    word_scores = {hit.id: hit.score for hit in found.by_words}
-    cosines = {hit.id: hit.similarity for hit in found.by_vector}
-    for memory_id, similarity in found.by_passage.items():
-        cosines[memory_id] = max(similarity, cosines.get(memory_id, -1.0))
-    locations = {hit.id: hit.location for hit in found.by_vector}
-    locations |= {hit.id: hit.location for hit in found.by_words}  # with the row id, which a vector search lacks
-    return Features(
-        [
-            CandidateFeatures(
-                id=memory_id,
-                location=locations.get(memory_id),
-                cosine=cosines.get(memory_id),
-                vector_score=cosines.get(memory_id),
-                word_score=word_scores.get(memory_id, 0.0),
-            )
-            for memory_id in dict.fromkeys((*cosines, *word_scores))
-        ]
-    )
-
-
-def _features_in_memory(found: IndexCandidates, text: str, embedding: QueryEmbedding | None, limit: int) -> Features:
+    Raises:
+        StoreError: if vectors are on disk and cannot be read.
+    """
     index, in_scope = found.index, found.in_scope
-    words = _word_scores(found, text)
+    words = _word_scores(found, text, () if embedding is None else embedding.words)
     before, after = index.neighbours(in_scope)
     word_scores = words.scores + NEIGHBOUR_SHARE * (
         _scores_of(words.scores, before) + _scores_of(words.scores, after)
     )
     word_scores[~in_scope] = 0.0
-    cosines = None if embedding is None else index.cosines(embedding.vector)
     cost = PASSAGE_COST * np.log(np.maximum(index.passage_counts(), 1))
     # Found by words alone, a memory must have some itself; where vectors help, its neighbours' words will do.
-    chosen = _best(word_scores, (words.scores if cosines is None else word_scores) > 0.0, limit)
-    if cosines is not None:
-        chosen = np.union1d(chosen, _best(cosines - cost, in_scope, limit))
+    chosen = _best(word_scores, (words.scores if embedding is None else word_scores) > 0.0, limit)
+    cosines = np.zeros(len(index), np.float32)
+    if embedding is not None:
+        compared = found.near.copy()
+        compared[chosen] = True
+        cosines[compared] = await found.cosines_of(np.flatnonzero(compared))
+        chosen = np.union1d(chosen, _best(cosines - cost, found.near, limit))
 
     def features(number: int) -> CandidateFeatures:
-        cosine = None if cosines is None else float(cosines[number])
+        cosine = None if embedding is None else float(cosines[number])
         return CandidateFeatures(
             id=index.id_at(number),
             location=index.location_at(number),
@@ -101,8 +83,8 @@ def _features_in_memory(found: IndexCandidates, text: str, embedding: QueryEmbed
     return Features(
         [features(int(number)) for number in chosen],
         words.highest,
-        _word_rarity(found, () if embedding is None else embedding.words),
-        words.rarity,
+        words.word_rarity,
+        words.term_rarity,
         _out_of_scope(found, words.sharing),
     )
 
@@ -114,21 +96,27 @@ class _WordScores:
     scores: np.ndarray  # BM25 of each memory in scope
     sharing: np.ndarray  # which memories, in scope or not, share a word that is no function word
     highest: float  # the BM25 that no memory can pass
-    rarity: dict[int, float]  # of each term of the query, in scope
+    term_rarity: dict[int, float]  # of each term of the query, in scope
+    word_rarity: dict[str, float]  # of each word that the model read, in scope; punctuation has none
 
 
-def _word_scores(found: IndexCandidates, text: str) -> _WordScores:
+def _word_scores(found: Candidates, text: str, words: Sequence[str]) -> _WordScores:
+    """Score the memories in scope by the words of a text, and say how rare those and the model's words are."""
     index, in_scope = found.index, found.in_scope
     asked = list(dict.fromkeys(terms(search_text(text))))
+    read = {word: found_terms[0] for word in dict.fromkeys(words) if (found_terms := terms(word))}
+    known = list(dict.fromkeys((*asked, *read.values())))
     content_words = np.array([term not in function_terms() for term in asked], np.bool_)
     shares = np.where(content_words, 1.0, FUNCTION_WORD_SHARE) if content_words.any() else np.ones(len(asked))
-    numbers, owners, counts = index.term_entries(asked)
+    numbers, owners, counts = index.term_entries(known)
+    rarity = _inverse_frequency(np.bincount(numbers[in_scope[owners]], minlength=len(known)), in_scope)
+    scored = numbers < len(asked)
+    numbers, owners, counts = numbers[scored], owners[scored], counts[scored]
     sharing = np.zeros(len(index), np.bool_)
     sharing[owners[content_words[numbers]] if content_words.any() else owners] = True
     seen = in_scope[owners]
     numbers, owners, counts = numbers[seen], owners[seen], counts[seen]
-    rarity = _inverse_frequency(np.bincount(numbers, minlength=len(asked)), in_scope)
-    weights = shares * rarity
+    weights = shares * rarity[: len(asked)]
     lengths = index.lengths()
     mean_length = float(lengths[in_scope].sum()) / max(int(np.count_nonzero(in_scope)), 1)
     relative = lengths[owners] / max(mean_length, 1.0)
@@ -136,22 +124,21 @@ def _word_scores(found: IndexCandidates, text: str) -> _WordScores:
     parts = weights[numbers] * counts * (BM25_K1 + 1.0) / (counts + damping)
     highest = float(weights.sum()) * (BM25_K1 + 1.0)
     scores = np.bincount(owners, parts, minlength=len(index))
-    return _WordScores(scores, sharing, highest, dict(zip(asked, rarity.tolist(), strict=True)))
-
-
-def _word_rarity(found: IndexCandidates, words: Sequence[str]) -> dict[str, float]:
-    """Return how rare each word is in scope; punctuation has no rarity."""
-    asked = {word: found_terms[0] for word in dict.fromkeys(words) if (found_terms := terms(word))}
-    numbers, owners, _ = found.index.term_entries(list(asked.values()))
-    counts = np.bincount(numbers[found.in_scope[owners]], minlength=len(asked))
-    return dict(zip(asked, _inverse_frequency(counts, found.in_scope).tolist(), strict=True))
+    rarity_of = dict(zip(known, rarity.tolist(), strict=True))
+    return _WordScores(
+        scores,
+        sharing,
+        highest,
+        {term: rarity_of[term] for term in asked},
+        {word: rarity_of[term] for word, term in read.items()},
+    )
 
 
 def _inverse_frequency(counts: np.ndarray, in_scope: np.ndarray) -> np.ndarray:
     return np.log1p((np.count_nonzero(in_scope) - counts + 0.5) / (counts + 0.5))
 
 
-def _out_of_scope(found: IndexCandidates, sharing: np.ndarray) -> dict[str, int]:
+def _out_of_scope(found: Candidates, sharing: np.ndarray) -> dict[str, int]:
     """Count the memories that share words with the query and are not candidates, by the reason."""
     index, scope = found.index, found.scope
     hidden = sharing & index.alive() & ~found.in_scope

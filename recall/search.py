@@ -46,7 +46,6 @@ from reverie.recall.score import (
     with_fit,
     with_tokens,
 )
-from reverie.storage.candidates import Candidates
 from reverie.storage.rows import CandidateRow, cosine
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
@@ -222,8 +221,8 @@ async def search(store: MemoryStore, evidence: Evidence, query: Query, page: Pag
         StoreError: if the store cannot be read.
     """
     vector = None if query.embedding is None else query.embedding.vector
-    candidates: Candidates = await store.search.find(query.text, vector, query.scope, query.candidates)
-    features = features_of(candidates, query.text, query.embedding, query.candidates)
+    candidates = await store.search.find(vector, query.scope, query.candidates)
+    features = await features_of(candidates, query.text, query.embedding, query.candidates)
     found = await _score(store, query, features)
     strong = [row for row in found.rows if row.strength >= query.min_strength]
     fitting = [row for row in strong if query.keep_irrelevant or not is_irrelevant(row)]

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 from reverie.errors import StoreError
 from reverie.memory import LAYERS
-from reverie.storage.candidates import MAX_VECTORS_IN_MEMORY
 from reverie.storage.filters import before
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.lance_table import Table
@@ -107,6 +106,7 @@ class Maintenance:
     def __init__(self, store: MemoryStore) -> None:
         self._database = store.database
         self._journal = store.journal
+        self._vectors = store.vectors
         self._writes = 0
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -173,7 +173,7 @@ class Maintenance:
         wanted: set[str] = set()
         if table.name in LAYERS and rows >= FEWEST_ROWS_TO_INDEX_VALUES:
             wanted |= {"project", "status", "content_hash"}
-        if rows >= FEWEST_ROWS_TO_INDEX_VECTORS and await self._total() > MAX_VECTORS_IN_MEMORY:
+        if rows >= FEWEST_ROWS_TO_INDEX_VECTORS and not await self._vectors.are_in_memory():
             wanted.add("vector")
         missing = wanted - await table.indexed_columns() if wanted else set()
         for column in sorted(missing):
@@ -182,10 +182,6 @@ class Maintenance:
             else:
                 await table.index_values(column, few_distinct=column != "content_hash")
         return bool(missing)
-
-    async def _total(self) -> int:
-        names = (*LAYERS, "passages")
-        return sum(await asyncio.gather(*(self._database.raw_table(name).count() for name in names)))
 
 
 def _most_fragments(table: str, rows: int, *, idle: bool) -> int:

@@ -1,19 +1,18 @@
-"""The in-memory index of one table: its vectors, labels, words and rows, kept in step with its versions.
+"""The in-memory index of one table: its labels, words, sessions and, where they fit, its vectors and rows.
 
-LanceDB searches a table of ten thousand vectors in about 20 ms, most of it spent reading them again; a product with a
-matrix that is already in memory takes one. Rows beyond a size are read from the table instead.
+It is kept in step with the versions of the table. LanceDB searches a table of ten thousand vectors in about 20 ms,
+most of it spent reading them again; a product with a matrix that is already in memory takes one. Where the vectors
+are too many for the memory budget they stay on disk, and so do the rows; labels, words and sessions do not.
 
 An index is the number of a memory in the arrays here. A row id is where LanceDB keeps its row; it changes whenever
 the row is rewritten.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,147 +20,9 @@ import pyarrow as pa
 from reverie.process_memory import release_heap
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
+from reverie.storage.lexical_index import LexicalIndex
+from reverie.storage.row_cache import RowCache, RowRoom
 from reverie.storage.rows import CANDIDATE_COLUMNS, RowLocation, Vector
-from reverie.text.tokenize import terms
-
-_FIRST_ENTRIES = 4_096
-_NO_TERM = 0
-_MOST_COUNTED = 255
-_FEWEST_TO_SORT = 4_096
-_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
-
-
-class LexicalIndex:
-    """Which terms each memory has and how often, by the index of the memory."""
-
-    def __init__(self) -> None:
-        self._size = 0
-        self._terms = np.zeros(_FIRST_ENTRIES, np.uint32)
-        self._owners = np.zeros(_FIRST_ENTRIES, np.int32)
-        self._counts = np.zeros(_FIRST_ENTRIES, np.uint8)
-        self._lengths = np.zeros(0, np.float32)
-        self._order = np.zeros(0, np.int32)  # the first entries, by their term
-        self._sorted = np.zeros(0, np.uint32)  # their terms
-
-    def write(self, indices: np.ndarray, texts: Sequence[str]) -> None:
-        """Index the texts of memories; those that had one get the new one instead."""
-        known = indices[indices < len(self._lengths)]
-        if len(known) and self._lengths[known].any():
-            self._terms[: self._size][np.isin(self._owners[: self._size], known)] = _NO_TERM
-        self._make_room(int(indices.max(initial=-1)) + 1)
-        for index, text in zip(indices.tolist(), texts, strict=True):
-            counted = Counter(terms(text))
-            self._append(index, counted)
-            self._lengths[index] = counted.total()
-
-    def lengths(self, count: int) -> np.ndarray:
-        """Return how many words each of the first `count` memories has."""
-        self._make_room(count)
-        return self._lengths[:count]
-
-    def entries(self, wanted: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return every entry of the wanted terms: which of them, whose, how often."""
-        self._sort()
-        found = [self._entries_of(np.uint32(term)) for term in wanted]
-        numbers = np.repeat(np.arange(len(wanted)), [len(part) for part in found])
-        entries = np.concatenate(found) if found else np.empty(0, np.int64)
-        return numbers, self._owners[entries], self._counts[entries].astype(np.float32)
-
-    def _entries_of(self, term: np.uint32) -> np.ndarray:
-        """Return the entries of a term."""
-        first, last = (np.searchsorted(self._sorted, term, side) for side in _SIDES)
-        early = self._order[first:last]
-        late = np.flatnonzero(self._terms[len(self._order) : self._size] == term) + len(self._order)
-        return np.concatenate([early[self._terms[early] == term], late])  # some were written over since
-
-    def _sort(self) -> None:
-        if self._size - len(self._order) > max(_FEWEST_TO_SORT, self._size // 4):
-            self._order = np.argsort(self._terms[: self._size], kind="stable").astype(np.int32)
-            self._sorted = self._terms[self._order]
-
-    def _append(self, index: int, counted: Counter[int]) -> None:
-        start, end = self._size, self._size + len(counted)
-        if end > len(self._terms):
-            extra = max(end, len(self._terms) * 3 // 2) - len(self._terms)
-            self._terms = np.concatenate([self._terms, np.zeros(extra, np.uint32)])
-            self._owners = np.concatenate([self._owners, np.zeros(extra, np.int32)])
-            self._counts = np.concatenate([self._counts, np.zeros(extra, np.uint8)])
-        self._terms[start:end] = list(counted)
-        self._owners[start:end] = index
-        self._counts[start:end] = [min(count, _MOST_COUNTED) for count in counted.values()]
-        self._size = end
-
-    def _make_room(self, count: int) -> None:
-        if count > len(self._lengths):
-            extra = max(count, len(self._lengths) * 3 // 2) - len(self._lengths)
-            self._lengths = np.concatenate([self._lengths, np.zeros(extra, np.float32)])
-
-
-MOST_BYTES = 40 * 1024 * 1024
-"""The most that one layer caches: twenty thousand memories of usual length."""
-
-_MOST_PARTS = 16
-_NOT_CACHED = -1
-
-
-class RowCache:
-    """Rows by the index of their memory; a row that changed is written again."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = tuple(columns)
-        self._parts: list[pa.RecordBatch] = []
-        self._part = np.full(0, _NOT_CACHED, np.int32)  # of each index, the batch that has its row
-        self._row = np.full(0, _NOT_CACHED, np.int32)  # of each index, its row in that batch
-
-    def write(self, indices: np.ndarray, rows: pa.Table) -> None:
-        """Cache these rows instead of earlier ones of the same indices, unless they are too much."""
-        self._make_room(int(indices.max(initial=-1)) + 1)
-        self._part[indices] = _NOT_CACHED
-        part = _as_batch(rows.select(self.columns))
-        if part is None or sum(one.nbytes for one in self._parts) + part.nbytes > MOST_BYTES:
-            return
-        self._part[indices] = len(self._parts)
-        self._row[indices] = np.arange(len(indices))
-        self._parts.append(part)
-        if len(self._parts) > _MOST_PARTS:
-            self._merge()
-
-    def clear(self) -> None:
-        """Drop every row."""
-        self._parts = []
-        self._part[:] = _NOT_CACHED
-
-    def has(self, index: int) -> bool:
-        """Say whether the row of an index is cached."""
-        return index < len(self._part) and bool(self._part[index] != _NOT_CACHED)
-
-    def rows(self, indices: np.ndarray) -> pa.Table:
-        """Return the cached rows of these indices, in no particular order."""
-        parts = self._part[indices]
-        batches = [
-            self._parts[part].take(pa.array(self._row[indices[parts == part]])) for part in np.unique(parts).tolist()
-        ]
-        return pa.Table.from_batches(batches)
-
-    def _merge(self) -> None:
-        """Copy the rows that are still current into one batch."""
-        indices = np.flatnonzero(self._part != _NOT_CACHED)
-        indices = indices[np.lexsort((self._row[indices], self._part[indices]))]
-        part = _as_batch(self.rows(indices))
-        self._parts = [] if part is None else [part]
-        self._part[indices], self._row[indices] = 0, np.arange(len(indices))
-
-    def _make_room(self, count: int) -> None:
-        if count > len(self._part):
-            extra = np.full(max(count, len(self._part) * 3 // 2) - len(self._part), _NOT_CACHED, np.int32)
-            self._part = np.concatenate([self._part, extra])
-            self._row = np.concatenate([self._row, extra])
-
-
-def _as_batch(rows: pa.Table) -> pa.RecordBatch | None:
-    batches = rows.combine_chunks().to_batches()
-    return batches[0] if batches else None
-
 
 _FEW_ROWS = 500
 _FIRST_ROOM = 256
@@ -186,23 +47,30 @@ class VectorHit:
 
 
 class MemoryIndex:
-    """A matrix of unit vectors with the project and status of each row.
+    """The labels of each row, such as project and status; and a matrix of unit vectors, unless `room` is None.
 
     The index of a layer also has the words, sessions and times of its memories, and a cache of their rows.
     """
 
-    def __init__(self, table: Table, dimensions: int, columns: Sequence[str], *, of_memories: bool = True) -> None:
+    def __init__(
+        self,
+        table: Table,
+        dimensions: int,
+        columns: Sequence[str],
+        room: RowRoom | None,
+        *,
+        of_memories: bool = True,
+    ) -> None:
         self._table = table
         self._columns = tuple(columns)  # the label columns, such as project and status
         self._stamp = "updated_at" if of_memories else None  # its change says that a vector may have changed too
-        self._read_for_each = ("id", "vector", "search_text") if of_memories else ("id", "vector")
         self.lexical_index = LexicalIndex() if of_memories else None
-        self.row_cache = RowCache(CANDIDATE_COLUMNS) if of_memories else None
+        self.row_cache = RowCache(CANDIDATE_COLUMNS, room) if of_memories and room is not None else None
         self._dimensions = dimensions
         self._version = -1
         self._ids: list[str] = []
         self._index_of: dict[str, int] = {}
-        self._vectors = np.empty((_FIRST_ROOM, dimensions), np.float32)
+        self._vectors = None if room is None else np.empty((_FIRST_ROOM, dimensions), np.float32)
         self._labels = np.zeros((_FIRST_ROOM, len(self._columns)), np.int32)
         self._alive = np.zeros(_FIRST_ROOM, np.bool_)
         self._stamps = np.zeros(_FIRST_ROOM, np.int64)
@@ -240,9 +108,12 @@ class MemoryIndex:
         return self._index_of.get(memory_id)
 
     def vector_of(self, memory_id: str) -> Vector | None:
-        """Return the vector of a memory."""
+        """Return the vector of a memory, if it is in memory."""
         index = self._index_of.get(memory_id)
-        return None if index is None or not self._alive[index] else self._vectors[index]
+        if self._vectors is None or index is None or not self._alive[index]:
+            return None
+        vector: Vector = self._vectors[index]
+        return vector
 
     def cached_rows(self, ids: Iterable[str]) -> tuple[set[str], pa.Table | None]:
         """Return which of these memories have their rows cached, and the rows."""
@@ -253,7 +124,9 @@ class MemoryIndex:
         return set(cached), self.row_cache.rows(np.array([*cached.values()])) if cached else None
 
     def similarities(self, vector: Vector) -> np.ndarray:
-        """Return the cosine at every index, in scope or not."""
+        """Return the cosine at every index, in scope or not; only where the vectors are in memory."""
+        if self._vectors is None:
+            raise RuntimeError(f"the vectors of {self._table.name!r} are on disk")
         return np.asarray(self._vectors[: len(self._ids)] @ vector)
 
     def with_labels(self, wanted: Sequence[Iterable[str] | None]) -> np.ndarray:
@@ -292,6 +165,14 @@ class MemoryIndex:
                 release_heap()
             self._alive[: len(self._ids)] = np.isin(self._row_ids[: len(self._ids)], row_ids)
             self._version = version
+
+    async def drop_vectors(self) -> None:
+        """Leave the vectors and the rows to the table from now on."""
+        async with self._refreshing:
+            self._vectors = None
+            if self.row_cache is not None:
+                self.row_cache.clear()
+                self.row_cache = None
 
     def note_added(self, version: int, rows: pa.Table) -> None:
         """Take in rows that this process has just appended, unless others wrote in between."""
@@ -358,8 +239,8 @@ class MemoryIndex:
         if len(missing) > max(_FEW_ROWS, len(self._ids)):
             wanted = set(missing)
             rows = await self._table.rows(self._read_for_each)
-            mask = pa.array([memory_id in wanted for memory_id in rows.column("id").to_pylist()])
-            fresh = rows.filter(mask)
+            is_wanted = [memory_id in wanted for memory_id in rows.column("id").to_pylist()]
+            fresh = rows if all(is_wanted) else rows.filter(pa.array(is_wanted))
             self._make_room(len(self._ids) + len(fresh))
             for start in range(0, len(fresh), _FEW_ROWS):
                 self._index_texts(fresh.slice(start, _FEW_ROWS))
@@ -377,23 +258,22 @@ class MemoryIndex:
             self.row_cache.write(indices, rows)
 
     def _index_texts(self, rows: pa.Table) -> np.ndarray:
-        indices = self._write_vectors(
-            rows.column("id").to_pylist(), as_matrix(rows.column("vector"), self._dimensions)
-        )
+        indices = self._indices_for(rows.column("id").to_pylist())
+        if self._vectors is not None:
+            self._vectors[indices] = as_matrix(rows.column("vector"), self._dimensions)
         if self.lexical_index is not None:
             self.lexical_index.write(indices, rows.column("search_text").to_pylist())
         return indices
 
-    def _write_vectors(self, ids: Sequence[str], vectors: np.ndarray) -> np.ndarray:
-        """Write vectors at the indices of their ids, new ones at the end; return the indices."""
+    def _indices_for(self, ids: Sequence[str]) -> np.ndarray:
+        """Return the indices of these ids; new ones are put at the end."""
         fresh = [memory_id for memory_id in dict.fromkeys(ids) if memory_id not in self._index_of]
         start, end = len(self._ids), len(self._ids) + len(fresh)
-        if end > len(self._vectors):
-            self._make_room(max(end, len(self._vectors) * 3 // 2))
+        if end > len(self._alive):
+            self._make_room(max(end, len(self._alive) * 3 // 2))
         self._ids.extend(fresh)
         self._index_of.update(zip(fresh, range(start, end), strict=True))
         indices = np.fromiter((self._index_of[memory_id] for memory_id in ids), np.int64, len(ids))
-        self._vectors[indices] = vectors
         self._alive[indices] = True
         return indices
 
@@ -406,6 +286,11 @@ class MemoryIndex:
         if self.lexical_index is not None:
             self._sessions[indices] = [_session_number(session) for session in rows.column("session").to_pylist()]
             self._moments[indices] = rows.column("happened_at").cast(pa.int64()).to_numpy()
+
+    @property
+    def _read_for_each(self) -> tuple[str, ...]:
+        vector = () if self._vectors is None else ("vector",)
+        return ("id", *vector) if self.lexical_index is None else ("id", *vector, "search_text")
 
     def _more_columns(self) -> tuple[str, ...]:
         return () if self._stamp is None else (self._stamp, "session", "happened_at")
@@ -420,8 +305,9 @@ class MemoryIndex:
         return np.asarray(rows.column(self._stamp).cast(pa.int64()).to_numpy())
 
     def _make_room(self, room: int) -> None:
-        extra = max(0, room - len(self._vectors))
-        self._vectors = np.concatenate([self._vectors, np.empty((extra, self._dimensions), np.float32)])
+        extra = max(0, room - len(self._alive))
+        if self._vectors is not None:
+            self._vectors = np.concatenate([self._vectors, np.empty((extra, self._dimensions), np.float32)])
         self._labels = np.concatenate([self._labels, np.zeros((extra, len(self._columns)), np.int32)])
         self._alive = np.concatenate([self._alive, np.zeros(extra, np.bool_)])
         self._stamps = np.concatenate([self._stamps, np.zeros(extra, np.int64)])

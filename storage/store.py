@@ -19,7 +19,7 @@ import pyarrow as pa
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
 from reverie.installation import Installation
 from reverie.memory import LAYERS, SHORTEST_PREFIX, IdMaker, Layer, Memory, creation_order
-from reverie.storage.candidates import CandidateSearch, VectorSearch
+from reverie.storage.candidates import CandidateSearch
 from reverie.storage.database import Database, PurgedTexts, Stamp
 from reverie.storage.dream_records import DreamLog, ReviewQueue
 from reverie.storage.filters import Condition, equals, one_of, starts_with
@@ -44,8 +44,12 @@ from reverie.storage.rows import (
     to_table,
 )
 from reverie.storage.scope import Scope, past_state_of
+from reverie.storage.vector_search import MemoryBudget, VectorSearch
 from reverie.storage.write_ahead_log import MOST_AT_ONCE
 from reverie.time import parse_iso
+
+DEFAULT_SEARCH_MEMORY = 256 * 1024 * 1024
+"""Bytes of vectors and rows in memory where no setting says it, as in tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,12 @@ class MemoryStore:
     """The memories of one domain, shared with every other process that has it open."""
 
     def __init__(
-        self, database: Database, session: str, new_id: IdMaker, installation: Installation | None = None
+        self,
+        database: Database,
+        session: str,
+        new_id: IdMaker,
+        installation: Installation | None = None,
+        search_memory: int = DEFAULT_SEARCH_MEMORY,
     ) -> None:
         self.database = database  # for storage/ alone
         self.session = session
@@ -72,7 +81,7 @@ class MemoryStore:
         self.review_queue = ReviewQueue(database.table("questions"))
         self.projects = ProjectTable(database)
         self.purged_texts = PurgedTexts(self.folder)
-        self.vectors = VectorSearch(database)
+        self.vectors = VectorSearch(database, MemoryBudget(search_memory))
         self.search = CandidateSearch(database, self.vectors)
         self.write_lock = database.write_lock
         self.dream_lock = ProcessLock(self.folder / "locks" / "dream.lock")
@@ -88,9 +97,13 @@ class MemoryStore:
         new_id: IdMaker,
         now: datetime,
         installation: Installation | None = None,
+        search_memory: int = DEFAULT_SEARCH_MEMORY,
     ) -> Self:
-        """Open a domain's folder; see Database.open for what can go wrong. Without a key nothing is sealed."""
-        return cls(await Database.open(folder, stamp, now), session, new_id, installation)
+        """Open a domain's folder; see Database.open for what can go wrong. Without a key nothing is sealed.
+
+        `search_memory` is how many bytes of vectors and rows are kept in memory.
+        """
+        return cls(await Database.open(folder, stamp, now), session, new_id, installation, search_memory)
 
     async def close(self) -> None:
         """Stop the background flush; what is pending is safe in the write-ahead log."""

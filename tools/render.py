@@ -98,7 +98,7 @@ def _render_status(result: Status) -> str:
     lines = [
         f"Reverie {result.version}, domain {result.domain}, project {neutralized_line(result.project)}",
         f"active memories: {layers or 'none yet'}; {beside}; index {result.index_state}; "
-        f"{result.disk_bytes / 1e6:.1f} MB",
+        f"{result.disk_bytes / 1e6:.1f} MB; vectors {result.vectors}",
         f"engine: {neutralized_line(result.engine)}",
     ]
     return "\n".join(lines + [f"note: {neutralized_line(note)}" for note in result.health])

@@ -114,6 +114,7 @@ class Status:
     index_state: IndexState
     last_dream: str | None
     disk_bytes: int
+    vectors: str  # where a search compares them: in memory or on disk
     version: str
     engine: str
     health: list[str]

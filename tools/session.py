@@ -21,10 +21,11 @@ from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
-from reverie.errors import EmbedderError, SettingError, WrongEmbedder
+from reverie.errors import EmbedderError, SettingError, StoreError, WrongEmbedder
 from reverie.installation import Installation
 from reverie.lifecycle.rules import expired_if_overdue, overdue
 from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
+from reverie.process_memory import machine_memory
 from reverie.recall.results import IndexState
 from reverie.settings import HOME, PROJECT, Settings
 from reverie.storage.access_log import AccessRecorder
@@ -32,12 +33,15 @@ from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.maintenance import Maintenance
 from reverie.storage.projects import Projects
-from reverie.storage.scope import RECALLED
+from reverie.storage.scope import RECALLED, Scope
 from reverie.storage.store import MemoryStore
 from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
 from reverie.time import Clock, clock_from
 from reverie.tools.project_identity import PATIENCE_AT_START, RecognisedProject, recognise
+
+SHARE_OF_MEMORY = 16
+"""One part in so many of the machine's memory is for search, unless REVERIE_SEARCH_MEMORY says otherwise."""
 
 MOST_SERVED = 200
 MOST_IDS = 20_000
@@ -164,7 +168,7 @@ class OpenDomain:
         clock = clock or clock_from(settings.clock)
         embedder = embedder or embedder_from(settings)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
-        store = await _opened(Path(settings.domain_uri), stamp, clock, settings.installation)
+        store = await _opened(settings, stamp, clock)
         maintenance = Maintenance(store)
         return cls(settings, clock, embedder, store, AccessRecorder(store, maintenance.note_write), maintenance)
 
@@ -175,9 +179,11 @@ class OpenDomain:
         await self.maintenance.stop()
 
     async def warm(self) -> None:
-        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        """Load the embedding model, then the tokenizer, then the indexes. One answer needs only the first."""
         await self.warm_model()
         await asyncio.to_thread(tokens.warm)
+        with contextlib.suppress(StoreError):  # whoever asks is told
+            await self.store.vectors.indexes(Scope())
 
     async def warm_model(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""
@@ -306,7 +312,7 @@ class Session:
         await self.domain.close()
 
     async def warm(self) -> None:
-        """Load the embedding model, then the tokenizer. One answer needs only the first: see `warm_model`."""
+        """Load all that answers need, ahead of the first: see OpenDomain."""
         await self.domain.warm()
 
     async def warm_model(self) -> None:
@@ -379,8 +385,16 @@ class Session:
         return self.sees_project(memory.project) or self.served.has_shown(memory.id)
 
 
-async def _opened(folder: Path, stamp: Stamp, clock: Clock, installation: Installation) -> MemoryStore:
-    """Open the store of a folder; one without memories takes the embedder that is set."""
+def search_memory_of(settings: Settings) -> int:
+    """Return how many bytes of vectors and rows may be kept in memory."""
+    if settings.search_memory is None:
+        return machine_memory() // SHARE_OF_MEMORY
+    return int(settings.search_memory * 1024 * 1024)
+
+
+async def _opened(settings: Settings, stamp: Stamp, clock: Clock) -> MemoryStore:
+    """Open the store of the settings' domain; one without memories takes the embedder that is set."""
+    folder = Path(settings.domain_uri)
 
     async def attempt() -> MemoryStore:
         return await MemoryStore.open(
@@ -389,7 +403,8 @@ async def _opened(folder: Path, stamp: Stamp, clock: Clock, installation: Instal
             session=secrets.token_hex(6),
             new_id=IdMaker(clock),
             now=clock(),
-            installation=installation,
+            installation=settings.installation,
+            search_memory=search_memory_of(settings),
         )
 
     try:

@@ -39,10 +39,18 @@ async def status(session: Session, request: StatusRequest) -> Status:
         index_state=session.index_state,
         last_dream=await when_last_dreamed(session.store),
         disk_bytes=await asyncio.to_thread(_disk_bytes, Path(session.settings.domain_uri)),
+        vectors=await _where_vectors_are(session),
         version=__version__,
         engine=session.domain.engine,
         health=damage + _health(session),
     )
+
+
+async def _where_vectors_are(session: Session) -> str:
+    try:
+        return await session.store.vectors.say_where()
+    except StoreError:
+        return "unknown"  # the damage is told above
 
 
 async def _elsewhere(session: Session, own: tuple[str, ...]) -> dict[str, int]:

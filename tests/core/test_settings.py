@@ -50,12 +50,14 @@ def test_every_setting_can_be_set_from_the_environment(home: Path) -> None:
             "REVERIE_EMBEDDER": "openai:text-embedding-3-small",
             "REVERIE_RETENTION": "power",
             "REVERIE_MAX_DISTANCE": "0.9",
+            "REVERIE_SEARCH_MEMORY": "64",
             "REVERIE_CLOCK": "+90d",
         }
     )
     assert (settings.domain, settings.project) == ("alfred", "github.com/acme/anvil")
     assert settings.embedder == "openai:text-embedding-3-small"
     assert (settings.retention, settings.max_distance, settings.clock) == ("power", 0.9, "+90d")
+    assert settings.search_memory == 64.0
 
 
 @pytest.mark.parametrize("mode", RETENTION_MODES)
@@ -81,6 +83,8 @@ def test_every_retention_mode_is_taken(home: Path, mode: str) -> None:
         ("REVERIE_MAX_DISTANCE", "2.01", "from 0 to 2"),
         ("REVERIE_MAX_DISTANCE", "-0.1", "from 0 to 2"),
         ("REVERIE_MAX_DISTANCE", "nan", "from 0 to 2"),
+        ("REVERIE_SEARCH_MEMORY", "2 GB", "megabytes"),
+        ("REVERIE_SEARCH_MEMORY", "-1", "megabytes"),
     ],
 )
 def test_a_wrong_value_is_an_error_that_names_the_setting_and_what_it_takes(

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from reverie.memory import LAYERS
-from reverie.storage import candidates as vectors
 from reverie.storage import maintenance as upkeep_module
 from reverie.storage.maintenance import Maintenance
 from reverie.storage.rows import Embedded
@@ -78,12 +77,11 @@ async def test_a_session_that_reads_while_another_tidies_is_not_disturbed(
 
 
 async def test_a_large_store_gets_its_indexes_and_still_finds_exactly(
-    session: Session, make: Make, monkeypatch: pytest.MonkeyPatch
+    open_session: OpenSession, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep_module, "MAX_VECTORS_IN_MEMORY", 250)
+    session = await open_session(search_memory=0)
     monkeypatch.setattr(upkeep_module, "FEWEST_ROWS_TO_INDEX_VECTORS", 256)
     monkeypatch.setattr(upkeep_module, "FEWEST_ROWS_TO_INDEX_VALUES", 256)
-    monkeypatch.setattr(vectors, "MAX_VECTORS_IN_MEMORY", 250)
     items = [make(f"lamp{n} of street{n % 17} in town{n % 5} number {n}") for n in range(300)]
     await session.store.add(items, actor="test", at=session.now)
     await Maintenance(session.store).run()

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
-from reverie.storage import candidates as vectors
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.tools.session import Session
@@ -16,18 +15,15 @@ Make = Callable[..., Embedded]
 OpenSession = Callable[..., Awaitable[Session]]
 
 
-async def test_memory_and_disk_give_the_same_neighbours(
-    session: Session, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_memory_and_disk_give_the_same_neighbours(open_session: OpenSession, make: Make) -> None:
+    session, on_disk = await open_session(), await open_session(search_memory=0)
     words = ["ship", "moon", "harbour", "lamp", "stone", "river", "glass", "iron", "wool", "salt"]
     rng = np.random.default_rng(7)
     items = [make(" ".join(rng.choice(words, 6)) + f" {n}", layer=["semantic", "episodic"][n % 2]) for n in range(60)]
     await session.store.add(items, actor="test", at=session.now)
     question = make("ship moon lamp").vector
     from_memory = await session.store.nearest(question, Scope(), 10)
-    monkeypatch.setattr(vectors, "MAX_VECTORS_IN_MEMORY", 10)
-    session.store.vectors = vectors.VectorSearch(session.store.database)
-    from_disk = await session.store.nearest(question, Scope(), 10)
+    from_disk = await on_disk.store.nearest(question, Scope(), 10)
     assert [round(hit.similarity, 4) for hit in from_memory] == [round(hit.similarity, 4) for hit in from_disk]
 
 

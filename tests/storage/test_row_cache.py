@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reverie.storage import memory_index as row_cache
 from reverie.storage.access_log import record
-from reverie.storage.memory_index import RowCache
+from reverie.storage.row_cache import RowCache, RowRoom
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.storage.store import NearMemories
@@ -30,14 +29,14 @@ def contents_at(cache: RowCache, *indices: int) -> set[str]:
 
 
 def test_the_latest_row_of_an_index_is_the_one_that_is_returned() -> None:
-    cache = RowCache(["id", "content"])
+    cache = RowCache(["id", "content"], RowRoom(1_000_000))
     cache.write(np.array([0, 1, 2]), rows("one", "two", "three"))
     cache.write(np.array([1]), rows("two again"))
     assert contents_at(cache, 0, 1, 2) == {"one", "two again", "three"}
 
 
 def test_many_small_batches_are_merged_without_a_row_lost() -> None:
-    cache = RowCache(["id", "content"])
+    cache = RowCache(["id", "content"], RowRoom(1_000_000))
     for index in range(40):
         cache.write(np.array([index]), rows(f"row {index}"))
     cache.write(np.array([7]), rows("row 7 again"))
@@ -46,12 +45,28 @@ def test_many_small_batches_are_merged_without_a_row_lost() -> None:
     assert contents_at(cache, *range(80)) == {f"row {index}" for index in range(80) if index != 7} | {"row 7 again"}
 
 
-def test_what_is_too_much_is_not_cached_and_no_older_row_is_returned_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = RowCache(["id", "content"])
+def test_what_is_too_much_is_not_cached_and_no_older_row_is_returned_for_it() -> None:
+    cache = RowCache(["id", "content"], RowRoom(2_000))
     cache.write(np.array([0, 1]), rows("one", "two"))
-    monkeypatch.setattr(row_cache, "MOST_BYTES", 2_000)
     cache.write(np.array([1]), rows("x" * 5_000))
     assert (cache.has(0), cache.has(1)) == (True, False)
+
+
+def test_of_too_many_rows_the_last_are_cached_and_all_caches_share_the_room() -> None:
+    room = RowRoom(6_000)
+    one, other = RowCache(["id", "content"], room), RowCache(["id", "content"], room)
+    texts = [f"{n} " + "x" * 1_000 for n in range(10)]
+    one.write(np.arange(10), rows(*texts))
+    kept = [n for n in range(10) if one.has(n)]
+    assert kept == list(range(10 - len(kept), 10))
+    assert 4 <= len(kept) <= 5
+    assert contents_at(one, *kept) == set(texts[-len(kept) :])
+    assert one.nbytes <= 6_000
+    other.write(np.array([0, 1]), rows(*texts[:2]))
+    assert not other.has(0)
+    one.clear()
+    other.write(np.array([0, 1]), rows(*texts[:2]))
+    assert (other.has(0), other.has(1)) == (True, True)
 
 
 async def contents(session: Session, question: Embedded) -> dict[str, tuple[str, bool, int]]:
@@ -101,11 +116,8 @@ async def test_merging_the_fragments_of_a_table_changes_no_answer(open_session: 
     assert await contents(mine, make("the lamp")) == before
 
 
-async def test_rows_that_are_not_cached_are_read_from_the_tables(
-    open_session: OpenSession, make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(row_cache, "MOST_BYTES", 0)
-    session = await open_session()
+async def test_rows_that_are_not_cached_are_read_from_the_tables(open_session: OpenSession, make: Make) -> None:
+    session = await open_session(search_memory=0)
     item = make("the lamp one", title="first")
     await session.store.add([item], actor="test", at=session.now)
     assert await contents(session, item) == {item.memory.id: ("first", False, 0)}
