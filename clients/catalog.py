@@ -70,6 +70,9 @@ class Client:
     paste: str = ""
     good_to_know: str = ""
 
+    def __str__(self) -> str:
+        return self.name
+
     def has_scope(self, scope: Scope) -> bool:
         """Whether it has a file for this scope, or takes a pasted block."""
         return bool(self.paste) or any(scope in file.paths for file in self.servers)

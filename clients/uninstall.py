@@ -14,7 +14,6 @@ from reverie.clients.plans import Change, ClientPlan, Refusal, decoded, hooks_in
 from reverie.clients.setup import enabled_plugin
 from reverie.clients.setup_files import NotWritable, Record, Records, backup_of, check_writable, read, real_path
 
-_CONTAINERS = frozenset({"hooks", "mcpServers", "servers", "context_servers", "mcp"})
 _BY_HAND = "Remove what names reverie in it by hand"
 
 
@@ -105,7 +104,9 @@ def _cut(plan: ClientPlan, path: Path, real: Path, before: bytes, record: Record
     if path.suffix == ".toml":
         is_bare = not left.strip()
     else:
-        left = _without_containers(left, record)
+        # Without a record, whatever our entries leave empty is taken for ours too.
+        made = {*gone, *(named.partition(".")[0] for named in gone)} if record is None else set(record.containers)
+        left = _without_containers(left, made)
         is_bare = left.strip() in ("", "{}")
     if is_bare and record is not None and record.created:
         return Change(
@@ -152,20 +153,15 @@ def _without_ours(
     return text, list(dict.fromkeys(gone)), list(dict.fromkeys(kept))
 
 
-def _without_containers(text: str, record: Record | None) -> str:
-    """Cut what setup made to put entries into, if it is empty now; without a record, whatever is empty there."""
-    made = None if record is None else set(record.containers)
+def _without_containers(text: str, made: set[str]) -> str:
+    """Cut what was made to put entries into, if it is empty now."""
     events = [("hooks", str(event)) for event, _ in json_edit.members(text, ("hooks",))]
-    keys = [str(key) for key, value in json_edit.members(text, ()) if value == {}]
     for path in events:
-        if json_edit.value_at(text, path) == [] and (made is None or ".".join(path) in made):
+        if json_edit.value_at(text, path) == [] and ".".join(path) in made:
             text = json_edit.remove(text, path)
-    if json_edit.value_at(text, ("hooks",)) == {}:
-        keys.append("hooks")
-    removable = _CONTAINERS if made is None else made
-    for key in dict.fromkeys(keys):
-        if key in removable:
+    for key, value in list(json_edit.members(text, ())):
+        if value == {} and key in made:
             text = json_edit.remove(text, (key,))
-    if made is not None and "version" in made and json_edit.value_at(text, ()) == {"version": 1}:
+    if "version" in made and json_edit.value_at(text, ()) == {"version": 1}:
         text = json_edit.remove(text, ("version",))
     return text
