@@ -166,9 +166,10 @@ CLIENTS: tuple[Client, ...] = (
             (
                 HookEvent("SessionStart"),
                 HookEvent("UserPromptSubmit", seconds=3, recalls=True),
+                HookEvent("PostToolUse", matcher="Bash"),  # no event for failures alone: the hook looks
                 HookEvent("PreCompact"),
                 HookEvent("PostCompact"),
-                HookEvent("SessionEnd", seconds=3),
+                HookEvent("SessionEnd", seconds=3),  # the longest that it grants
             ),
         ),
         folders=("{codex}",),
@@ -191,6 +192,7 @@ CLIENTS: tuple[Client, ...] = (
             (
                 HookEvent("SessionStart"),
                 HookEvent("BeforeAgent", seconds=3),
+                HookEvent("AfterTool", matcher="run_shell_command"),
                 HookEvent("PreCompress"),
                 HookEvent("SessionEnd"),
             ),
