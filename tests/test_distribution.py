@@ -140,7 +140,7 @@ def _run_npx(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
         pytest.skip("there is no npx here")
     environment = os.environ | {"npm_config_cache": str(home / "npm"), "HOME": str(home)}
     done = subprocess.run([npx, "--yes", *words], env=environment, capture_output=True, text=True, check=False)
-    if re.search(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|E404|EAI_AGAIN|network", done.stderr):
+    if done.returncode and re.search(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|E404|EAI_AGAIN|network", done.stderr):
         pytest.skip("the npm registry cannot be reached")
     return done
 
