@@ -1,10 +1,10 @@
 """What the commands take that are no tools: the same kind of request classes as in `tools/requests.py`."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from reverie.clients.formats import Format
-from reverie.tools.requests import CommandLine, Help, Label, Positional, Range, Request
+from reverie.tools.requests import Check, CommandLine, Help, Label, Positional, Range, Request, checked_choices
 
 LONGEST_DAYS = 36_500.0
 
@@ -12,6 +12,23 @@ Shell = Literal["bash", "zsh", "fish"]
 EngineAction = Literal["show", "stop", "log"]
 ExportFormat = Literal["jsonl", "okf"]
 SyncPreference = Literal["ask", "both", "file", "store"]
+ClientName = Literal[
+    "claude-code",
+    "claude-desktop",
+    "cursor",
+    "vscode",
+    "codex",
+    "gemini",
+    "windsurf",
+    "zed",
+    "opencode",
+    "cline",
+    "continue",
+    "jetbrains",
+]
+CLIENT_NAMES: tuple[ClientName, ...] = get_args(ClientName)
+SetupScope = Literal["user", "project"]
+UninstallScope = Literal["all", "user", "project"]
 ProjectAction = Literal["list", "rename", "merge", "move", "undo", "mark"]
 
 
@@ -155,3 +172,32 @@ class DoctorRequest(Request):
     """Whether to repair what can be repaired."""
 
     fix: Annotated[bool, Help("repair what can be repaired without losing anything")] = False
+
+
+def _checked_clients(argument: str, names: tuple[str, ...]) -> None:
+    checked_choices(argument, names, CLIENT_NAMES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetupRequest(Request):
+    """Which clients to connect; without one, those that are found here."""
+
+    clients: Annotated[
+        tuple[str, ...], Check(_checked_clients), Help(f"which: {', '.join(CLIENT_NAMES)}"), Positional("CLIENT")
+    ] = ()
+    scope: Annotated[SetupScope, Help("for you everywhere, or for this project")] = "user"
+    no_hooks: Annotated[bool, Help("connect the server, and leave hooks out")] = False
+    dry_run: Annotated[bool, Help("show what would change in which file, and change nothing")] = False
+    print: Annotated[bool, Help("print the blocks to paste, and change nothing")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class UninstallRequest(Request):
+    """Which clients to disconnect; without one, all that setup connected."""
+
+    clients: Annotated[
+        tuple[str, ...], Check(_checked_clients), Help(f"which: {', '.join(CLIENT_NAMES)}"), Positional("CLIENT")
+    ] = ()
+    scope: Annotated[UninstallScope, Help("whose files to look at")] = "all"
+    dry_run: Annotated[bool, Help("show what would change in which file, and change nothing")] = False
+    purge_data: Annotated[bool, Help("remove all memories of all projects too; asks")] = False

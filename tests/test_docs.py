@@ -123,7 +123,7 @@ def test_the_first_screen_says_what_it_is_shows_it_and_connects_a_client() -> No
         "memory for coding assistants",
         "docs/demo.svg",
         "pipx install reverie-mcp",
-        "claude mcp add reverie",
+        "reverie setup",
     ):
         assert wanted in screen
 

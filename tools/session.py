@@ -22,7 +22,6 @@ from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import EmbedderError, SettingError, StoreError, WrongEmbedder
-from reverie.installation import Installation
 from reverie.lifecycle.rules import expired_if_overdue, overdue
 from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
 from reverie.process_memory import machine_memory
