@@ -1,4 +1,6 @@
-"""Precision and recall of the names found in texts: `.venv/bin/python bench/entities.py [--fails] [--half first|second]`.
+"""Precision and recall of the names found in texts.
+
+    python bench/entities.py --data ../shared/data [--half first] [--fails]
 
 It reads coding/entities.jsonl of the data folder: {content, entities, optional}. A name is right if it is among the
 entities or the optional ones, in any case and without quotes and call brackets. Each text is read by itself, as in a

@@ -1,19 +1,18 @@
 """The names in a text: people, services, libraries, tables, variables, files, classes and functions.
 
-A name is told by its shape (`beat_count`, `FeedBuilder`, `HIVE_KEY`, `app/feed.rb`, `@alice`), by two lists (well-known
-software, and the words of ordinary prose, which are no names), by what the project already calls by that name, and by
-its place in the sentence: a proper noun has a capital or no article (`from loki`, `millrace fleet`), and a part of a
-system is a noun before a word for a machine (`the fare engine`).
+A name is told by its shape (`beat_count`, `FeedBuilder`, `HIVE_KEY`, `app/feed.rb`, `@alice`), by two lists
+(well-known software, and the words of ordinary prose, which are no names), by what the project already calls by that
+name, and by its place in the sentence: a proper noun has a capital or no article (`from loki`, `millrace fleet`), and
+a part of a system is a noun before a word for a machine (`the fare engine`).
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final
 
-from reverie.text.tokenize import FUNCTION_WORDS, NUMBER_WORDS, stem
+from reverie.text.tokenize import FUNCTION_WORDS, NUMBER_WORDS
+from reverie.text.word_lists import is_ordinary, is_software, needs_capital, word_groups
 
 LONGEST_NAME = 80
 MOST_NAMES = 60
@@ -24,175 +23,42 @@ _LONGEST_PHRASE = 3
 
 # -- words ---------------------------------------------------------------------------------------------
 
-_CALENDAR = (
-    "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays "
-    "sundays january february march april may june july august september october november december mon tue wed thu "
-    "fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec christmas easter"
-)
-_LANGUAGES = "english german french spanish italian dutch polish portuguese european american british chinese japanese"
-_EXCLAMATIONS = "i ok okay yes no todo fixme note nb hi hey thanks please tl dr eod asap fyi ps true false none null"
-_NO_NAMES: Final = frozenset(f"{_CALENDAR} {_LANGUAGES} {_EXCLAMATIONS}".split())
-
-_GIVEN_NAMES: Final = frozenset(
-    "amber angel art ben bill carol chase dan dawn dean drew ed eve faith frances frank gene grace grant guy hope hunter jack "
-    "jade jean joy kay ken kimberly luis mark mason matt mei max miles nat nick nils pat ray rich rob robin rose ruby rusty "
-    "sandy skip sky sue summer tony victor violet wade wes will".split()
-)
-"""Given names that are also words: at the start of a sentence a capital alone proves nothing about them."""
-
-_GERMAN: Final = frozenset("der die das und ist nicht wir mit ein eine im auf von zu den wird nur haben sich".split())
-_FOREIGN: Final = _GERMAN | frozenset(
-    "el la los las un una en es se de del que por para con y le les des du est et une pour dans sur avec nous il di che "
-    "per non gli nel della o os em não do da dos na uma het een van niet zijn voor met wij op w z na nie jest".split()
-)
-"""Frequent words of other languages: in their texts an unknown word, or a German noun's capital, proves nothing."""
-
-_DETERMINERS: Final = frozenset(
-    "the a an this that these those each every any some no our my your their his her its another which whose one".split()
-)
-_BEFORE_A_NAME: Final = frozenset(
-    "from to in into on onto via by with without of for at behind under over between against through using use uses used "
-    "and or nor but than like as both either call calls called deploy deploys run runs running read reads write writes "
-    "need needs depend depends import imports replace replaces replaced drop drops dropped add adds added prefer prefers "
-    "chose choose picked pick install installs installed start starts restart restarts upgrade upgrades move moved "
-    "migrate migrated keep keeps kept when if while because since until after before not only also just".split()
-)
-"""Words after which a noun without an article is a name: prepositions, conjunctions, and verbs of software."""
-
-_PREPOSITIONS: Final = frozenset("from to into via by with and of in behind through".split())
-_IS: Final = frozenset("is are was were be been being stays stay becomes become remains seems looks".split())
-
-_TYPE_WORDS: Final = frozenset(
-    "service services fleet cluster table tables repo repository package library gem crate database db schema host "
-    "box machine container pod namespace bucket topic channel binary deployment instance environment".split()
-)
-"""What a name is an instance of: `the thrush service` names thrush, `the payment service` is the name of a part."""
-
-_PARTS: Final = frozenset(
-    "engine planner gateway app application service worker scheduler importer exporter parser portal console pipeline "
-    "broker proxy client server api bot daemon agent collector processor renderer resizer builder handler loader router "
-    "crawler indexer mailer monitor tracker registry frontend backend module plugin widget calculator dispatcher "
-    "consumer producer publisher subscriber listener poller watcher generator validator checker limiter migrator "
-    "converter transformer aggregator archiver uploader downloader fetcher sender receiver notifier matcher allocator "
-    "allocation optimizer optimiser simulator dashboard store storefront backoffice website site cli sdk ledger wallet "
-    "catalog catalogue kiosk relay bridge adapter connector controller manager orchestrator reconciler sync replicator "
-    "balancer cache warehouse lake index editor viewer player recorder encoder decoder transcoder scanner reader writer "
-    "geocoder authenticator authorizer job queue".split()
-)
-"""Words for parts of a system: with a noun before one they make its name."""
-
+_WORDS: Final = word_groups("name_words.txt")
+_NO_NAMES: Final = _WORDS["no_names"]
+_GIVEN_NAMES: Final = _WORDS["given_names"]
+_GERMAN: Final = _WORDS["german"]
+_DETERMINERS: Final = _WORDS["determiners"]
+_BEFORE_A_NAME: Final = _WORDS["before_a_name"]
+_PREPOSITIONS: Final = _WORDS["prepositions"]
+_IS: Final = _WORDS["is"]
+_TYPE_WORDS: Final = _WORDS["type_words"]
+_PARTS: Final = _WORDS["parts"]
+_ROMANCE_PARTS: Final = _WORDS["romance_parts"]
+_GENERIC: Final = _WORDS["generic"]
+_TABLE_WORDS: Final = _WORDS["table_words"]
+_HYPHEN_FIRST: Final = _WORDS["hyphen_first"]
+_HYPHEN_LAST: Final = _WORDS["hyphen_last"]
+_FOLDERS: Final = _WORDS["folders"]
+_EXTENSIONS: Final = _WORDS["extensions"]
+_FILES: Final = _WORDS["files"]
+_LITERALS: Final = _WORDS["literals"]
+_NO_ABBREVIATION: Final = _WORDS["no_abbreviation"]
+_PARTICLES: Final = _WORDS["particles"]
+_FOREIGN: Final = _GERMAN | _WORDS["foreign"]
 _NAMING_PARTS: Final = _PARTS - _TYPE_WORDS
-
-_GENERIC: Final = frozenset(
-    "new old main same other first second third last next web test tests local remote background public private prod "
-    "production staging whole entire single external internal current default legacy mobile desktop native custom own "
-    "load central shared separate different second-level small big large simple real fake mock right wrong best only main "
-    "primary secondary existing previous original actual upstream downstream slow fast dedicated running http https rest "
-    "tcp smtp ftp dns json xml csv sql database db application build release third-party managed hosted dead stuck idle "
-    "busy failed failing broken read write async asynchronous synchronous sync long short full empty available language "
-    "package dependency cron task job batch worker server client host machine in-memory work open closed "
-    "common usual free paid nightly daily weekly hourly monthly linux windows type process thread connection query file "
-    "api error log request response text code data".split()
-)
-"""Words that say which or what kind of machine, not what it is called: `the new service`, `a web server`."""
-
-_TABLE_WORDS: Final = frozenset("table topic bucket collection".split())
-_INTRODUCING: Final = _TYPE_WORDS | frozenset("flag branch queue job script command function class module column role".split())
-"""Words that a name may follow: `the flag new-checkout`."""
-
-
-_HYPHEN_FIRST: Final = frozenset(
-    "non re pre post co self multi sub per anti semi cross half well full low high long short one two three four five six "
-    "single double triple all ever far near part built hard hand pro ex un over under micro mid early late old new open "
-    "end day week first second third last next real fine coarse set follow e on off in out up left right top bottom "
-    "ad de so go no back front down run time".split()
-)
-_HYPHEN_LAST: Final = frozenset(
-    "only based free ready safe aware wide level time in out up off on down by to of date specific driven side term like "
-    "first last scale end grained party size sized length style friendly facing heavy light range day hour minute second "
-    "week month year fold way step shot case key value wise proof bound test tests ins ups offs outs to-end back through "
-    "over under around ahead after before away long limit limits review reviews stop word words line lines old base "
-    "related dependent independent compatible intensive critical sensitive tolerant".split()
-)
+_INTRODUCING: Final = _TYPE_WORDS | _WORDS["introducing"]
 _COMPOUND_PARTS: Final = _HYPHEN_FIRST | _HYPHEN_LAST
-"""Parts of compound adjectives and of ordinary compounds: `read-only`, `long-running`, `check-in`."""
-
-_ORDINARY_ENDING: Final = re.compile(r"(?:ing|ings|tion|tions|ness|ment|ments|able|ible|ously|ously|ly|ized|ised|ity|less)$")
-_FOLDERS: Final = frozenset(
-    "app apps api assets bin build ci cmd components conf config configs contrib controllers core crates data db deploy "
-    "dist doc docs e2e etc examples features fixtures frontend backend handlers helpers hooks include infra integration "
-    "internal k8s lib libs migrations models modules ops packages pages pkg playbooks plugins public routes schema schemas "
-    "script scripts server services share spec specs sql src static stories storage styles tasks templates terraform test "
-    "tests tmp tools types usr utils var vendor views web workers".split()
-)
-_EXTENSIONS: Final = frozenset(
-    "py pyi ipynb js jsx mjs cjs ts tsx vue svelte rb erb rs go java kt kts scala clj groovy gradle php pl pm c h cc cpp hpp "
-    "cs fs swift dart ex exs erl hs ml lua jl r sh bash zsh fish ps1 bat sql graphql proto thrift json jsonl yaml yml toml "
-    "ini cfg conf env properties xml html htm css scss sass less md rst txt adoc csv tsv parquet lock mod sum tf tfvars hcl "
-    "log pem key crt cert zip gz tar tgz whl jar war so dll exe dockerfile mk cmake plist service timer socket svg png "
-    "jpg jpeg gif webp ico pdf db sqlite bak dump patch diff tmpl tpl j2 hbs feature snap wasm".split()
-)
-_FILES: Final = frozenset(
-    "makefile dockerfile gemfile rakefile procfile jenkinsfile vagrantfile justfile codeowners podfile brewfile".split()
-)
-_LITERALS: Final = frozenset(
-    "true false none null nil undefined main master yes no on off ok get post put patch delete const let var def class import "
-    "export return async await self this if else elif for while int str bool string number float any unknown void static "
-    "public private final lambda yield with as in is not and or".split()
-)
-"""What backticks quote that is a value or a word of a language."""
-_NO_ABBREVIATION: Final = frozenset("e.g i.e a.m p.m etc vs u.s u.k".split())
-
-
-@cache
-def ordinary_stems() -> frozenset[str]:
-    """Return the stems of the words of ordinary development prose."""
-    return frozenset(word for line in _data_lines("ordinary_words.txt") for word in line.split()) | frozenset(
-        stem(word) for word in FUNCTION_WORDS
-    )
-
-
-@cache
-def software_names() -> Mapping[str, tuple[str, bool]]:
-    """Return well-known names in lower case, each with its usual spelling and whether it must have a capital."""
-    found: dict[str, tuple[str, bool]] = {}
-    for line in _data_lines("software_names.txt"):
-        for group in line.split(","):
-            for name in group.split("="):
-                known = name.strip()
-                found[known.casefold()] = (group.split("=")[0].strip(), known[:1].isupper())
-    return found
-
-
-def _data_lines(name: str) -> list[str]:
-    text = (files("reverie.text") / name).read_text("utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
-
-
-@lru_cache(maxsize=1 << 14)
-def is_ordinary(word: str) -> bool:
-    """Whether a word is one of ordinary prose, in any inflection."""
-    lower = word.casefold()
-    return (
-        stem(lower) in ordinary_stems()
-        or lower in NUMBER_WORDS
-        or bool(len(lower) > 5 and _ORDINARY_ENDING.search(lower))
-    )
-
-
-def is_software(phrase: str) -> bool:
-    """Whether a phrase, as it is spelled, is a well-known name of software."""
-    known = software_names().get(phrase.casefold())
-    return known is not None and (not known[1] or phrase[:1].isupper())
-
 
 # -- tokens --------------------------------------------------------------------------------------------
 
 _TOKEN: Final = re.compile(
     r"""
-      (?P<skip>    [a-zA-Z][a-zA-Z+]*+://[^\s`]+ | (?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+ | (?<![\w-])--?[A-Za-z][\w-]* )
+      (?P<url>     [a-zA-Z][a-zA-Z+]*+://[^\s`]+ )
+    | (?P<mail>    (?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]+ )
+    | (?P<flag>    (?<![\w-])--?[A-Za-z][\w-]* )
     | (?P<code>    `[^`\n]{1,120}` )
-    | (?P<path>    (?<![\w.@+/-])(?:~|\.{1,2}|@?[\w.+-]++)?(?:/[\w.@+{}\[\]:*-]+)+/?(?:::\w+)? | (?<![\w.@+/-])[\w.+-]++/(?!\S) )
+    | (?P<path>    (?<![\w.@+/-])(?:~|\.{1,2}|@?[\w.+-]++)?(?:/[\w.@+{}\[\]:*-]+)+/?(?:::\w+)?
+                 | (?<![\w.@+/-])[\w.+-]++/(?!\S) )
     | (?P<handle>  (?<![\w.])@[A-Za-z][\w-]*(?:\.\w+)* )
     | (?P<dotfile> (?<![\w.])\.[a-z][\w-]*(?:\.\w+)* )
     | (?P<word>    (?:(?<=\$)|(?<=\$\{)|(?<!\w))_*[^\W\d_]\w*+(?:(?:\.|::|-|')\w+)*(?:\+\+|\#(?!\w))? )
@@ -215,7 +81,6 @@ _DOTTED: Final = re.compile(r"[A-Za-z_]\w+(?:(?:\.|::)[A-Za-z_]\w+)+")
 _IDENTIFIER: Final = re.compile(r"[\w$@./:+#*\[\]{}-]+(?:\(\))?")
 _QUOTES: Final = ('"', "“", "”")
 _POSSESSIVE: Final = re.compile(r"['’]s?$")
-_PARTICLES: Final = frozenset("van von der den de di da dos la le bin ibn al ter ten zu".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +109,7 @@ def _tokens(text: str) -> list[_Word]:
             shown = shown.rstrip(".,:;")
         found.append(_Word(shown, kind, starts, calls))
         if kind == "stop":
-            starts = shown not in ("(", ")") and shown.strip("\"“”") != "" or shown.startswith("\n") or starts
+            starts = (shown not in ("(", ")") and shown.strip('"“”') != "") or shown.startswith("\n") or starts
         elif kind != "other":
             starts = False
         elif shown in "-*#>•":
@@ -277,15 +142,24 @@ def names_in(text: str, known: Known | Collection[str] = ()) -> tuple[str, ...]:
 class _Reader:
     """Reads tokens from left to right; each rule returns a name and how many tokens it took."""
 
-    def __init__(self, words: Sequence[_Word], known: Known) -> None:
+    def __init__(self, words: list[_Word], known: Known) -> None:
         self._words = words
         self._known = known
         plain = [word.lower for word in words if word.kind == "word"]
-        foreign, english = (sum(word in frequent for word in plain) for frequent in (_FOREIGN, FUNCTION_WORDS))
-        self._english = all(word.isascii() for word in plain[:1]) and (foreign < 2 or english > foreign)
-        self._german = not self._english and sum(word in _GERMAN for word in plain) > 1
+        foreign = [word.lower for n, word in enumerate(words) if word.lower in _FOREIGN and not self._in_surname(n)]
+        english = sum(word in FUNCTION_WORDS for word in plain)
+        self._english = all(word.isascii() for word in plain[:1]) and len(foreign) <= english // 2
+        self._german = not self._english and any(word in _GERMAN for word in foreign)
         capitals = sum(word.text[:1].isupper() for word in words if word.kind == "word")
         self._title_case = len(plain) > 3 and capitals * 3 > len(plain) * 2
+
+    def _in_surname(self, at: int) -> bool:
+        """Whether a word can be a particle of a surname: Sofia de la Cruz."""
+        return (
+            self._words[at].text in _PARTICLES
+            and at > 0
+            and (self._words[at - 1].text[:1].isupper() or self._in_surname(at - 1))
+        )
 
     def names(self) -> Iterator[str]:
         at = 0
@@ -299,7 +173,11 @@ class _Reader:
         word = self._words[at]
         match word.kind:
             case "code":
-                return _code(word.text.strip("` "), self._known), 1
+                quoted = word.text.strip("` ")
+                if " " not in quoted:
+                    return _code(quoted, self._known), 1
+                self._words[at : at + 1] = [one for one in _tokens(quoted) if _shaped(one) or one.kind == "path"]
+                return "", 0
             case "path":
                 return _path(word.text), 1
             case "handle":
@@ -314,11 +192,11 @@ class _Reader:
     def _word(self, at: int) -> tuple[str, int]:
         word = self._words[at]
         phrase = self._known_phrase(at)
-        if word.text[:1].isupper() and not _CONSTANT.fullmatch(word.text) and (run := self._capital_run(at)):
-            if phrase is None or run[1] > phrase[1]:
-                return run
+        run = self._capital_run(at) if word.text[:1].isupper() and not _CONSTANT.fullmatch(word.text) else None
+        if run is not None and (phrase is None or run[1] > phrase[1]):
+            return run
         if phrase is not None:
-            return phrase
+            return self._extended(at, *phrase)
         if name := _shaped(word) or (self._is_variable(at) and word.text):
             return name, 1
         if _HYPHENATED.fullmatch(word.text):
@@ -337,20 +215,36 @@ class _Reader:
             lower = phrase.casefold()
             if lower in _NO_NAMES:
                 continue
-            if is_software(phrase) and not self._is_plain_word(words[:length]):
+            if is_software(phrase) and not (length == 1 and self._is_plain_word(at)):
                 return phrase, length
             if self._known(lower) and (length > 1 or not is_ordinary(lower) or self._stands_alone(at)):
                 return phrase, length
         return None
 
-    def _is_plain_word(self, words: Sequence[_Word]) -> bool:
-        """Whether a name that needs its capital has it only because the sentence begins here."""
-        return len(words) == 1 and words[0].starts and software_names()[words[0].lower][1] and is_ordinary(words[0].lower)
+    def _is_plain_word(self, at: int) -> bool:
+        """Whether a name that is also a word has its capital because the sentence begins here: `Express delivery`."""
+        word = self._words[at]
+        is_word = needs_capital(word.text) and is_ordinary(word.lower)
+        return word.starts and is_word and not _is_third_person(self._text(at + 1))
+
+    def _extended(self, at: int, phrase: str, length: int) -> tuple[str, int]:
+        """Return a known name with what makes it another: `nats jetstream`, `the stripe webhook handler`."""
+        words = self._plain_words(at + length, 2)
+        is_part = len(words) == 2 and words[1].lower in _NAMING_PARTS and self._is_noun(words[0])
+        if is_part and self._text(at - 1) in _DETERMINERS:
+            return f"{phrase} {words[0].text} {words[1].text}", length + 2
+        if words and self._english and phrase.islower() and not words[0].starts:
+            following = words[0].text
+            strange = _LOWER.fullmatch(following) and len(following) > 3 and not is_ordinary(following)
+            if strange and not is_software(following) and not following.endswith(("s", "ed")):
+                return f"{phrase} {following}", length + 1
+        return phrase, length
 
     def _stands_alone(self, at: int) -> bool:
-        """Whether a noun that is also a word is used as a name: with a capital, or after a preposition without article."""
+        """Whether a noun that is also a word is used as a name: with a capital, or without an article."""
         word = self._words[at]
         return (word.text[:1].isupper() and not word.starts) or self._text(at - 1) in _PREPOSITIONS
+
     def _plain_words(self, at: int, most: int) -> list[_Word]:
         found = []
         for word in self._words[at : at + most]:
@@ -362,7 +256,7 @@ class _Reader:
     # -- by capitals
 
     def _capital_run(self, at: int) -> tuple[str, int] | None:
-        """Return the proper noun that begins here: capitalised words in a row, without what only begins a sentence."""
+        """Return the proper noun that begins here: capitalised words in a row, without a sentence's first."""
         if self._title_case:
             return None
         words = self._capitalised(at)
@@ -371,11 +265,17 @@ class _Reader:
         first = words[0]
         if len(words) == 1:
             return self._one_capital(first, at)
-        if first.starts and first.lower not in _GIVEN_NAMES and (_is_common(first.text) or first.lower in FUNCTION_WORDS):
+        if (
+            first.starts
+            and first.lower not in _GIVEN_NAMES
+            and (_is_common(first.text) or first.lower in FUNCTION_WORDS)
+        ):
             return None  # "Ask Ingrid Solheim": the next word is looked at by itself
         if first.lower in _NO_NAMES:
             return None
-        split = next((n for n in range(1, len(words)) if is_software(words[n].text) and is_software(words[0].text)), 0)
+        split = next(
+            (n for n in range(1, len(words)) if is_software(words[n].text) and is_software(words[0].text)), 0
+        )
         chosen = words[:split] if split else words
         while chosen and (_ACRONYM.fullmatch(chosen[-1].text) or chosen[-1].lower in _NO_NAMES) and len(chosen) > 1:
             chosen = chosen[:-1]
@@ -387,7 +287,11 @@ class _Reader:
             particle = bool(words) and word.lower in _PARTICLES and word.text.islower() and not self._german
             if _TICKET.fullmatch(word.text):
                 break
-            if word.kind != "word" or not (particle or (word.text[0].isupper() and _CAPITAL.fullmatch(word.text))) or (words and word.starts):
+            if (
+                word.kind != "word"
+                or not (particle or (word.text[0].isupper() and _CAPITAL.fullmatch(word.text)))
+                or (words and word.starts)
+            ):
                 break
             if not particle and _shaped(word) and _CAMEL.fullmatch(word.text) and words:
                 break
@@ -399,7 +303,12 @@ class _Reader:
         return words
 
     def _one_capital(self, word: _Word, at: int) -> tuple[str, int] | None:
-        if word.lower in _NO_NAMES or _ACRONYM.fullmatch(word.text) or _TICKET.fullmatch(word.text) or len(word.text) < 2:
+        if (
+            word.lower in _NO_NAMES
+            or _ACRONYM.fullmatch(word.text)
+            or _TICKET.fullmatch(word.text)
+            or len(word.text) < 2
+        ):
             return None
         if _CAMEL.fullmatch(word.text) or word.lower in FUNCTION_WORDS:
             return None
@@ -429,7 +338,12 @@ class _Reader:
             for part in parts
             if part.isalpha() and len(part) > 1 and not is_ordinary(part) and part not in _COMPOUND_PARTS
         ]
-        adjective = parts[0] in _HYPHEN_FIRST or parts[-1] in _HYPHEN_LAST or parts[0] in NUMBER_WORDS or parts[0][0].isdigit()
+        adjective = (
+            parts[0] in _HYPHEN_FIRST
+            or parts[-1] in _HYPHEN_LAST
+            or parts[0] in NUMBER_WORDS
+            or parts[0][0].isdigit()
+        )
         if before in _INTRODUCING:
             return word.text, 1
         if after in _NAMING_PARTS and before in _DETERMINERS and not strange:
@@ -449,15 +363,13 @@ class _Reader:
     def _compound(self, at: int) -> tuple[str, int] | None:
         """Return the name of a part of a system: one or two nouns before a word for a machine."""
         words = self._plain_words(at, 3)
-        if words[0].starts and not words[0].text.islower():
-            lead = self._text(at)
-            if lead in _DETERMINERS:
-                return None
+        if len(words) == 3 and words[0].lower in _ROMANCE_PARTS and words[1].lower in ("de", "di", "da"):
+            return " ".join(word.text for word in words), 3  # servicio de facturación
         for length in (3, 2):
             if len(words) < length:
                 continue
             *nouns, head = words[:length]
-            if head.lower not in _PARTS or any(not self._is_noun(noun, at + n) for n, noun in enumerate(nouns)):
+            if head.lower not in _PARTS or not all(map(self._is_noun, nouns)):
                 continue
             if length == 2 and head.lower in _TYPE_WORDS and not is_ordinary(nouns[0].lower):
                 return None  # the thrush service: the name is thrush
@@ -468,7 +380,8 @@ class _Reader:
                 return " ".join(word.text for word in words[:length]), length
         return None
 
-    def _is_noun(self, word: _Word, at: int) -> bool:
+    @staticmethod
+    def _is_noun(word: _Word) -> bool:
         lower = word.lower
         return bool(
             _LOWER.fullmatch(word.text)
@@ -494,23 +407,51 @@ class _Reader:
         plural = word.text.endswith("s") and not word.text.endswith("ss")
         if plural and after in _TABLE_WORDS and self._text(at - 1) in _DETERMINERS:
             return word.text, 1
-        if plural and self._text(at - 1) in _TABLE_WORDS and self._text(at - 2) in _DETERMINERS and after not in _TYPE_WORDS:
+        if (
+            plural
+            and self._text(at - 1) in _TABLE_WORDS
+            and self._text(at - 2) in _DETERMINERS
+            and after not in _TYPE_WORDS
+        ):
             return (word.text, 1) if not self._ends_verb(word.text) else None
         return None
 
     @staticmethod
     def _ends_verb(word: str) -> bool:
-        return word in ("has", "holds", "keeps", "gets", "grows", "stores", "contains", "lives", "needs", "uses", "is", "was")
+        return word in (
+            "has",
+            "holds",
+            "keeps",
+            "gets",
+            "grows",
+            "stores",
+            "contains",
+            "lives",
+            "needs",
+            "uses",
+            "is",
+            "was",
+        )
 
     def _lower_case(self, at: int) -> tuple[str, int]:
         """Return a word that ordinary prose does not have, where a name can stand: without an article."""
         word = self._words[at]
-        if not self._english or not _LOWER.fullmatch(word.text) or len(word.text) < 3 or is_ordinary(word.text):
+        if (
+            not self._english
+            or word.text in _NO_NAMES
+            or not _LOWER.fullmatch(word.text)
+            or len(word.text) < 3
+            or is_ordinary(word.text)
+        ):
             return "", 1
         before, after = self._text(at - 1), self._text(at + 1)
         if after in _TYPE_WORDS or word.starts or (before in _QUOTES and after in _QUOTES):
             return word.text, 1
-        if re.fullmatch(r"[pv]\d+", word.text) or before in _DETERMINERS or re.search(r"(?:ed|er|ers|es)$", word.text):
+        if (
+            re.fullmatch(r"[pv]\d+", word.text)
+            or before in _DETERMINERS
+            or re.search(r"(?:ed|er|ers|es)$", word.text)
+        ):
             return "", 1
         if before in _BEFORE_A_NAME or before in (",", "(", ":"):
             return word.text, 1
@@ -531,9 +472,7 @@ class _Reader:
 def _is_common(word: str) -> bool:
     """Whether all parts of a word are of ordinary prose: `Server-side`, `We'll`, `Tests`."""
     return all(
-        is_ordinary(part) or part.casefold() in _COMPOUND_PARTS
-        for part in re.split(r"[-']", word)
-        if len(part) > 2
+        is_ordinary(part) or part.casefold() in _COMPOUND_PARTS for part in re.split(r"[-']", word) if len(part) > 2
     )
 
 
@@ -552,7 +491,7 @@ def _shaped(word: _Word) -> str:
         return ""
     if _SNAKE.fullmatch(text) or _CONSTANT.fullmatch(text) or _CAMEL.fullmatch(text):
         return text
-    if re.fullmatch(r"\w+_\w+", text) or re.fullmatch(r"\w*[a-z]\w*(?:-\w+)*", text) and "_" in text:
+    if re.fullmatch(r"\w+_\w+(?:-\w+)*", text):
         return text
     if _DOTTED.fullmatch(text):
         return text
@@ -569,7 +508,7 @@ def _is_file(text: str) -> bool:
 def _path(shown: str) -> str:
     """Return a path; words with a slash between them (`and/or`, `read/write`, `CI/CD`) are none."""
     parts = [part for part in shown.split("/") if part]
-    if not parts or not re.search(r"[A-Za-z]", shown):
+    if not parts or parts[0].isdigit() or not re.search(r"[A-Za-z]", shown):
         return ""
     if shown.startswith(("/", "./", "../", "~", "@")) or shown.endswith("/"):
         return shown if len(parts) > 1 or shown.startswith(("/", "~", ".")) or parts[0] in _FOLDERS else ""
@@ -583,6 +522,10 @@ def _code(quoted: str, known: Known) -> str:
     bare = re.sub(r"\(.*\)$", "", quoted)
     if not bare or quoted.startswith("-") or bare.casefold() in _LITERALS or not re.search(r"[A-Za-z]{2}", bare):
         return bare if known(bare.casefold()) else ""
-    if not _IDENTIFIER.fullmatch(bare) or bare.endswith(("-", "_")) or re.fullmatch(r"[\d.]+\w{0,3}|[a-z]+://.*", bare):
+    if (
+        not _IDENTIFIER.fullmatch(bare)
+        or bare.endswith(("-", "_"))
+        or re.fullmatch(r"[\d.]+\w{0,3}|[a-z]+://.*", bare)
+    ):
         return ""
     return bare.lstrip("$").strip("{}") if bare.startswith("$") else bare
