@@ -132,3 +132,10 @@ class DoctorRequest(Request):
     """Whether to repair what can be repaired."""
 
     fix: Annotated[bool, Help("repair what can be repaired without losing anything")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReindexRequest(Request):
+    """Whose memories to read; without a project, all."""
+
+    project: Annotated[Label, Help("only memories of this project")] = ""
