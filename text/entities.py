@@ -7,7 +7,7 @@ a part of a system is a noun before a word for a machine (`the fare engine`).
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,6 +79,7 @@ _LOWER: Final = re.compile(r"[a-z][a-z0-9]*")
 _HYPHENATED: Final = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
 _DOTTED: Final = re.compile(r"[A-Za-z_]\w+(?:(?:\.|::)[A-Za-z_]\w+)+")
 _IDENTIFIER: Final = re.compile(r"[\w$@./:+#*\[\]{}-]+(?:\(\))?")
+_KINDS: Final = "service|table|library|package|queue|topic|bucket|cluster|repository|database|team|job|branch"
 _QUOTES: Final = ('"', "“", "”")
 _POSSESSIVE: Final = re.compile(r"['’]s?$")
 
@@ -439,6 +440,7 @@ class _Reader:
         if (
             not self._english
             or word.text in _NO_NAMES
+            or needs_capital(word.text)
             or not _LOWER.fullmatch(word.text)
             or len(word.text) < 3
             or is_ordinary(word.text)
@@ -529,3 +531,39 @@ def _code(quoted: str, known: Known) -> str:
     ):
         return ""
     return bare.lstrip("$").strip("{}") if bare.startswith("$") else bare
+
+
+# -- what a name is ------------------------------------------------------------------------------------
+
+
+def what_is(name: str, texts: Iterable[str]) -> str:
+    """Return in a few words what a name is the name of, by what texts call it or by its shape; nothing if unclear."""
+    bare = name.removesuffix("()")
+    if "/" in bare or _is_file(bare):
+        return "a path or file"
+    said = _called(bare, texts)
+    if said:
+        return said
+    if _CONSTANT.fullmatch(bare):
+        return "a variable or constant"
+    if is_software(bare):
+        return "software"
+    if name.startswith("@") or _is_full_name(bare):
+        return "a person"
+    if re.split(r"[-_\s]", bare.casefold())[-1] in _PARTS:
+        return "a part of the system"
+    return "a name in code" if _SNAKE.fullmatch(bare) or _CAMEL.fullmatch(bare) or _DOTTED.fullmatch(bare) else ""
+
+
+def _called(name: str, texts: Iterable[str]) -> str:
+    """Return the kind of thing that most texts say beside a name: `the listens table`, `service thrush`."""
+    beside = re.compile(
+        rf"\b({_KINDS})\s+`?{re.escape(name)}\b|(?<![\w-]){re.escape(name)}`?\s+({_KINDS})\b", re.IGNORECASE
+    )
+    kinds = [(match[1] or match[2]).lower() for text in texts if (match := beside.search(text))]
+    return f"a {max(sorted(set(kinds)), key=kinds.count)}" if kinds else ""
+
+
+def _is_full_name(name: str) -> bool:
+    words = name.split()
+    return 1 < len(words) < 5 and all(word[:1].isupper() or word in _PARTICLES for word in words)
