@@ -351,8 +351,11 @@ def _drafts(session: Session, part: Iterable[Read], known: Mapping[str, Memory])
 async def _named(
     session: Session, part: Iterable[Read], drafts: dict[str, Memory], known: Mapping[str, Memory]
 ) -> dict[str, Memory]:
-    """Return the drafts with the names in their texts, where a text is new and its line gives no names."""
-    given = {read.fields["id"] for read in part if read.fields.get("entities")}
+    """Return the drafts with the names in their texts, where a text is new and its line says nothing of names.
+
+    An export says it always, so that it comes back exactly.
+    """
+    given = {read.fields["id"] for read in part if "entities" in read.fields}
     unnamed = [
         memory
         for memory in drafts.values()

@@ -23,6 +23,9 @@ from reverie.tools.session import Session
 SECONDS_FOR_THE_MODEL = 2.0
 """The first query of a session waits so long for the model; then it is answered by words, and says so."""
 
+_ANY_DISTANCE = 2.0
+"""No two unit vectors are further apart."""
+
 _INCLUDABLE: tuple[Status, ...] = get_args(HiddenStatus)
 
 
@@ -48,7 +51,8 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
         limit=request.limit,
         now=now,
         tier=session.settings.tier,
-        max_distance=session.settings.max_distance,
+        # What names the entity is wanted, however far its words are from the query's.
+        max_distance=_ANY_DISTANCE if request.entity else session.settings.max_distance,
         min_strength=request.min_strength,
         # Found by words alone, a row shares a word that says something with the query.
         keep_irrelevant=bool(narrowed) or embedding is None,
