@@ -304,6 +304,7 @@ class MemoryStore:
         for layer in LAYERS:
             if layer == table:
                 self.vectors.note_added(layer, version, rows)
+                self.entity_names.note_added(layer, version, rows)
 
     async def _remove_incomplete(self, items: Sequence[Embedded]) -> None:
         """Remove rows whose write was not completed, as far as the disk still lets us."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from reverie.codebase.manifests import dependency_names
@@ -33,20 +33,18 @@ async def with_names(session: Session, memories: Sequence[Memory]) -> list[Memor
 
 
 async def _known_names(session: Session, project: str) -> frozenset[str]:
-    """Return, in lower case, the names that a project uses; a symbol that is also a word is none by itself."""
-    visible = session.visible_from(project)
-    named, symbols, packages = await asyncio.gather(
-        session.store.entity_names.counts(visible, _OTHER_LAYERS, with_pending=False),
-        session.store.entity_names.counts(visible, ("codebase",), with_pending=False),
+    """Return, in lower case, the names that a project uses in memories, in code and in its manifests."""
+    named, packages = await asyncio.gather(
+        session.store.entity_names.known(session.visible_from(project)),
         asyncio.to_thread(_packages, session, project),
     )
-    from_code = (name.casefold() for name in (*symbols, *packages))
-    return frozenset({*map(str.casefold, named), *(name for name in from_code if not is_ordinary(name))})
+    return named | packages
 
 
-def _packages(session: Session, project: str) -> Iterable[str]:
+def _packages(session: Session, project: str) -> frozenset[str]:
     tree = session.evidence.tree if project == session.here.project else None
-    return () if tree is None else dependency_names(tree)
+    names = () if tree is None else dependency_names(tree)
+    return frozenset(name.casefold() for name in names if not is_ordinary(name))
 
 
 async def spellings_of(session: Session, name: str, projects: Sequence[str] | None) -> tuple[str, ...]:
