@@ -89,6 +89,14 @@ COMMANDS: tuple[Command, ...] = (
         through_engine=True,
     ),
     Command(
+        name="entities",
+        help="list the people, services, tables … that memories name",
+        group="Every day",
+        run="entities:run_entities",
+        request=requests.EntitiesRequest,
+        through_engine=True,
+    ),
+    Command(
         name="show",
         help="show memories in full, with evidence, retention and history",
         group="Every day",
@@ -315,6 +323,13 @@ COMMANDS: tuple[Command, ...] = (
         group="The store",
         run="admin:run_reembed",
         opens_store=False,
+    ),
+    Command(
+        name="reindex",
+        help="find the names in memories again",
+        group="The store",
+        run="entities:run_reindex",
+        request=own.ReindexRequest,
     ),
     Command(
         name="doctor",

@@ -170,6 +170,8 @@ def _head(memory: Mapping[str, Any]) -> list[Line]:
     lines: list[Line] = [tuple(first), tuple(second), one_line(", ".join(facts))]
     if memory["tags"]:
         lines.append(f"tags: {one_line(', '.join(memory['tags']))}")
+    if memory["entities"]:
+        lines.append(f"names: {one_line(', '.join(memory['entities']))}")
     return lines
 
 

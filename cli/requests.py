@@ -201,3 +201,10 @@ class UninstallRequest(Request):
     scope: Annotated[UninstallScope, Help("whose files to look at")] = "all"
     dry_run: Annotated[bool, Help("show what would change in which file, and change nothing")] = False
     purge_data: Annotated[bool, Help("remove all memories of all projects too; asks")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReindexRequest(Request):
+    """Whose memories to read; without a project, all."""
+
+    project: Annotated[Label, Help("only memories of this project")] = ""

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from reverie.codebase.symbols import text_digest
@@ -104,14 +105,29 @@ def entries_of(tree: SourceTree) -> list[Entry]:
 def read_manifest(tree: SourceTree, path: str) -> list[Entry]:
     """Return the entries of one manifest; none if it cannot be read."""
     source = tree.read(path)
+    return [] if source is None else _entries(path, source)
+
+
+def _entries(path: str, source: bytes) -> list[Entry]:
     reader = _reader(path)
-    if source is None or reader is None:
+    if reader is None:
         return []
     text = source.decode("utf-8", "replace")
     try:
         return list(reader(path, text))
     except (ValueError, configparser.Error, TypeError, AttributeError):  # half edited, or not what its name says
         return []
+
+
+def dependency_names(tree: SourceTree) -> frozenset[str]:
+    """Return the packages that the manifests at the root depend on; a manifest is read again once it changes."""
+    sources = ((path, tree.read(path)) for path in _manifests(tree))
+    return frozenset(name for path, source in sources if source for name in _dependencies(path, source))
+
+
+@lru_cache(maxsize=64)
+def _dependencies(path: str, source: bytes) -> frozenset[str]:
+    return frozenset(entry.name for entry in _entries(path, source) if entry.kind == "dependency")
 
 
 def normalised(package: str) -> str:

@@ -21,6 +21,7 @@ from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
+from reverie.text.entities import names_in
 from reverie.text.tokenize import title_of
 
 WITHDRAWN_BY = "dream"
@@ -184,6 +185,7 @@ def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
         content=text,
         content_hash=content_hash(text),
         title=title_of(text),
+        entities=names_in(text),
         source="ai",
         trust=min(old.trust, trust_of("ai")),
         confidence=1.0,

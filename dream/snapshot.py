@@ -22,6 +22,7 @@ from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due
 from reverie.memory import GLOBAL_PROJECT, Memory, creation_order
 from reverie.settings import Settings
 from reverie.text.conflicts import Conflict
+from reverie.text.entities import names_in
 from reverie.text.numbers import Amount
 from reverie.text.tokenize import Token, tokens_of
 
@@ -179,6 +180,7 @@ class TextCache:
     def __init__(self) -> None:
         self._read: dict[str, TextFacts] = {}
         self._amounts: dict[str, tuple[Amount, ...]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
         self.clashes: dict[tuple[str, str], tuple[str, ...]] = {}
         """In what two memories differ too much to be merged, by their ids; see beliefs.clashes."""
         self.conflicts: dict[tuple[str, str], Conflict | None] = {}
@@ -189,6 +191,13 @@ class TextCache:
         known = self._amounts.get(memory.id)
         if known is None:
             known = self._amounts[memory.id] = read(memory.content)
+        return known
+
+    def names(self, memory: Memory) -> tuple[str, ...]:
+        """Return the names stored with a memory, or those in its text if it is from before they were stored."""
+        known = self._names.get(memory.id)
+        if known is None:
+            known = self._names[memory.id] = memory.entities or names_in(memory.content)
         return known
 
     def of(self, memory: Memory) -> TextFacts:

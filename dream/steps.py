@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reverie.dream.beliefs import beliefs
-from reverie.dream.derived_memories import digest, peer_cards
+from reverie.dream.derived_memories import digest
 from reverie.dream.drift import drift
 from reverie.dream.judge import Judge
 from reverie.dream.merging import cluster, dedupe
+from reverie.dream.peer_cards import peer_cards
 from reverie.dream.plan import ChangeSet, Proposal, StepName, StepPlan, resolve_conflicts
 from reverie.dream.snapshot import Snapshot
 from reverie.dream.sweep import forget, sweep

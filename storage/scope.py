@@ -22,7 +22,7 @@ RECALLED: tuple[Status, ...] = ("active", "challenged")
 """The statuses that recall sees unless more are asked for."""
 
 _RETIRED: tuple[Status, ...] = ("superseded", "expired")
-_SCOPE_COLUMNS = ("id", "layer", "status", "project", "kind", "tags", "created_at", "happened_at")
+_SCOPE_COLUMNS = ("id", "layer", "status", "project", "kind", "tags", "entities", "created_at", "happened_at")
 _FOLDED_AFTER = timedelta(days=90)
 """Older versions of Reverie folded every event of this age; now what a change replaced is kept."""
 
@@ -56,6 +56,7 @@ class Scope:
     layers: tuple[Layer, ...] = LAYERS
     kinds: tuple[Kind, ...] | None = None
     tags: tuple[str, ...] | None = None
+    entities: tuple[str, ...] | None = None  # every spelling of the one asked for
     since: datetime | None = None
     before: datetime | None = None
     as_of: datetime | None = None
@@ -71,7 +72,7 @@ class Scope:
     @property
     def is_plain(self) -> bool:
         """Whether only project and status decide, as for nearly every query."""
-        narrowed = (self.kinds, self.tags, self.since, self.before, self.as_of)
+        narrowed = (self.kinds, self.tags, self.entities, self.since, self.before, self.as_of)
         return all(part is None for part in narrowed)
 
     def condition(self) -> Condition:
@@ -95,6 +96,7 @@ class Scope:
             and (self.projects is None or values["project"] in self.projects)
             and (self.kinds is None or values["kind"] in self.kinds)
             and (self.tags is None or not set(self.tags).isdisjoint(values["tags"]))
+            and (self.entities is None or not set(self.entities).isdisjoint(values["entities"]))
             and (self.since is None or happened_at >= self.since)
             and (self.before is None or happened_at < self.before)
         )
@@ -116,6 +118,8 @@ class Scope:
             yield filters.one_of("kind", self.kinds)
         if self.tags is not None:
             yield filters.has_any("tags", self.tags)
+        if self.entities is not None:
+            yield filters.has_any("entities", self.entities)
         if self.since is not None:
             yield filters.since("happened_at", self.since)
         if self.before is not None:

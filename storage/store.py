@@ -22,6 +22,7 @@ from reverie.memory import LAYERS, SHORTEST_PREFIX, IdMaker, Layer, Memory, crea
 from reverie.storage.candidates import CandidateSearch
 from reverie.storage.database import Database, PurgedTexts, Stamp
 from reverie.storage.dream_records import DreamLog, ReviewQueue
+from reverie.storage.entity_names import EntityNames
 from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.journal import Event, Journal, SealedHead, state_of
 from reverie.storage.lance_table import Table, TextHit
@@ -83,6 +84,7 @@ class MemoryStore:
         self.purged_texts = PurgedTexts(self.folder)
         self.vectors = VectorSearch(database, MemoryBudget(search_memory))
         self.search = CandidateSearch(database, self.vectors)
+        self.entity_names = EntityNames(database)
         self.write_lock = database.write_lock
         self.dream_lock = ProcessLock(self.folder / "locks" / "dream.lock")
         database.write_ahead_log.on_flush = self._note_added
@@ -293,7 +295,7 @@ class MemoryStore:
     async def add(self, items: Sequence[Embedded], *, actor: str, at: datetime, reason: str | None = None) -> None:
         """Write new memories and then the journal; if either fails, neither stays."""
         self._check_still_current()  # the old tables may be gone, which reads like damage
-        events = [self.event("remembered", item.memory, actor=actor, at=at, reason=reason) for item in items]
+        events = [self.written_event(item.memory, actor=actor, at=at, reason=reason) for item in items]
         try:
             if len(items) <= MOST_AT_ONCE:
                 await self.database.write_ahead_log.write(items)
@@ -315,6 +317,7 @@ class MemoryStore:
         for layer in LAYERS:
             if layer == table:
                 self.vectors.note_added(layer, version, rows)
+                self.entity_names.note_added(layer, version, rows)
 
     async def _remove_incomplete(self, items: Sequence[Embedded]) -> None:
         """Remove rows whose write was not completed, as far as the disk still lets us."""
@@ -433,6 +436,11 @@ class MemoryStore:
         await source.delete(here)
         self._check_still_current()
         return moved
+
+    def written_event(self, memory: Memory, *, actor: str, at: datetime, reason: str | None = None) -> Event:
+        """Describe a new memory for the journal, with the names that were found in it."""
+        after = {"entities": memory.entities} if memory.entities else {}
+        return self.event("remembered", memory, actor=actor, at=at, reason=reason, after=after)
 
     def event(self, action: str, memory: Memory, *, actor: str, at: datetime, **details: Any) -> Event:
         """Describe a change of a memory for the journal: the memory as it was, and what of it is new in `after`."""

@@ -301,5 +301,15 @@ UNDO_PLAN = Tool(
     reads=True,
 )
 
-FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN)
+ENTITIES = Tool(
+    name="entities",
+    title="List names",
+    description="What memories name, for people: a model asks recall about one.",
+    request=requests.EntitiesRequest,
+    result=results.EntityList,
+    function="reverie.tools.entities:list_entities",
+    reads=True,
+)
+
+FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN, ENTITIES)
 """What commands call besides the tools, in this process or in the engine; no client is shown them."""

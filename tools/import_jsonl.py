@@ -16,6 +16,7 @@ from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED
 from reverie.text.tokenize import title_of
 from reverie.tools.classify import Reading, classified, classify, readings_for
+from reverie.tools.entities import with_names
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines
 from reverie.tools.requests import MOST_IDS, RestoreRequest, checked_content, checked_label
 from reverie.tools.restore import restore
@@ -304,12 +305,12 @@ async def _keep(session: Session, part: Sequence[Read], tally: Imported) -> None
         part = wanted
     ids = list(dict.fromkeys(read.fields["id"] for read in part))
     before = await session.store.get(ids)
-    drafts = _drafts(session, part, before)
+    drafts = await _named(session, part, _drafts(session, part, before), before)
     vectors = await _embedded(session, drafts, before, {})
     async with session.store.changing():
         known = await session.store.get(ids)
         if known != before:  # another session was at them while we embedded
-            drafts = _drafts(session, part, known)
+            drafts = await _named(session, part, _drafts(session, part, known), known)
             vectors = await _embedded(session, drafts, known, vectors)
         changed = [
             Embedded(memory, made.vector, made.passages, made.pieces)
@@ -357,6 +358,22 @@ def _drafts(session: Session, part: Iterable[Read], known: Mapping[str, Memory])
         base = drafts.get(memory_id, known.get(memory_id))
         drafts[memory_id] = drafted(session, read, base, session.now)
     return drafts
+
+
+async def _named(
+    session: Session, part: Iterable[Read], drafts: dict[str, Memory], known: Mapping[str, Memory]
+) -> dict[str, Memory]:
+    """Return the drafts with the names in their texts, where a text is new and its line says nothing of names.
+
+    An export says it always, so that it comes back exactly.
+    """
+    given = {read.fields["id"] for read in part if "entities" in read.fields}
+    unnamed = [
+        memory
+        for memory in drafts.values()
+        if memory.id not in given and (memory.id not in known or memory.content != known[memory.id].content)
+    ]
+    return drafts | {memory.id: memory for memory in await with_names(session, unnamed)}
 
 
 def _was_forgotten(read: Read, known: Mapping[str, Memory]) -> bool:

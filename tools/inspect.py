@@ -15,6 +15,7 @@ from reverie.storage.filters import Condition, everything, has_any, one_of, sinc
 from reverie.storage.journal import Event
 from reverie.storage.scope import RECALLED
 from reverie.time import iso, parse_moment
+from reverie.tools.entities import aliases_of
 from reverie.tools.requests import InspectRequest, ListOrder, ListRequest, NamedRequest
 from reverie.tools.resolve import resolved_each, resolved_to_read
 from reverie.tools.results import Inspected, ListedMemory, MemoryList, NamedMemories, NamedMemory
@@ -56,6 +57,7 @@ async def _described(session: Session, memory: Memory, lineage: dict[str, list[s
         "retention": outlook.retention,
         "outlook": outlook.sentence,
         "lineage": lineage,
+        "entity_aliases": await aliases_of(session, memory),
         "events": [_shown(event) for event in await session.store.journal.about(memory.id)],
     }
 

@@ -15,12 +15,16 @@ from reverie.recall.results import IndexState, Recalled
 from reverie.recall.search import Query, search
 from reverie.storage.scope import RECALLED, Scope
 from reverie.time import iso, parse_moment
+from reverie.tools.entities import spellings_of
 from reverie.tools.project_identity import look_alike
 from reverie.tools.requests import HiddenStatus, RecallRequest
 from reverie.tools.session import Session
 
 SECONDS_FOR_THE_MODEL = 2.0
 """The first query of a session waits so long for the model; then it is answered by words, and says so."""
+
+_ANY_DISTANCE = 2.0
+"""No two unit vectors are further apart."""
 
 _INCLUDABLE: tuple[Status, ...] = get_args(HiddenStatus)
 
@@ -33,9 +37,12 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
         StoreError: if the store cannot be read.
     """
     now = session.now
-    scope = await session.store.as_of_scope(_scope(session, request, now))
+    scope = _scope(session, request, now)
+    if request.entity:
+        scope = replace(scope, entities=await spellings_of(session, request.entity, scope.projects))
+    scope = await session.store.as_of_scope(scope)
     embedding = await _embedded(session, request.query)
-    narrowed = request.layers or request.kinds or request.tags or request.since or request.before
+    narrowed = request.layers or request.kinds or request.tags or request.entity or request.since or request.before
     query = Query(
         text=request.query,
         embedding=embedding,
@@ -45,7 +52,8 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
         now=now,
         tier=session.settings.tier,
         parameters=session.settings.parameters,
-        max_distance=session.settings.max_distance,
+        # What names the entity is wanted, however far its words are from the query's.
+        max_distance=_ANY_DISTANCE if request.entity else session.settings.max_distance,
         min_strength=request.min_strength,
         # Found by words alone, a row shares a word that says something with the query.
         keep_irrelevant=bool(narrowed) or embedding is None,
@@ -123,7 +131,12 @@ def _described(scope: Scope, request: RecallRequest) -> dict[str, Any]:
         "projects": "all" if scope.projects is None else list(scope.projects),
         "statuses": list(scope.statuses),
     }
-    narrowed = {"layers": request.layers, "kinds": request.kinds, "tags": request.tags}
+    narrowed = {
+        "layers": request.layers,
+        "kinds": request.kinds,
+        "tags": request.tags,
+        "entity": list(scope.entities or ()),
+    }
     times = {"since": scope.since, "before": scope.before, "as_of": scope.as_of}
     if scope.past is not None and scope.as_of is not None and scope.past.known_from is not None:
         times["as_of_known_from"] = scope.past.known_from if scope.as_of < scope.past.known_from else None

@@ -25,6 +25,7 @@ from reverie.text.conflicts import find_conflict
 from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, Reading, classified, readings_for
+from reverie.tools.entities import with_names
 from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
@@ -168,15 +169,17 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         return await _completed(session, request, done, now), screening
     reason = screening.held_back(draft.source)
     if reason is not None:
+        [draft] = await with_names(session, [draft])
         held = await hold(session, _classified(session, request, draft, None), reason, now)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
     superseded = await resolved(session, request.supersedes) if request.supersedes else None
     if superseded is None and (known := await echoed(session, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
         return await _repeated(session, known, draft, [], told, now), screening
-    (embedding, injection), (draft, warnings) = await asyncio.gather(
-        _embedded(session, draft), anchored(session, draft, files)
+    (embedding, injection), (anchored_draft, warnings), [named] = await asyncio.gather(
+        _embedded(session, draft), anchored(session, draft, files), with_names(session, [draft])
     )
+    draft = replace(anchored_draft, entities=named.entities)
     [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
     draft = _classified(session, request, draft, reading)
     if injection:
@@ -233,7 +236,7 @@ async def _completed(session: Session, request: RememberRequest, done: Memory, n
 async def note_remembered(session: Session, memory: Memory, *, actor: str, now: datetime) -> None:
     """Write the first event of a memory if the call that wrote the memory did not come so far."""
     if not await session.store.journal.about(memory.id):
-        await session.store.journal.write([session.store.event("remembered", memory, actor=actor, at=now)])
+        await session.store.journal.write([session.store.written_event(memory, actor=actor, at=now)])
 
 
 async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:

@@ -388,6 +388,9 @@ class RecallRequest(Request):
     query: Annotated[
         str, Check(checked_query), Help("what you want to know, in plain words", in_schema=True), Positional("QUERY")
     ]
+    entity: Annotated[
+        Label, Help("only memories that name this person, service, table …, by any of its names", in_schema=True)
+    ] = ""
     limit: Annotated[int, Range(1, MOST_RESULTS), Help("how many at most")] = 8
     max_tokens: Tokens = 1500
     layers: Annotated[tuple[Layer, ...], Help("only these layers")] = ()
@@ -536,6 +539,15 @@ class ListRequest(Request):
     all_projects: Annotated[bool, Help("look everywhere")] = False
     since: Annotated[str, Help("ISO moment or span such as 7d"), _WHEN] = ""
     sort: Annotated[ListOrder, Help("what comes first")] = "newest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntitiesRequest(Request):
+    """Which project's names to list, for people: a model asks recall about one of them."""
+
+    limit: Annotated[int, Range(1, MOST_LISTED), Help("how many at most")] = 30
+    project: Project = ""
+    all_projects: Annotated[bool, Help("look everywhere")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -270,5 +270,32 @@ class UndoPlan:
     lines: list[str]
 
 
-CommandResult: TypeAlias = MemoryList | NamedMemories | UndoPlan
+@dataclass(frozen=True)
+class ListedEntity:
+    """One thing that memories name, its other names, and how many memories name it."""
+
+    name: str
+    aliases: list[str]
+    memories: int
+
+
+@dataclass(frozen=True)
+class EntityList:
+    """The entities asked for, and how many there are."""
+
+    entities: list[ListedEntity]
+    total: int
+    project: str
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """How many memories were read, how many have other names now, and the batch that restore takes back."""
+
+    memories: int
+    changed: int
+    batch: str
+
+
+CommandResult: TypeAlias = MemoryList | NamedMemories | UndoPlan | EntityList
 """What commands ask for that no tool answers."""

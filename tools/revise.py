@@ -14,6 +14,7 @@ from reverie.memory import Layer, Memory, content_hash
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.tokenize import title_of
+from reverie.tools.entities import with_names
 from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
 from reverie.tools.requests import MoveRequest, PinRequest, ReviseRequest, checked_content
 from reverie.tools.resolve import resolved
@@ -58,7 +59,11 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
     refuse_purged(session, content)
     now = session.now
     old = await resolved(session, request.id)
-    [embedding], drafted = await asyncio.gather(session.embed([content]), reanchored(session, old, content))
+    [embedding], drafted, [named] = await asyncio.gather(
+        session.embed([content]),
+        reanchored(session, old, content),
+        with_names(session, [replace(old, content=content)]),
+    )
     async with session.store.changing():
         old = await resolved(session, request.id)
         new_id = session.store.new_id.memory()
@@ -85,6 +90,7 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             session=session.store.session,
             branch=drafted.branch,
             anchors=drafted.anchors,
+            entities=named.entities,
             created_at=now,
             happened_at=now,
             updated_at=now,

@@ -153,7 +153,7 @@ async def test_8_ten_dreams_leave_one_card(session: Session, keep: Keep, run_dre
         await run_dream("peer_cards")
         clock.advance(days=1)
     living = [m for m in await session.store.find() if m.kind == "peer_card" and m.status == "active"]
-    assert [card.entities for card in living] == [("alice",)]
+    assert [card.entities for card in living] == [("Alice",)]
 
 
 def test_9_a_belief_is_never_put_to_a_judge_without_evidence() -> None:

@@ -9,7 +9,7 @@ import pytest
 from reverie.dream.derived_memories import MOST_CHARACTERS
 from reverie.dream.judge import DayNote, Rules
 from reverie.dream.synthesis import synthesis
-from reverie.memory import Memory
+from reverie.memory import Memory, short_id
 from tests.dream.conftest import NOW, SETTINGS, a_memory, a_snapshot, planned
 
 YESTERDAY = NOW - timedelta(hours=20)
@@ -96,7 +96,7 @@ def about(count: int, first: int = 0, who: str = "Alice", **changes) -> list[Mem
 @pytest.mark.rule("002-dream")
 def test_a_subject_with_five_memories_gets_a_card_that_names_what_it_rests_on():
     [card] = written(planned(about(5), "peer_cards"))
-    assert (card.kind, card.layer, card.title, card.entities) == ("peer_card", "semantic", "About Alice", ("alice",))
+    assert (card.kind, card.layer, card.title, card.entities) == ("peer_card", "semantic", "About Alice", ("Alice",))
     assert set(card.derived_from) == {memory.id for memory in about(5)}
     assert "- We know that Alice owns the parser" in card.content
     assert written(planned(about(4), "peer_cards")) == []
@@ -109,6 +109,46 @@ def test_the_card_is_rewritten_in_place_of_the_last_when_its_sources_change():
     [second] = written(plan)
     [change] = [change for change_set in plan.change_sets for change in change_set.changes]
     assert (change.memory_id, change.values["superseded_by"]) == (card.id, second.id)
+
+
+def test_one_person_has_one_card_by_whatever_name_and_its_lines_say_who_when_and_which_memory():
+    names = ("Alice", "Alice Johnson", "@alice")
+    memories = [a_memory(n, f"We know that {names[n % 3]} did part {n}", source="human") for n in range(6)]
+    [card] = written(planned(memories, "peer_cards"))
+    assert card.title == "About Alice Johnson"
+    assert card.entities == ("Alice Johnson", "@alice", "Alice")
+    first, *lines = card.content.splitlines()
+    assert first == "Alice Johnson (a person; also @alice, Alice):"
+    said = {f"- {m.content} (human, {m.happened_at:%Y-%m-%d}, {short_id(m.id)})" for m in memories}
+    assert set(lines) == said
+
+
+def test_lower_case_software_has_a_card_in_any_spelling():
+    [card] = written(planned(about(3, who="redis") + about(3, first=3, who="Redis"), "peer_cards"))
+    assert card.content.startswith("Redis (software; also redis):")
+
+
+def test_a_card_under_an_earlier_name_gives_way_to_the_one_under_the_full_name():
+    [card] = written(planned(about(5), "peer_cards"))
+    joined = [*about(5), *about(1, first=5, who="Alice Johnson"), card]
+    plan = planned(joined, "peer_cards", now=NOW + timedelta(days=1))
+    [second] = written(plan)
+    assert second.entities == ("Alice Johnson", "Alice")
+    [change] = [change for change_set in plan.change_sets for change in change_set.changes]
+    assert (change.memory_id, change.values["superseded_by"]) == (card.id, second.id)
+
+
+def test_what_is_challenged_stands_on_the_card_as_doubt_and_never_as_a_fact():
+    doubted = a_memory(9, "We know that Alice left the team", status="challenged")
+    [card] = written(planned([*about(5), doubted], "peer_cards"))
+    facts, _, doubts = card.content.partition("\nIn doubt:\n")
+    assert "left the team" not in facts
+    assert doubts == "- We know that Alice left the team (human, 2026-01-31, m0009)"
+
+
+def test_time_alone_rewrites_no_card():
+    [card] = written(planned(about(5), "peer_cards"))
+    assert planned([*about(5), card], "peer_cards", now=NOW + timedelta(days=40)).is_empty
 
 
 def test_a_card_goes_when_too_little_is_left_for_it_to_rest_on():
