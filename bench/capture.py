@@ -48,10 +48,14 @@ def main() -> None:
             print(f"{name:24} {len(reached)} of {len(each['keep'])} kept, {len(fine)} of {len(items)} worth it")
             if "--show" in sys.argv and (not held or "--held" in sys.argv):
                 print(*(f"    missed {one}" for one in each["keep"] if one not in reached), sep="\n")
-                print(*(f"    {'   ' if item in fine else 'not'} {item.kind}: {item.text}" for item in items), sep="\n")
+                print(
+                    *(f"    {'   ' if item in fine else 'not'} {item.kind}: {item.text}" for item in items), sep="\n"
+                )
         label = "held out" if held else "development"
-        print(f"{label}: kept {found} of {wanted} ({found / wanted:.0%}), worth it {worth} of {kept} "
-              f"({worth / kept:.0%}), kind right {kinds} of {found}")
+        print(
+            f"{label}: kept {found} of {wanted} ({found / wanted:.0%}), worth it {worth} of {kept} "
+            f"({worth / kept:.0%}), kind right {kinds} of {found}"
+        )
 
 
 if __name__ == "__main__":

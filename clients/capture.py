@@ -88,8 +88,9 @@ _SIGNS: Final[tuple[tuple[ItemKind, re.Pattern[str]], ...]] = tuple(
         ),
         (
             "decision",
-            r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to)?|i(?:'ll| will)?) (?:go(?:ing)? with|stick (?:with|to)|"
-            r"settle on)\b|\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|settled)\b|^\W*(?:decision|decided)\b|"
+            r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to)?|i(?:'ll| will)?) "
+            r"(?:go(?:ing)? with|stick (?:with|to)|settle on)\b|"
+            r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|settled)\b|^\W*(?:decision|decided)\b|"
             r"\bthe decision is\b|\bwe(?:'re| are)? drop(?:ping)?\b|"
             r"\b(?:haben|habe) (?:uns|mich) (?:für|gegen)\b.*\bentschieden\b|\bwir (?:nehmen|bleiben bei)\b|"
             r"\b(?:hemos|he) decidido\b|\b(?:on a|nous avons|j'ai) décidé\b|\babbiamo deciso\b|\bdecidimos\b",
@@ -112,8 +113,9 @@ _SIGNS: Final[tuple[tuple[ItemKind, re.Pattern[str]], ...]] = tuple(
             "fact",
             r"^\W*(?:please |bitte )?(?:remember|keep in mind|note|be aware|fyi|merk dir|denk daran|recuerda|"
             r"souviens-toi|rappelle-toi|lembre-se|ricorda)\b|"
-            r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|that'?s (?:wrong|not right|"
-            r"incorrect|not true)|this is wrong|das (?:stimmt|ist) (?:nicht|falsch)|i (?:said|told you|meant))\b"
+            r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|"
+            r"that'?s (?:wrong|not right|incorrect|not true)|"
+            r"this is wrong|das (?:stimmt|ist) (?:nicht|falsch)|i (?:said|told you|meant))\b"
             r"(?=.{20})",
         ),
     )
@@ -126,7 +128,8 @@ _VAGUE: Final = re.compile(
     re.IGNORECASE,
 )
 _OPENING: Final = re.compile(
-    r"^(?:(?:no|nope|nein|ok(?:ay)?|yes|hm+|well|looks good|perfect|great|thanks?|thank you|and|also|but|so)\b[,.!:]?\s*)+",
+    r"^(?:(?:no|nope|nein|ok(?:ay)?|yes|hm+|well|looks good|perfect|great|thanks?|thank you|and|also|but|so)\b"
+    r"[,.!:]?\s*)+",
     re.IGNORECASE,
 )
 
@@ -201,7 +204,9 @@ _OF_THE_MOMENT: Final = re.compile(
     r"\b(?:pending|next|current|todo|files?|code|concepts?|request|intent|problem|tasks?)\b", re.IGNORECASE
 )
 _POINT: Final = re.compile(r"^\s*[-*•]\s+(.*)$")
-_FIXED: Final = re.compile(r"\b(?:fixed|fix|solved|solution|resolved|works? (?:with|after)|workaround)\b", re.IGNORECASE)
+_FIXED: Final = re.compile(
+    r"\b(?:fixed|fix|solved|solution|resolved|works? (?:with|after)|workaround)\b", re.IGNORECASE
+)
 _LONGEST_POINT = 300
 
 

@@ -1,8 +1,8 @@
 """Reads what a client recorded of a session: Claude Code's and Codex's JSON Lines, Gemini's sessions, summaries.
 
 Each becomes the same few steps: what the person said, which commands ran and how they ended, which files were edited,
-what a client's own summary says. A record is told by its shape, not by its client, so that a new version loses what it
-renamed and no more. Nothing here fails on a file: what cannot be read is left out.
+what a client's own summary says. A record is told by its shape, not by its client, so that a new version loses what
+it renamed and no more. Nothing here fails on a file: what cannot be read is left out.
 """
 
 import json
@@ -104,7 +104,7 @@ def _messages_of(record: Record) -> Iterator[Record]:
 
 
 def _messages_within(text: str) -> Iterator[Record]:
-    """Return the messages of a document written over many lines; of one cut off at either end, those that are whole."""
+    """Return the messages of a document written over many lines; of one that is cut off, those that are whole."""
     decoder = json.JSONDecoder()
     begin = re.search(r'"messages"\s*:\s*\[', text)
     position = begin.end() if begin else 0

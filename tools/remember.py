@@ -162,7 +162,7 @@ async def remember(session: Session, request: RememberRequest) -> Remembered:
 
 async def _remember(session: Session, request: RememberRequest, screening: Screening) -> tuple[Remembered, Screening]:
     now = session.now
-    draft = _draft(session, request, now)
+    draft = drafted(session, request, now)
     refuse_purged(session, draft.content)
     files = _checked_files(session, request.files)
     if (done := await done_before(session, draft)) is not None:
@@ -202,7 +202,7 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         async with session.store.changing():
             await supersede(session, superseded, by=memory, reason="superseded by remember", now=now)
     elif around.duplicate is not None:
-        confirmed = await _confirm(session, around.duplicate, draft, now)
+        confirmed = await confirm(session, around.duplicate, draft, now)
     session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
 
@@ -257,8 +257,12 @@ async def supersede(session: Session, old: Memory, *, by: Memory, reason: str, n
     await session.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
 
 
-def _draft(session: Session, request: RememberRequest, now: datetime) -> Memory:
-    """Check the arguments and lay the memory out, before anything is embedded or written."""
+def drafted(session: Session, request: RememberRequest, now: datetime) -> Memory:
+    """Check the arguments and lay the memory out, before anything is embedded or written.
+
+    Raises:
+        InvalidInput: if a moment cannot be read.
+    """
     content = request.content
     happened_at = (
         parse_moment(request.happened_at, "happened_at", now=now, forward=False) if request.happened_at else now
@@ -347,7 +351,7 @@ async def _repeated(
     session: Session, known: Memory, draft: Memory, conflicts: list[Conflict], told: str, now: datetime
 ) -> Remembered:
     """The text is there already: say so, keep what the call adds to it, store no second copy."""
-    confirmed = await _confirm(session, known, draft, now)
+    confirmed = await confirm(session, known, draft, now)
     added: dict[str, object] = {}
     if not set(draft.tags) <= set(known.tags):
         added["tags"] = tuple(dict.fromkeys((*known.tags, *draft.tags)))
@@ -364,7 +368,7 @@ async def _repeated(
     return _remembered(known, around, confirmed=confirmed, warnings=[told])
 
 
-async def _confirm(session: Session, known: Memory, draft: Memory, now: datetime) -> bool:
+async def confirm(session: Session, known: Memory, draft: Memory, now: datetime) -> bool:
     """Count a confirmation if the text comes from a source that has not said it before."""
     voice = draft.source
     if _has_said(known, voice):  # the common case, which needs no lock
