@@ -27,9 +27,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"core", "text", "lifecycle", "embeddings", "llm", "guard", "codebase", "storage", "recall", "dream"}
     ),
     "server": frozenset({"core", "lifecycle", "guard", "codebase", "storage", "recall", "tools"}),
-    "clients": frozenset(),
+    "clients": frozenset({"core", "server"}),
     "cli": frozenset(
-        {"core", "lifecycle", "embeddings", "guard", "codebase", "storage", "recall", "tools", "server"}
+        {"core", "lifecycle", "embeddings", "guard", "codebase", "storage", "recall", "tools", "server", "clients"}
     ),
 }
 

@@ -7,17 +7,15 @@ confirms them. What was dropped once is not asked again.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from reverie.dream.review import CAPTURE, DROPPED
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
 from reverie.lifecycle.vitals import is_duplicate
-from reverie.memory import Kind, Memory, derived_id
+from reverie.memory import Kind, Layer, Memory, derived_id
 from reverie.storage.dream_records import OPEN, ReviewQuestion
-from reverie.storage.filters import starts_with
+from reverie.storage.filters import equals, starts_with
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.compare import restates
@@ -34,7 +32,7 @@ MOST_WAITING = 12
 
 WAITS = "captured from a session: waits for keep or drop in review"
 _GAVE_WAY = "captured from a session, never answered: newer ones took its place"
-_ASK = "Keep these? They were captured from sessions. keep remembers all, drop none; keep with text “1,3” only those."
+_ASK = "Keep these, captured from sessions? keep: all of them; keep with text “1,3”: only those; drop: none."
 _NEAR = 8
 _UNCONFIRMED: dict[Kind, Kind] = {"preference": "fact", "decision": "fact"}
 """Preferences and decisions do not fade; one that nobody confirmed is neither yet."""
@@ -51,8 +49,8 @@ async def capture(session: Session, request: CaptureRequest) -> Captured:
         return Captured(mode=mode)
     origin = f"{request.client} session {request.session}"
     before = await session.store.find(starts_with("source_ref", f"{origin}, "))
-    left_out: Counter[str] = Counter()
     room = MOST_PER_SESSION - len(before)
+    left_out: Counter[str] = Counter()
     new: list[Memory] = []
     for item in request.items:
         if len(new) >= room:
@@ -63,7 +61,7 @@ async def capture(session: Session, request: CaptureRequest) -> Captured:
             left_out[why] += 1
         else:
             new.append(memory)
-    asked = await _ask(session, new) if mode == "ask" and new else ""
+    asked = await _ask(session) if mode == "ask" else ""
     return Captured(mode=mode, kept=[memory.id for memory in new], question=asked, left_out=dict(left_out))
 
 
@@ -72,20 +70,18 @@ async def _kept(session: Session, item: CapturedText, origin: str, *, asks: bool
     now = session.now
     kind = item.kind if asks else _UNCONFIRMED.get(item.kind, item.kind)
     request, screening = screened(
-        RememberRequest(content=item.text, kind=kind, layer="episodic", source="interaction", importance=0.5)
+        RememberRequest(content=item.text, kind=kind, layer="episodic", source="interaction")
     )
     if screening.redactions:
-        return None, "had a secret"
+        return None, "with a secret"
     if screening.injection:
-        return None, "reads like an order to an assistant"
+        return None, "like an order to an assistant"
     try:
         refuse_purged(session, request.content)
     except InvalidInput:
-        return None, "was purged"
+        return None, "purged before"
     draft = replace(drafted(session, request, now), source_ref=origin)
     [embedding] = await session.embed([draft.content])
-    if await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder):
-        return None, "reads like an order to an assistant"
     around = await neighbours_of(session, draft.content, draft.content_hash, embedding.vector, draft.project)
     known = around.identical or around.duplicate
     if known is not None:
@@ -94,15 +90,22 @@ async def _kept(session: Session, item: CapturedText, origin: str, *, asks: bool
     if await _was_asked(session, draft, embedding):
         return None, "asked before"
     draft, _ = await anchored(session, draft, [])
-    [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
-    passing = classify(draft.content, reading, kind=draft.kind).passing
-    memory = replace(draft, surprise=around.surprise, layer="working" if passing and not asks else "episodic")
-    if asks:
+    memory = replace(draft, surprise=around.surprise)
+    if asks:  # a person's rule reads like an order, and a person decides about it
         memory = replace(memory, status="quarantined", status_reason=WAITS)
-    item_to_write = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
-    await session.store.add([item_to_write], actor="capture", at=now, reason=origin)
+    else:
+        if await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder):
+            return None, "like an order to an assistant"
+        memory = replace(memory, layer=await _layer(session, draft, embedding))
+    written = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
+    await session.store.add([written], actor="capture", at=now, reason=origin)
     session.maintenance.note_write()
     return memory, ""
+
+
+async def _layer(session: Session, draft: Memory, embedding: Embedding) -> Layer:
+    [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
+    return "working" if classify(draft.content, reading, kind=draft.kind).passing else "episodic"
 
 
 async def _was_asked(session: Session, draft: Memory, embedding: Embedding) -> bool:
@@ -120,40 +123,37 @@ async def _was_asked(session: Session, draft: Memory, embedding: Embedding) -> b
     )
 
 
-async def _ask(session: Session, new: Sequence[Memory]) -> str:
-    """Ask about new items: in the project's open question if there is one, else in a new one."""
-    queue, now = session.store.review_queue, session.now
-    project = new[0].project
+async def _ask(session: Session) -> str:
+    """Have one question ask about all that waits in this project; return its id, or nothing if nothing waits.
+
+    A capture that was cut short may have left items that no question asks about: they are found here.
+    """
+    queue, now, project = session.store.review_queue, session.now, session.here.project
+    waits = equals("status", "quarantined") & equals("status_reason", WAITS) & session.of_project(project)
     async with session.store.changing():
-        still_open = [asked for asked in await queue.open() if _is_about(asked, project)]
-        asked = still_open[-1] if still_open else _question(new, project, now)
-        ids = dict.fromkeys((*asked.memory_ids, *(memory.id for memory in new)))
-        known = await session.store.get(list(ids))
-        waiting = [memory for memory in known.values() if memory.status == "quarantined"]
-        waiting += [memory for memory in new if memory.id not in known]  # still in the write-ahead log
+        waiting = await session.store.find(waits)
+        if not waiting:
+            return ""
         gone, waiting = waiting[:-MOST_WAITING], waiting[-MOST_WAITING:]
         values = {"status": "expired", "expired_at": now, "status_reason": _GAVE_WAY}
         await session.store.change(gone, values, action="forgotten", actor="capture", at=now, reason=_GAVE_WAY)
-        body = dict(asked.body) | {"evidence": [_evidence(n, memory) for n, memory in enumerate(waiting, 1)]}
-        written = replace(asked, memory_ids=tuple(memory.id for memory in waiting), body=body)
-        await queue.write([written])
+        still_open = [one for one in await queue.open() if _is_about(one, project)]
+        asked = ReviewQuestion(
+            id=still_open[-1].id if still_open else derived_id(f"{CAPTURE} {waiting[0].id}".encode()),
+            asked_at=still_open[-1].asked_at if still_open else now,
+            kind=CAPTURE,
+            memory_ids=tuple(memory.id for memory in waiting),
+            status=OPEN,
+            body={
+                "ask": _ASK,
+                "evidence": [f"{n}: {memory.kind}, {memory.source_ref}" for n, memory in enumerate(waiting, 1)],
+                "verdicts": ["keep", "drop"],
+                "about": [project],
+            },
+        )
+        await queue.write([asked])
     return asked.id
 
 
 def _is_about(asked: ReviewQuestion, project: str) -> bool:
-    return asked.kind == CAPTURE and asked.status == OPEN and list(asked.body.get("about", [])) == [project]
-
-
-def _question(new: Sequence[Memory], project: str, now: datetime) -> ReviewQuestion:
-    return ReviewQuestion(
-        id=derived_id(f"{CAPTURE} {project} {new[0].id}".encode()),
-        asked_at=now,
-        kind=CAPTURE,
-        memory_ids=(),
-        status=OPEN,
-        body={"ask": _ASK, "evidence": [], "verdicts": ["keep", "drop"], "about": [project]},
-    )
-
-
-def _evidence(number: int, memory: Memory) -> str:
-    return f"{number}: {memory.kind}, {memory.source_ref}"
+    return asked.kind == CAPTURE and list(asked.body.get("about", [])) == [project]

@@ -567,8 +567,8 @@ class CapturedText:
 class CaptureRequest(Request):
     """What a hook found in a session's transcript: which client's, which session, and the statements."""
 
-    client: Annotated[str, Check(checked_label)]
-    session: Annotated[str, Check(checked_label)]
+    client: Annotated[str, Check(checked_label), Help("whose session it was")]
+    session: Annotated[str, Check(checked_label), Help("its id there")]
     items: Annotated[tuple[CapturedText, ...], Help("statements with kind and turn")] = ()
 
 
