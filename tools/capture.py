@@ -12,15 +12,13 @@ from dataclasses import replace
 from reverie.dream.review import CAPTURE, DROPPED
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
-from reverie.lifecycle.vitals import is_duplicate
 from reverie.memory import Kind, Layer, Memory, derived_id
 from reverie.storage.dream_records import OPEN, ReviewQuestion
 from reverie.storage.filters import equals, starts_with
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
-from reverie.text.compare import restates
 from reverie.tools.classify import classify, readings_for
-from reverie.tools.remember import anchored, confirm, drafted, neighbours_of, refuse_purged
+from reverie.tools.remember import anchored, confirm, drafted, duplicate_among, neighbours_of, refuse_purged
 from reverie.tools.requests import CapturedText, CaptureRequest, RememberRequest
 from reverie.tools.results import Captured
 from reverie.tools.screening import injection_by_meaning, screened
@@ -114,13 +112,12 @@ async def _was_asked(session: Session, draft: Memory, embedding: Embedding) -> b
     nearest = await session.store.nearest_with_pending(embedding.vector, scope, _NEAR)
     found = await session.store.memories_of(nearest, scope)
     similarities = {hit.id: hit.similarity for hit in nearest.hits}
-    return any(
-        memory.content_hash == draft.content_hash
-        or is_duplicate(similarities.get(memory.id, 0.0))
-        or restates(memory.content, draft.content)
+    answered = [
+        (memory, similarities[memory.id])
         for memory in found.values()
         if memory.status == "quarantined" or memory.status_reason == DROPPED
-    )
+    ]
+    return duplicate_among(answered, draft.content) is not None
 
 
 async def _ask(session: Session) -> str:

@@ -93,7 +93,7 @@ async def neighbours_of(
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
         identical=await _identical(session, memories, fingerprint, project),
-        duplicate=_duplicate(compared, content),
+        duplicate=duplicate_among(compared, content),
         conflicts=[
             Conflict(memory.id, memory.content[:_SHOWN], conflict.message)
             for memory, _ in compared
@@ -129,7 +129,7 @@ async def _identical(
     return None
 
 
-def _duplicate(memories: Sequence[tuple[Memory, float]], content: str) -> Memory | None:
+def duplicate_among(memories: Sequence[tuple[Memory, float]], content: str) -> Memory | None:
     """Return the nearest memory that says the same; near vectors alone may differ in a number or a `not`."""
     for memory, similarity in memories:
         alike = is_duplicate(similarity) and not contradictions(memory.content, content)
