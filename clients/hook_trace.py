@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from reverie.errors import InvalidInput
 from reverie.folders import data_folder
 from reverie.time import iso, parse_iso, seconds_between, system_clock
 
@@ -51,7 +52,7 @@ def note_run(environment: Mapping[str, str], event: str, client: str, seconds: f
     }
     path = trace_file(environment)
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        _make_private(os.path.dirname(path))
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
             file.write(json.dumps(run).encode() + b"\n")
             size = file.tell()
@@ -83,7 +84,7 @@ def last_runs(environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
             run = json.loads(line)
             event = str(run["event"])
             run["age"] = seconds_between(parse_iso(str(run["at"]), "at"), system_clock())
-        except (ValueError, KeyError, TypeError):  # a line cut short, or of another version
+        except (ValueError, KeyError, TypeError, InvalidInput):  # a line cut short, or of another version
             continue
         last.pop(event, None)
         last[event] = run
@@ -181,7 +182,7 @@ class SessionNotes:
         except FileExistsError:
             return
         except FileNotFoundError:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            _make_private(self._folder)
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:
@@ -193,6 +194,17 @@ class SessionNotes:
             for entry in os.scandir(folder.path):
                 _remove(entry.path)
             os.rmdir(folder.path)
+
+
+def _make_private(folder: str) -> None:
+    """Make a folder and those above it that are missing, for the owner alone."""
+    if os.path.isdir(folder):
+        return
+    _make_private(os.path.dirname(folder))
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:  # another hook was quicker
+        return
 
 
 def _age_of(path: str) -> timedelta:
