@@ -8,7 +8,7 @@ and asks.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -77,49 +77,43 @@ _TASK: Final = re.compile(
 )
 
 # What makes a sentence more than a task of the moment, by kind. The order decides between kinds.
-_SIGNS: Final[tuple[tuple[ItemKind, re.Pattern[str]], ...]] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        (
-            "rejected",
-            r"\b(?:we|i)(?:'ve| have)? (?:already )?(?:tried|rejected|ruled out|dropped|gave up on)\b|"
-            r"\blet'?s not\b|^no (?:more )?[A-Z`]\w+|\bnot worth\b|\bwir haben \w+ (?:verworfen|probiert)|"
-            r"\b(?:haben|habe) uns gegen\b|\bprobamos\b|\bon a (?:essayé|rejeté)\b",
-        ),
-        (
-            "decision",
-            r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to)?|i(?:'ll| will)?) "
-            r"(?:go(?:ing)? with|stick (?:with|to)|settle on)\b|"
-            r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|settled)\b|^\W*(?:decision|decided)\b|"
-            r"\bthe decision is\b|\bwe(?:'re| are)? drop(?:ping)?\b|"
-            r"\b(?:haben|habe) (?:uns|mich) (?:für|gegen)\b.*\bentschieden\b|\bwir (?:nehmen|bleiben bei)\b|"
-            r"\b(?:hemos|he) decidido\b|\b(?:on a|nous avons|j'ai) décidé\b|\babbiamo deciso\b|\bdecidimos\b",
-        ),
-        (
-            "preference",
-            r"\b(?:always|never|from now on|in (?:the )?future|every time|whenever|by default|by convention)\b|"
-            r"\bwe (?:only |always )?(?:use|don'?t use|do not use|write|keep|follow|run)\b|"
-            r"\b(?:our|the) (?:convention|rule|policy|standard|style)\b|"
-            r"\buse .{1,60}(?:instead of|, not|rather than)\b|\b(?:don'?t|do not|please don'?t|stop) (?:ever )?"
-            r"(?:use|using|add|adding|touch|commit|push|deploy|skip|mock|edit|change|put|writ)\w*\b|"
-            r"\bi(?:'d| would)? (?:really )?(?:prefer|rather|like it when|hate|dislike|don'?t like|want you to)\b|"
-            r"\b(?:immer|niemals|nie|ab (?:jetzt|sofort)|künftig|in zukunft)\b|"
-            r"\b(?:verwenden|benutzen|nutzen) wir\b|\bwir (?:verwenden|benutzen|nutzen)\b|\blieber\b|\bbevorzuge\b|"
-            r"\b(?:siempre|nunca|a partir de ahora|prefiero|usamos)\b|\bno (?:uses|utilices|añadas)\b|"
-            r"\b(?:toujours|jamais|désormais|dorénavant|je préfère|on utilise|nous utilisons)\b|"
-            r"\b(?:sempre|mai più|d'ora in poi|de agora em diante|preferisco|prefiro|usiamo)\b",
-        ),
-        (
-            "fact",
-            r"^\W*(?:please |bitte )?(?:remember|keep in mind|note|be aware|fyi|merk dir|denk daran|recuerda|"
-            r"souviens-toi|rappelle-toi|lembre-se|ricorda)\b|"
-            r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|"
-            r"that'?s (?:wrong|not right|incorrect|not true)|"
-            r"this is wrong|das (?:stimmt|ist) (?:nicht|falsch)|i (?:said|told you|meant))\b"
-            r"(?=.{20})",
-        ),
-    )
-)
+_SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
+    "rejected": (
+        r"\b(?:we|i)(?:'ve| have)? (?:already )?(?:tried|rejected|ruled out|dropped|gave up on)\b|"
+        r"\blet'?s not\b|^no (?:more )?[A-Z`]\w+|\bnot worth\b|\bwir haben \w+ (?:verworfen|probiert)|"
+        r"\b(?:haben|habe) uns gegen\b|\bprobamos\b|\bon a (?:essayé|rejeté)\b"
+    ),
+    "decision": (
+        r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to)?|i(?:'ll| will)?) "
+        r"(?:go(?:ing)? with|stick (?:with|to)|settle on)\b|"
+        r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|settled)\b|^\W*(?:decision|decided)\b|"
+        r"\bthe decision is\b|\bwe(?:'re| are)? drop(?:ping)?\b|"
+        r"\b(?:haben|habe) (?:uns|mich) (?:für|gegen)\b.*\bentschieden\b|\bwir (?:nehmen|bleiben bei)\b|"
+        r"\b(?:hemos|he) decidido\b|\b(?:on a|nous avons|j'ai) décidé\b|\babbiamo deciso\b|\bdecidimos\b"
+    ),
+    "preference": (
+        r"\b(?:always|never|from now on|in (?:the )?future|every time|whenever|by default|by convention)\b|"
+        r"\bwe (?:only |always )?(?:use|don'?t use|do not use|write|keep|follow|run)\b|"
+        r"\b(?:our|the) (?:convention|rule|policy|standard|style)\b|"
+        r"\buse .{1,60}(?:instead of|, not|rather than)\b|\b(?:don'?t|do not|please don'?t|stop) (?:ever )?"
+        r"(?:use|using|add|adding|touch|commit|push|deploy|skip|mock|edit|change|put|writ)\w*\b|"
+        r"\bi(?:'d| would)? (?:really )?(?:prefer|rather|like it when|hate|dislike|don'?t like|want you to)\b|"
+        r"\b(?:immer|niemals|nie|ab (?:jetzt|sofort)|künftig|in zukunft)\b|"
+        r"\b(?:verwenden|benutzen|nutzen) wir\b|\bwir (?:verwenden|benutzen|nutzen)\b|\blieber\b|\bbevorzuge\b|"
+        r"\b(?:siempre|nunca|a partir de ahora|prefiero|usamos)\b|\bno (?:uses|utilices|añadas)\b|"
+        r"\b(?:toujours|jamais|désormais|dorénavant|je préfère|on utilise|nous utilisons)\b|"
+        r"\b(?:sempre|mai più|d'ora in poi|de agora em diante|preferisco|prefiro|usiamo)\b"
+    ),
+    "fact": (
+        r"^\W*(?:please |bitte )?(?:remember|keep in mind|note|be aware|fyi|merk dir|denk daran|recuerda|"
+        r"souviens-toi|rappelle-toi|lembre-se|ricorda)\b|"
+        r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|"
+        r"that'?s (?:wrong|not right|incorrect|not true)|"
+        r"this is wrong|das (?:stimmt|ist) (?:nicht|falsch)|i (?:said|told you|meant))\b"
+        r"(?=.{20})"
+    ),
+}
+_SIGNS: Final = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _SIGN_PATTERNS.items()}
 _RELATIVE: Final = re.compile(r"\b(?:that|which|who|so that|whether|dass|die|que|qui)\b[^,;]*$", re.IGNORECASE)
 _LASTING: Final = re.compile(r"\b(?:from now on|in (?:the )?future|every time|whenever|ab jetzt|künftig)\b", re.I)
 _VAGUE: Final = re.compile(
@@ -175,7 +169,7 @@ def _kind_of(sentence: str) -> ItemKind | None:
     """Return what a sentence states beyond the moment, or None."""
     if _QUESTION.search(sentence) or len(sentence) > _LONGEST_STATEMENT:
         return None
-    for kind, signs in _SIGNS:
+    for kind, signs in _SIGNS.items():
         found = signs.search(sentence)
         if found is None:
             continue
@@ -189,7 +183,7 @@ def _kind_of(sentence: str) -> ItemKind | None:
 
 def _first_kind(kinds: Sequence[ItemKind | None]) -> ItemKind:
     found = {kind for kind in kinds if kind is not None}
-    return next(kind for kind, _ in _SIGNS if kind in found)
+    return next(kind for kind in _SIGNS if kind in found)
 
 
 def _words(text: str) -> list[str]:
