@@ -24,6 +24,7 @@ _LONGEST_MESSAGE = 2_000
 """A longer message is a document that was pasted."""
 
 _FEWEST_WORDS = 4
+_SHORT = 6
 _MOST_FIXES = 2
 _MOST_PATHS = 6
 
@@ -66,7 +67,7 @@ _NOT_THEIRS: Final = re.compile(
     r"Traceback|at \w+[.(]|File \"|\w*(?:Error|Exception):)|^(?: {4}|\t)\S"
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])[)\"”’]?\s+(?=[\w`\"“(¿¡])")
-_QUESTION: Final = re.compile(r"\?\s*[)\"”]?\s*$|^\s*¿")
+_QUESTION: Final = re.compile(r"\?\s*[)\"”]?\s*$|^\s*¿|\b(?:can|could|would) you\b", re.IGNORECASE)
 _TASK: Final = re.compile(
     r"^(?:(?:ok(?:ay)?|now|then|and|also|so|please|bitte|por favor|thanks?|great|perfect)[,!.]?\s+)*"
     r"(?:add|write|create|make|implement|build|fix|explain|show|generate|draft|refactor|rename|update|change|move|"
@@ -80,7 +81,7 @@ _TASK: Final = re.compile(
 _SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
     "rejected": (
         r"\b(?:we|i)(?:'ve| have)? (?:already )?(?:tried|rejected|ruled out|dropped|gave up on)\b|"
-        r"\blet'?s not\b|^no (?:more )?[A-Z`]\w+|\bnot worth\b|\bwir haben \w+ (?:verworfen|probiert)|"
+        r"\blet'?s not\b|^(?-i:[Nn]o (?:more )?[A-Z`]\w+)|\bnot worth\b|\bwir haben \w+ (?:verworfen|probiert)|"
         r"\b(?:haben|habe) uns gegen\b|\bprobamos\b|\bon a (?:essayé|rejeté)\b"
     ),
     "decision": (
@@ -88,16 +89,22 @@ _SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
         r"(?:go(?:ing)? with|stick (?:with|to)|settle on)\b|"
         r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|settled)\b|^\W*(?:decision|decided)\b|"
         r"\bthe decision is\b|\bwe(?:'re| are)? drop(?:ping)?\b|"
+        r"\bwe(?:'re| are) (?:moving|switching|migrating) (?:to|off|away)\b|"
         r"\b(?:haben|habe) (?:uns|mich) (?:für|gegen)\b.*\bentschieden\b|\bwir (?:nehmen|bleiben bei)\b|"
         r"\b(?:hemos|he) decidido\b|\b(?:on a|nous avons|j'ai) décidé\b|\babbiamo deciso\b|\bdecidimos\b"
     ),
     "preference": (
         r"\b(?:always|never|from now on|in (?:the )?future|every time|whenever|by default|by convention)\b|"
-        r"\bwe (?:only |always )?(?:use|don'?t use|do not use|write|keep|follow|run)\b|"
+        r"\bwe (?:only |always )?(?:use|don'?t use|do not use|write|keep|follow|run)\b"
+        r"(?! (?:it|this|that|them|these|a lot|too|so)\b)|"
+        r"\w, not (?:in|on|with|via|from|by|under|as)\b|^(?:all )?\w+s (?:have to|must|need to|may not)\b|"
+        r"^(?:please )?(?:all )?(?:commits?|commit messages?|branch names|comments|docstrings|identifiers|names|"
+        r"log messages|imports)\b.{0,30}\b(?:in|with|without|no|start|are|must|should)\b|"
         r"\b(?:our|the) (?:convention|rule|policy|standard|style)\b|"
         r"\buse .{1,60}(?:instead of|, not|rather than)\b|\b(?:don'?t|do not|please don'?t|stop) (?:ever )?"
         r"(?:use|using|add|adding|touch|commit|push|deploy|skip|mock|edit|change|put|writ)\w*\b|"
-        r"\bi(?:'d| would)? (?:really )?(?:prefer|rather|like it when|hate|dislike|don'?t like|want you to)\b|"
+        r"\bi(?:'d| would)? (?:really )?(?:prefer|rather(?! not)|like it when|hate|dislike|don'?t like|"
+        r"want you to)\b|"
         r"\b(?:immer|niemals|nie|ab (?:jetzt|sofort)|künftig|in zukunft)\b|"
         r"\b(?:verwenden|benutzen|nutzen) wir\b|\bwir (?:verwenden|benutzen|nutzen)\b|\blieber\b|\bbevorzuge\b|"
         r"\b(?:siempre|nunca|a partir de ahora|prefiero|usamos)\b|\bno (?:uses|utilices|añadas)\b|"
@@ -105,20 +112,31 @@ _SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
         r"\b(?:sempre|mai più|d'ora in poi|de agora em diante|preferisco|prefiro|usiamo)\b"
     ),
     "fact": (
-        r"^\W*(?:please |bitte )?(?:remember|keep in mind|note|be aware|fyi|merk dir|denk daran|recuerda|"
+        r"\bby the way\b|^btw\b|\bbtw\W*$|\bfor us\b|"
+        r"^\W*(?:please |bitte )?(?:remember|keep in mind|note|be aware|fyi|heads up|merk dir|denk daran|recuerda|"
         r"souviens-toi|rappelle-toi|lembre-se|ricorda)\b|"
         r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|"
         r"that'?s (?:wrong|not right|incorrect|not true)|"
         r"this is wrong|das (?:stimmt|ist) (?:nicht|falsch)|i (?:said|told you|meant))\b"
-        r"(?=.{20})"
     ),
 }
 _SIGNS: Final = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _SIGN_PATTERNS.items()}
 _RELATIVE: Final = re.compile(r"\b(?:that|which|who|so that|whether|dass|die|que|qui)\b[^,;]*$", re.IGNORECASE)
 _LASTING: Final = re.compile(r"\b(?:from now on|in (?:the )?future|every time|whenever|ab jetzt|künftig)\b", re.I)
+_DESCRIBES: Final = re.compile(
+    r"\b(?:i|it|this|that|he|she|they|which)(?:'s|'ve| has| have| should| must| can| will| would)? "
+    r"(?:always|never)\b|"
+    r"\b(?:immer|nie|siempre|nunca|toujours|jamais) noch\b|^never ?mind\b",
+    re.IGNORECASE,
+)
+_CORRECTS: Final = re.compile(
+    r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|that'?s|this is|das|i)\b",
+    re.IGNORECASE,
+)
+_SPECIFIC: Final = re.compile(r"`|\w[/_.]\w|\w::\w|\b\d|(?-i:\b[a-z]+[A-Z]\w)", re.IGNORECASE)
 _VAGUE: Final = re.compile(
     r"\b(?:with|for|on|to) (?:(?:the )?(?:first|second|third|last|other|latter|former|suggested)(?: \w+)?|option \w+|"
-    r"that|it|this|your \w+|[a-d1-9])\W*$",
+    r"that|it|this|your \w+|[a-d1-9])(?: (?:for now|then|please|first|again))?\W*$",
     re.IGNORECASE,
 )
 _OPENING: Final = re.compile(
@@ -138,6 +156,8 @@ def _statements(text: str, turn: int) -> Iterator[CapturedItem]:
         first = next((number for number, kind in enumerate(kinds) if kind is not None), None)
         if first is None:
             continue
+        if first and _CORRECTS.match(sentences[first - 1]) and len(_words(sentences[first - 1])) < _SHORT:
+            first -= 1  # "No, not that one. We use the other."
         kept = [
             sentence
             for sentence, kind in zip(sentences[first:], kinds[first:], strict=True)
@@ -146,7 +166,10 @@ def _statements(text: str, turn: int) -> Iterator[CapturedItem]:
         statement = " ".join(kept)
         if len(statement) > _LONGEST_STATEMENT or len(_words(_OPENING.sub("", statement))) < _FEWEST_WORDS:
             continue
-        yield CapturedItem(kind=_first_kind(kinds), text=f"The user said: “{statement}”", turn=turn)
+        kind = _first_kind(kinds)
+        if kind == "fact" and _CORRECTS.match(statement) and not _SPECIFIC.search(statement):
+            continue  # a correction that names nothing helps nobody who was not there
+        yield CapturedItem(kind=kind, text=f"The user said: “{statement}”", turn=turn)
 
 
 def _paragraphs(text: str) -> Iterator[str]:
@@ -177,6 +200,8 @@ def _kind_of(sentence: str) -> ItemKind | None:
             continue  # "write a poem that never mentions the sea"
         if kind == "decision" and _VAGUE.search(sentence):
             continue  # "let's go with the second option": nobody will know which
+        if kind == "preference" and _DESCRIBES.search(sentence) and not _LASTING.search(sentence):
+            continue  # "it never finishes": what happens, not what should
         return kind
     return None
 
@@ -254,27 +279,33 @@ def _fixes(steps: Sequence[Step]) -> Iterator[CapturedItem]:
         error = _error_in(failing.output) if failing.kind == "ran" and failing.failed else ""
         if not error or failing.text in told or not _is_short(failing.text):
             continue
-        between: list[Step] = []
-        for later in steps[number + 1 : number + 1 + _STEPS_TO_A_FIX]:
-            if later.kind == "edited":
-                break
-            if later.kind != "ran" or _LOOKS_ONLY.match(later.text):
-                continue
-            if later.failed:
-                if later.text == failing.text or _are_alike(failing.text, later.text):
-                    break  # it is this one's error that has to be told
-                continue
-            if later.text == failing.text:
-                if between and _is_short(between[-1].text):
-                    told.add(failing.text)
-                    worked = f"after `{between[-1].text}` it worked"
-                    yield _fix(failing, error, worked)
-                break
-            if _are_alike(failing.text, later.text) and _is_short(later.text):
-                told.add(failing.text)
-                yield _fix(failing, error, f"`{later.text}` worked")
-                break
-            between.append(later)
+        worked = _what_worked(failing.text, steps[number + 1 : number + 1 + _STEPS_TO_A_FIX])
+        if worked:
+            told.add(failing.text)
+            yield _fix(failing, error, worked)
+
+
+def _what_worked(failing: str, later: Sequence[Step]) -> str:
+    """Return what made a command work: one before its second try, or another form of it; nothing if nothing did."""
+    instead = ""
+    between = ""
+    for step in later:
+        if step.kind == "edited":
+            break
+        if step.kind != "ran" or _LOOKS_ONLY.match(step.text):
+            continue
+        is_alike = _are_alike(failing, step.text)
+        if step.failed:
+            if is_alike:
+                break  # it is this one's error that has to be told
+        elif step.text == failing:
+            return f"after `{between}` it worked" if between else ""
+        elif is_alike:
+            instead = instead or step.text
+            between = step.text
+        elif _is_short(step.text):
+            between = step.text
+    return f"`{instead}` worked" if instead and _is_short(instead) else ""
 
 
 def _fix(failing: Step, error: str, worked: str) -> CapturedItem:
@@ -295,12 +326,12 @@ def _error_in(output: str) -> str:
 
 
 def _are_alike(command: str, other: str) -> bool:
-    """Return whether two commands are tries at the same thing: one program, and half of their words."""
+    """Return whether a command is another try at the same thing: the same program, and half of the words."""
     ours, theirs = _command_words(command), _command_words(other)
     if not ours or not theirs:
         return False
     shared = len(set(ours) & set(theirs))
-    return ours[0] in theirs and shared / min(len(set(ours)), len(set(theirs))) >= _ALIKE
+    return ours[0] in theirs and shared / len(set(ours)) >= _ALIKE
 
 
 def _command_words(command: str) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,19 +35,32 @@ def steps(*given: tuple[StepKind, str, bool, str]) -> Transcript:
     )
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_nearly_all_that_is_worth_keeping_is_kept_and_little_else(name: str) -> None:
+def fits(item: CapturedItem, words: list[str]) -> bool:
+    return all(word.casefold() in item.text.casefold() for word in words)
+
+
+def missed_and_beside(name: str) -> tuple[list[Any], list[CapturedItem]]:
+    """Return what is worth keeping and was not kept, and what was kept and is not worth it."""
     items = items_of(name)
     wanted, fine = EXPECTED[name]["keep"], EXPECTED[name]["fine"]
-
-    def fits(item: CapturedItem, words: list[str]) -> bool:
-        return all(word.casefold() in item.text.casefold() for word in words)
-
     missed = [one for one in wanted if not any(fits(item, one["words"]) for item in items)]
     beside = [item for item in items if not any(fits(item, one["words"]) for one in (*wanted, *fine))]
-    assert len(missed) <= 1, missed
-    assert len(beside) <= 1, beside
-    assert len(items) <= MOST_ITEMS
+    return missed, beside
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if not name.startswith("third")])
+def test_what_is_worth_keeping_is_kept_and_nothing_else(name: str) -> None:
+    assert missed_and_beside(name) == ([], [])
+    assert len(items_of(name)) <= MOST_ITEMS
+
+
+def test_of_transcripts_that_no_pattern_was_made_for_most_is_kept_and_most_of_that_is_worth_it() -> None:
+    unseen = [name for name in EXPECTED if name.startswith("third")]
+    wanted = sum(len(EXPECTED[name]["keep"]) for name in unseen)
+    kept = sum(len(items_of(name)) for name in unseen)
+    missed, beside = zip(*(map(len, missed_and_beside(name)) for name in unseen), strict=True)
+    assert sum(missed) / wanted <= 0.3
+    assert sum(beside) / kept <= 0.3
 
 
 @pytest.mark.parametrize(
