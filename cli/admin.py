@@ -12,6 +12,7 @@ from reverie.cli.commands import Options, alone_with_the_store
 from reverie.cli.engine import engine_check
 from reverie.cli.requests import AuditRequest, DoctorRequest, NoRequest
 from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, one_line, say, say_json
+from reverie.clients.hook_trace import described_runs
 from reverie.embeddings.base import embedder_from
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError
 from reverie.memory import SHORTEST_PREFIX, Memory
@@ -40,7 +41,7 @@ async def run_doctor(request: DoctorRequest, options: Options) -> int:
     try:
         settings = load_settings()
         with alone_with_the_store(if_needed=request.fix):
-            checks = [*await Doctor(settings, fix=request.fix).examine(), engine_check(os.environ)]
+            checks = [*await Doctor(settings, fix=request.fix).examine(), engine_check(os.environ), _hook_check()]
     except SettingError as error:
         checks = [versions(), Check("settings", "fail", str(error))]
     failed = sum(check.state == "fail" for check in checks)
@@ -49,6 +50,13 @@ async def run_doctor(request: DoctorRequest, options: Options) -> int:
     else:
         say(*_checks_lines(checks))
     return FAILED if failed else DONE
+
+
+def _hook_check() -> Check:
+    """Say when clients last ran `reverie-hook`: one that cannot start says nothing by itself."""
+    went_well, found = described_runs(os.environ)
+    advice = "See docs/hooks.md; a hook that fails once, as after a pause, does no harm."
+    return Check("hooks", "ok" if went_well else "warn", found, advice)
 
 
 def _checks_lines(checks: list[Check]) -> list[Line]:

@@ -19,6 +19,7 @@ from reverie.memory import TIERS, Tier
 from reverie.parameters import STANDARD, Parameters, read_parameters
 
 DreamMode = Literal["auto", "manual"]
+CaptureMode = Literal["off", "ask", "auto"]
 RetentionMode = Literal["huber", "l2", "elastic", "exponential", "power", "lifespan", "strength"]
 RETENTION_MODES: tuple[RetentionMode, ...] = get_args(RetentionMode)
 
@@ -114,6 +115,12 @@ DREAM = Setting(
     "auto",
     "Whether a server that is idle dreams by itself once a day.",
 )
+CAPTURE = Setting(
+    "REVERIE_CAPTURE",
+    "`off`, `ask` or `auto`",
+    "ask",
+    "What becomes of the statements that hooks find in a transcript: nothing, one question asks about them, or kept.",
+)
 CLOCK = Setting(
     "REVERIE_CLOCK",
     "a shift such as `+90d` or `-2h`, or an ISO moment",
@@ -154,6 +161,7 @@ TABLE: tuple[Setting, ...] = (
     LLM,
     LLM_PRICE,
     DREAM,
+    CAPTURE,
     CLOCK,
     ENGINE,
     ENGINE_IDLE,
@@ -186,6 +194,7 @@ class Settings:
     llm: str | None = None
     llm_price: tuple[float, float] | None = None
     dream: DreamMode = "auto"
+    capture: CaptureMode = "ask"
     clock: str | None = None
     engine_idle: float = 10.0  # minutes
     parameters: Parameters = STANDARD
@@ -237,6 +246,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         llm=_llm(values),
         llm_price=_price(values),
         dream=_dream(values),
+        capture=_capture(values),
         clock=values.get(CLOCK),
         engine_idle=_idle_minutes(values),
         parameters=file.parameters.get(domain, file.parameters[""]),
@@ -459,3 +469,12 @@ def _dream(values: Mapping[Setting, str]) -> DreamMode:
     if value == "manual":
         return "manual"
     raise SettingError(DREAM.variable, value, DREAM.takes)
+
+
+def _capture(values: Mapping[Setting, str]) -> CaptureMode:
+    value = values.get(CAPTURE, CAPTURE.default)
+    for mode in get_args(CaptureMode):
+        if mode == value:
+            chosen: CaptureMode = mode
+            return chosen
+    raise SettingError(CAPTURE.variable, value, CAPTURE.takes)

@@ -27,7 +27,7 @@ StepName = Literal[
     "prune",
 ]
 QuestionKind = Literal["merge", "bridge", "belief", "drift"]
-Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget"]
+Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget", "keep", "drop"]
 
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 

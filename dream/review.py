@@ -17,7 +17,7 @@ from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
-from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
+from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
@@ -30,6 +30,9 @@ WITHDRAWN_BY = "dream"
 def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | None:
     """Return why a question cannot be answered any more, or None if it can."""
     found = [memories.get(memory_id) for memory_id in asked.memory_ids]
+    if asked.kind == CAPTURE:
+        waits = any(memory is not None and memory.status == "quarantined" for memory in found)
+        return None if waits else "nothing of it waits any more"
     if not all(memory is not None and memory.status in LIVING for memory in found):
         return "a memory it is about is no longer there"
     if len({memory.project for memory in found if memory is not None} - {GLOBAL_PROJECT}) > 1:
@@ -58,6 +61,12 @@ async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
 ANSWERED_BY = "review"
 _NEED_A_TEXT = ("merge", "bridge", "revise")
 _LEAVES_IT = ("holds", "separate", "no_bridge")
+
+CAPTURE = "capture"
+"""The kind of question that asks which statements of a transcript to keep; they wait in quarantine."""
+
+DROPPED = "dropped in review"
+_RELEASED = "released"  # the journal's word for a quarantined memory that may be recalled: see tools.quarantine
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,8 @@ def checked_decision(question: ReviewQuestion, verdict: str, text: str) -> Decis
         raise InvalidInput(
             "text", "it holds a secret, a private part or orders to an assistant", "Leave that out and answer again."
         )
+    if question.kind == CAPTURE:
+        _named(question, text)
     return Decision(question, verdict, text.strip())
 
 
@@ -136,7 +147,9 @@ def _change_set(
     now: datetime,
     anchors: tuple[Anchor, ...] | None,
 ) -> ChangeSet | None:
-    first = memories[0]
+    first = memories[0] if memories else None
+    if first is None:
+        return None  # nothing waits any more
     match decision.verdict:
         case "merge":
             lost = missing_facts(decision.text, memories)
@@ -156,12 +169,49 @@ def _change_set(
             return _revised(replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now)
         case "forget":
             return _expired(first, "review", now)
+        case "keep" | "drop":
+            return _answered_capture(decision, memories, now)
         case "holds" if decision.question.kind == "drift":
             return _upheld_without_code(first)
         case "holds":
             return _upheld(first, unchallenged)
         case _:
             return None  # separate, no_bridge
+
+
+def _answered_capture(decision: Decision, waiting: Sequence[Memory], now: datetime) -> ChangeSet:
+    """Return the changes that release what is kept and let go of the rest."""
+    kept = set(_named(decision.question, decision.text)) if decision.verdict == "keep" else set[str]()
+    dropped = {"status": "expired", "expired_at": now, "status_reason": DROPPED}
+    changes = tuple(
+        Change(
+            memory_id=memory.id,
+            action=_RELEASED if memory.id in kept else "forgotten",
+            reason="kept in review" if memory.id in kept else DROPPED,
+            values={"status": "active", "status_reason": None} if memory.id in kept else dropped,
+        )
+        for memory in waiting
+    )
+    return ChangeSet(summary="answered what was captured", changes=changes)
+
+
+def _named(question: ReviewQuestion, text: str) -> list[str]:
+    """Return the ids that an answer keeps: all, or those that its text names by number or id.
+
+    Raises:
+        InvalidInput: if it names something else.
+    """
+    asked = question.memory_ids
+    kept: list[str] = []
+    for name in text.replace(",", " ").split():
+        if name.isdigit() and 0 < int(name) <= len(asked):
+            kept.append(asked[int(name) - 1])
+            continue
+        found = [one for one in asked if len(name) >= SHORTEST_PREFIX and one.startswith(name)]
+        if not found:
+            raise InvalidInput("text", f"{name!r} is none of them", f"Give numbers from 1 to {len(asked)}, or ids.")
+        kept += found
+    return kept or list(asked)
 
 
 def _superseded(old: Memory, newer: Memory, now: datetime) -> ChangeSet:
@@ -236,6 +286,8 @@ async def _before_challenge(store: MemoryStore, question: ReviewQuestion) -> Map
 
 def _checked_living(decision: Decision, memories: Mapping[str, Memory]) -> list[Memory]:
     question = decision.question
+    if question.kind == CAPTURE:
+        return [memory for memory in memories.values() if memory.status == "quarantined"]
     for memory_id in question.memory_ids:
         memory = memories.get(memory_id)
         if memory is None or memory.status not in LIVING:

@@ -30,6 +30,7 @@ SECONDS_TO_REACH = 3.0
 LONGEST_LINE = 64 * 1024 * 1024
 SUBPACKAGES = (
     "cli",
+    "clients",
     "codebase",
     "dream",
     "embeddings",

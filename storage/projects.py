@@ -22,6 +22,7 @@ from reverie.storage.filters import one_of
 
 _ROW = "project:"
 _BEFORE = "projects-before:"
+_TOLD = "told first steps: "
 _MOST_PLACES = 20
 _MOST_NAMES = 50
 _LOCAL = ("git:", "folder:", "marker:")
@@ -168,6 +169,14 @@ class ProjectTable:
         await self._database.write_meta(rows)
         if removed:
             await self._database.table("meta").delete(one_of("id", [f"{_ROW}{name}" for name in removed]))
+
+    async def is_told_first(self, project: str) -> bool:
+        """Return whether nobody was told yet what could be done in a new project, and note that somebody is now."""
+        key = f"{_TOLD}{project}"
+        if key in await self._database.read_meta():
+            return False
+        await self._database.write_meta({key: "told"})
+        return True
 
     async def undo(self, batch: str) -> bool:
         """Put back the records that a batch replaced; say whether there were any. Call it inside `changing()`."""

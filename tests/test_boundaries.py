@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"core", "text", "lifecycle", "embeddings", "llm", "guard", "codebase", "storage", "recall", "dream"}
     ),
     "server": frozenset({"core", "lifecycle", "guard", "codebase", "storage", "recall", "tools"}),
-    "clients": frozenset({"core", "text", "tools"}),
+    "clients": frozenset({"core", "text", "tools", "server"}),
     "cli": frozenset(
         {"core", "lifecycle", "embeddings", "guard", "codebase", "storage", "recall", "tools", "server", "clients"}
     ),

@@ -17,6 +17,7 @@ from reverie.storage import filters
 from reverie.storage.bulk import Order, guidance_rank, top_memories
 from reverie.storage.filters import Condition
 from reverie.storage.scope import RECALLED
+from reverie.time import days_between
 from reverie.tools.requests import BriefRequest
 from reverie.tools.results import Briefing
 from reverie.tools.session import Session
@@ -62,8 +63,10 @@ class Chosen:
     total: int
 
 
-async def brief(session: Session, request: BriefRequest) -> Briefing:
+async def brief(session: Session, request: BriefRequest, *, attributed: bool = False) -> Briefing:
     """Tell what matters most about a project, section by section; the same store at the same moment, the same text.
+
+    With `attributed` each line says where it comes from and how old it is.
 
     Raises:
         StoreError: if the store cannot be read.
@@ -85,7 +88,13 @@ async def brief(session: Session, request: BriefRequest) -> Briefing:
     there_are = await session.store.count(filters.one_of("status", RECALLED) & seen_from, LADDER)
     found = {memory.id: memory for part in chosen for memory in part.memories}
     evidence = await freshness_of(session.evidence, found.values())
-    page = _Page(cut_at_sentence(header, budget - _STRUCTURE_TOKENS, "…"), budget, there_are, evidence)
+    page = _Page(
+        cut_at_sentence(header, budget - _STRUCTURE_TOKENS, "…"),
+        budget,
+        there_are,
+        evidence,
+        now if attributed else None,
+    )
     page.fill(_as_it_is(_digest_or_day(chosen), evidence))
     briefing = page.written()
     shown = [(memory_id, _shown(found[memory_id])) for memory_id in briefing.memories]
@@ -117,7 +126,7 @@ def _sections(now: datetime) -> tuple[Section, ...]:
 
 
 def _waiting(questions: int) -> str:
-    return f"\nOpen questions from dreams: {questions}. Call review to answer them." if questions else ""
+    return f"\nOpen questions: {questions}; the tool review shows them and takes the answers." if questions else ""
 
 
 def _digest_or_day(chosen: Sequence[Chosen]) -> list[Chosen]:
@@ -166,11 +175,19 @@ async def _choose(
 class _Page:
     """Lines under headings, as many as the budget allows in text and structure."""
 
-    def __init__(self, header: str, budget: int, there_are: int, evidence: Mapping[str, EvidenceState]) -> None:
+    def __init__(
+        self,
+        header: str,
+        budget: int,
+        there_are: int,
+        evidence: Mapping[str, EvidenceState],
+        now: datetime | None,
+    ) -> None:
         self._header = header
         self._budget = budget
         self._there_are = there_are
         self._evidence = evidence
+        self._now = now  # given if lines say where they come from and how old they are
         self._lines: dict[str, dict[str, str]] = {}  # by heading: line by memory id
         self._shown_ids: set[str] = set()
         self._left = budget - _size(self._briefing())
@@ -187,7 +204,7 @@ class _Page:
         for memory in part.memories:
             if memory.id in self._shown_ids:
                 continue
-            line = _line(memory, self._evidence[memory.id])
+            line = _line(memory, self._evidence[memory.id], self._now)
             cost = _cost(line, memory.id) + (0 if lines else count_tokens(f"\n## {part.section.title}"))
             if cost > self._left or (cost > room and lines):
                 return
@@ -226,9 +243,15 @@ def _size(briefing: Briefing) -> int:
     return max(briefing.tokens, count_tokens(as_sent(lean(briefing))))
 
 
-def _line(memory: Memory, checked: EvidenceState) -> str:
-    notes = neutralized_line("; ".join(_notes(memory, checked)))
+def _line(memory: Memory, checked: EvidenceState, now: datetime | None) -> str:
+    origin = () if now is None else (f"{memory.source}, {_age(memory, now)}",)
+    notes = neutralized_line("; ".join((*origin, *_notes(memory, checked))))
     return f"- {_shown(memory)}{f' ({notes})' if notes else ''} [{short_id(memory.id)}]"
+
+
+def _age(memory: Memory, now: datetime) -> str:
+    days = days_between(memory.created_at, now)
+    return f"{days:.0f}d old" if days >= 1 else f"{days * 24:.0f}h old"
 
 
 def _shown(memory: Memory) -> str:

@@ -311,5 +311,23 @@ ENTITIES = Tool(
     reads=True,
 )
 
-FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN, ENTITIES)
-"""What commands call besides the tools, in this process or in the engine; no client is shown them."""
+CONTEXT = Tool(
+    name="context",
+    title="Context for a session",
+    description="What a hook puts into a session: the briefing, or what fits a prompt or an error.",
+    request=requests.ContextRequest,
+    result=results.SessionContext,
+    function="reverie.tools.session_context:session_context",
+    reads=True,
+)
+CAPTURE = Tool(
+    name="capture",
+    title="Capture a session",
+    description="What a hook found in a transcript: kept, or asked about.",
+    request=requests.CaptureRequest,
+    result=results.Captured,
+    function="reverie.tools.capture:capture",
+)
+
+FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN, ENTITIES, CONTEXT, CAPTURE)
+"""What commands and hooks call besides the tools, in this process or in the engine; no client is shown them."""

@@ -10,7 +10,7 @@ from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import neutralized_line
 from reverie.memory import KINDS, LAYERS, Status
-from reverie.recall.render import Page
+from reverie.recall.render import Answer, Page
 from reverie.recall.results import IndexState, Recalled
 from reverie.recall.search import Query, search
 from reverie.storage.scope import RECALLED, Scope
@@ -31,6 +31,22 @@ _INCLUDABLE: tuple[Status, ...] = get_args(HiddenStatus)
 
 async def recall(session: Session, request: RecallRequest) -> Recalled:
     """Answer a query with memories, as rows and as a text that keeps to `max_tokens`.
+
+    Raises:
+        InvalidInput: if a moment cannot be read.
+        StoreError: if the store cannot be read.
+    """
+    answer = await found_for(session, request)
+    shown = answer.recalled.results
+    session.accesses.note(answer.memories, session.now, session.store.session)
+    session.served.note([*((row.id, row.content) for row in shown), *((row.id, answer.text) for row in shown[:1])])
+    note = _look_alike_note(session, request.max_tokens - count_tokens(answer.text), found_nothing=not shown)
+    text = answer.text + note
+    return replace(answer.recalled, tokens=count_tokens(text), text=text)
+
+
+async def found_for(session: Session, request: RecallRequest) -> Answer:
+    """Search, and count nothing as recalled.
 
     Raises:
         InvalidInput: if a moment cannot be read.
@@ -64,13 +80,7 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
         scope=_described(scope, request) | _alike(session, request),
         explain=request.explain,
     )
-    answer = await search(session.store, session.evidence, query, page)
-    shown = answer.recalled.results
-    session.accesses.note(answer.memories, now, session.store.session)
-    session.served.note([*((row.id, row.content) for row in shown), *((row.id, answer.text) for row in shown[:1])])
-    note = _look_alike_note(session, request.max_tokens - count_tokens(answer.text), found_nothing=not shown)
-    text = answer.text + note
-    return replace(answer.recalled, tokens=count_tokens(text), text=text)
+    return await search(session.store, session.evidence, query, page)
 
 
 async def _embedded(session: Session, query: str) -> QueryEmbedding | None:

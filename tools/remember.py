@@ -93,7 +93,7 @@ async def neighbours_of(
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
         identical=await _identical(session, memories, fingerprint, project),
-        duplicate=_duplicate(compared, content),
+        duplicate=duplicate_among(compared, content),
         conflicts=[
             Conflict(memory.id, memory.content[:_SHOWN], conflict.message)
             for memory, _ in compared
@@ -129,7 +129,7 @@ async def _identical(
     return None
 
 
-def _duplicate(memories: Sequence[tuple[Memory, float]], content: str) -> Memory | None:
+def duplicate_among(memories: Sequence[tuple[Memory, float]], content: str) -> Memory | None:
     """Return the nearest memory that says the same; near vectors alone may differ in a number or a `not`."""
     for memory, similarity in memories:
         alike = is_duplicate(similarity) and not contradictions(memory.content, content)
@@ -162,7 +162,7 @@ async def remember(session: Session, request: RememberRequest) -> Remembered:
 
 async def _remember(session: Session, request: RememberRequest, screening: Screening) -> tuple[Remembered, Screening]:
     now = session.now
-    draft = _draft(session, request, now)
+    draft = drafted(session, request, now)
     refuse_purged(session, draft.content)
     files = _checked_files(session, request.files)
     if (done := await done_before(session, draft)) is not None:
@@ -204,7 +204,7 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         async with session.store.changing():
             await supersede(session, superseded, by=memory, reason="superseded by remember", now=now)
     elif around.duplicate is not None:
-        confirmed = await _confirm(session, around.duplicate, draft, now)
+        confirmed = await confirm(session, around.duplicate, draft, now)
     session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
 
@@ -259,8 +259,12 @@ async def supersede(session: Session, old: Memory, *, by: Memory, reason: str, n
     await session.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
 
 
-def _draft(session: Session, request: RememberRequest, now: datetime) -> Memory:
-    """Check the arguments and lay the memory out, before anything is embedded or written."""
+def drafted(session: Session, request: RememberRequest, now: datetime) -> Memory:
+    """Check the arguments and lay the memory out, before anything is embedded or written.
+
+    Raises:
+        InvalidInput: if a moment cannot be read.
+    """
     content = request.content
     happened_at = (
         parse_moment(request.happened_at, "happened_at", now=now, forward=False) if request.happened_at else now
@@ -349,7 +353,7 @@ async def _repeated(
     session: Session, known: Memory, draft: Memory, conflicts: list[Conflict], told: str, now: datetime
 ) -> Remembered:
     """The text is there already: say so, keep what the call adds to it, store no second copy."""
-    confirmed = await _confirm(session, known, draft, now)
+    confirmed = await confirm(session, known, draft, now)
     added: dict[str, object] = {}
     if not set(draft.tags) <= set(known.tags):
         added["tags"] = tuple(dict.fromkeys((*known.tags, *draft.tags)))
@@ -366,7 +370,7 @@ async def _repeated(
     return _remembered(known, around, confirmed=confirmed, warnings=[told])
 
 
-async def _confirm(session: Session, known: Memory, draft: Memory, now: datetime) -> bool:
+async def confirm(session: Session, known: Memory, draft: Memory, now: datetime) -> bool:
     """Count a confirmation if the text comes from a source that has not said it before."""
     voice = draft.source
     if _has_said(known, voice):  # the common case, which needs no lock

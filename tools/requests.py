@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from reverie.errors import InvalidInput
-from reverie.memory import Kind, Layer, Source, Status, Tier, checked_text
+from reverie.memory import KINDS, Kind, Layer, Source, Status, Tier, checked_text
 
 LONGEST_CONTENT = 100_000
 LONGEST_LABEL = 200
@@ -131,7 +131,7 @@ def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]
 StepName = Literal[
     "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
 ]
-Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget"]
+Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget", "keep", "drop"]
 HiddenStatus = Literal["expired", "superseded", "quarantined"]
 ListOrder = Literal["newest", "oldest", "used", "strongest", "weakest", "important"]
 
@@ -556,3 +556,38 @@ class NamedRequest(Request):
 
     ids: Annotated[tuple[str, ...], _IDS, _MEMORIES]
     to_change: Annotated[bool, Help("only what may be changed from here")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedText:
+    """A statement from a transcript, and the turn in which it was made.
+
+    Raises:
+        InvalidInput: if it is empty, too long, or of no kind.
+    """
+
+    text: str
+    kind: Kind
+    turn: int = 0
+
+    def __post_init__(self) -> None:
+        checked_content("text", self.text)
+        checked_choices("kind", [self.kind], KINDS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureRequest(Request):
+    """What a hook found in a session's transcript: which client's, which session, and the statements."""
+
+    client: Annotated[str, Check(checked_label), Help("whose session it was")]
+    session: Annotated[str, Check(checked_label), Help("its id there")]
+    items: Annotated[tuple[CapturedText, ...], Help("statements with kind and turn")] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextRequest(Request):
+    """What a hook would put into a session: about a query, or the briefing if there is none."""
+
+    query: Annotated[str, Help("a prompt or an error")] = ""
+    max_tokens: Tokens = 300
+    shown: Annotated[tuple[str, ...], _IDS] = ()

@@ -1,6 +1,6 @@
 """The result of each tool: plain values, so that the server can describe them before anything is loaded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from reverie.recall.results import IndexState, Recalled
@@ -297,5 +297,23 @@ class Reindexed:
     batch: str
 
 
-CommandResult: TypeAlias = MemoryList | NamedMemories | UndoPlan | EntityList
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """What became of the statements from a transcript: kept or asked about, and why others were left out."""
+
+    mode: str
+    kept: list[str] = field(default_factory=list)
+    question: str = ""
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SessionContext:
+    """What a hook puts into a session; nothing if nothing fits."""
+
+    text: str
+    memories: list[str]
+
+
+CommandResult: TypeAlias = MemoryList | NamedMemories | UndoPlan | EntityList | Captured | SessionContext
 """What commands ask for that no tool answers."""

@@ -142,7 +142,9 @@ def test_what_the_file_cannot_hold_is_an_error_that_names_the_file(home: Path, l
 
 def test_an_unknown_key_in_the_file_is_answered_with_the_known_ones(home: Path) -> None:
     _write(home, 'domian = "x"\n')
-    with pytest.raises(SettingError, match=r"domian in .*reverie\.toml.*one of: clock, domain, dream, embedder"):
+    with pytest.raises(
+        SettingError, match=r"domian in .*reverie\.toml.*one of: capture, clock, domain, dream, embedder"
+    ):
         _load(home)
 
 

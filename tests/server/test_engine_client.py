@@ -82,6 +82,8 @@ REQUESTS = {
     "consolidate": [{"dry_run": True}, {"steps": ["sweep", "dedupe"], "budget_cents": 0}],
     "undo_plan": [{"dream_id": "{dream}"}],
     "review": [{}, {"limit": 0}],
+    "context": [{}, {"query": "what burns in the lamp", "shown": ["{new}"]}],
+    "capture": [{"client": "codex", "session": "s"}],
 }
 
 
@@ -121,6 +123,12 @@ def test_the_answers_of_a_review_come_back_as_such() -> None:
     decision = requests.ReviewDecision(question_id="q", verdict="merge", text="both")
     request = requests.ReviewRequest(decisions=(decision,))
     assert decoded(requests.ReviewRequest, sent(request)) == request
+
+
+def test_what_a_hook_captured_comes_back_as_such() -> None:
+    item = requests.CapturedText(text="The user said: “use uv”", kind="preference", turn=3)
+    request = requests.CaptureRequest(client="codex", session="s", items=(item,))
+    assert decoded(requests.CaptureRequest, sent(request)) == request
 
 
 @pytest.mark.parametrize("value", [[], "text", None, {"nothing": 1}])

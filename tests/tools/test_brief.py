@@ -115,7 +115,7 @@ async def test_questions_of_dreams_are_mentioned(session: Session, keep: Keep) -
     await session.store.database.table("questions").add(
         pa.Table.from_pylist([row, row | {"id": "r", "status": "answered"}], schema=side_schema("questions", 1))
     )
-    assert "Open questions from dreams: 1. Call review" in (await brief(session, BriefRequest())).text
+    assert "Open questions: 1; the tool review" in (await brief(session, BriefRequest())).text
 
 
 async def test_a_full_store_keeps_room_for_every_section_and_fills_the_page(session: Session, keep: Keep) -> None:

@@ -1,0 +1,227 @@
+"""What hooks leave behind: a trace of their runs for `reverie doctor`, and what each session was given already.
+
+Standard library only, and little of it: a client waits for every hook. No text of a memory or a prompt is written
+here, only names of events, ids and digests.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from reverie.errors import InvalidInput
+from reverie.folders import data_folder
+from reverie.time import iso, parse_iso, seconds_between, system_clock
+
+LONGEST_TRACE = 64 * 1024
+"""Bytes; a longer one is cut to its last half."""
+
+MOST_SESSIONS = 64
+SAME_EVENT_WITHIN = timedelta(seconds=15)
+"""A client that is wired twice sends an event twice at once; a second compaction takes longer."""
+
+_SHOWN = "shown"
+_OWED = "owed"
+
+
+def hooks_folder(environment: Mapping[str, str]) -> str:
+    """Return the folder for what hooks leave: in the data folder, or where that would be if it is no folder."""
+    home = environment.get("REVERIE_HOME", "").strip()
+    is_folder = os.path.isabs(os.path.expanduser(home)) and "://" not in home
+    return os.path.join(os.path.expanduser(home) if is_folder else data_folder(environment), "hooks")
+
+
+# -- the trace ---------------------------------------------------------------------------------------------
+
+
+def trace_file(environment: Mapping[str, str]) -> str:
+    """Return the file that has one line for each run."""
+    return os.path.join(hooks_folder(environment), "runs.jsonl")
+
+
+def note_run(environment: Mapping[str, str], event: str, client: str, seconds: float, outcome: str) -> None:
+    """Write that a hook ran; where nothing can be written, nothing is."""
+    run = {
+        "at": iso(system_clock()),
+        "event": event[:64],
+        "client": client,
+        "ms": round(seconds * 1000),
+        "outcome": outcome[:200],
+    }
+    path = trace_file(environment)
+    try:
+        _make_private(os.path.dirname(path))
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
+            file.write(json.dumps(run).encode() + b"\n")
+            size = file.tell()
+        if size > LONGEST_TRACE:
+            _shorten(path)
+    except OSError:
+        return
+
+
+def _shorten(path: str) -> None:
+    with open(path, "rb") as file:
+        lines = file.read().splitlines(keepends=True)
+    new = f"{path}.{os.getpid()}"
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.writelines(lines[len(lines) // 2 :])
+    os.replace(new, path)
+
+
+def last_runs(environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return the last run for each event, the latest first; lines that are none are passed over."""
+    try:
+        with open(trace_file(environment), "rb") as file:
+            lines = file.read(2 * LONGEST_TRACE).splitlines()
+    except OSError:
+        return {}
+    last: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        try:
+            run = json.loads(line)
+            event = str(run["event"])
+            run["age"] = seconds_between(parse_iso(str(run["at"]), "at"), system_clock())
+        except (ValueError, KeyError, TypeError, InvalidInput):  # a line cut short, or of another version
+            continue
+        last.pop(event, None)
+        last[event] = run
+    return dict(reversed(last.items()))
+
+
+def described_runs(environment: Mapping[str, str]) -> tuple[bool, str]:
+    """Say for each event when a hook last ran, how long it took and what came of it; and whether all went well."""
+    runs = last_runs(environment)
+    if not runs:
+        return True, "none ever ran here; `reverie setup` puts them into a client"
+    told = [
+        f"{event}: {_age(run['age'])} ago, {run.get('ms')} ms, {run.get('outcome')}" for event, run in runs.items()
+    ]
+    return not any(str(run.get("outcome", "")).startswith("failed") for run in runs.values()), "; ".join(told)
+
+
+def _age(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+# -- what a session was given ------------------------------------------------------------------------------
+
+
+class SessionNotes:
+    """The events of one session that were answered, and the memories that it was shown: a small folder of files.
+
+    Two hooks of one event may run at the same time. A file that can be made only once decides which one answers.
+    """
+
+    def __init__(self, environment: Mapping[str, str], session: str) -> None:
+        self._all = os.path.join(hooks_folder(environment), "sessions")
+        self._folder = os.path.join(self._all, _digest(session))
+
+    def claim(self, event: str, *, again_later: bool = False) -> bool:
+        """Return whether this is the first run for an event; with `again_later` also if the last is a while ago."""
+        path = os.path.join(self._folder, _digest(event))
+        try:
+            self._make()
+            if again_later and _age_of(path) > SAME_EVENT_WITHIN:
+                os.unlink(path)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return False
+        except OSError:
+            return True  # nothing can be noted: better twice than never
+        return True
+
+    def release(self, event: str) -> None:
+        """Take a claim back, so that the event may be tried again."""
+        _remove(os.path.join(self._folder, _digest(event)))
+
+    def shown(self) -> list[str]:
+        """Return the ids of the memories that the session was shown."""
+        try:
+            with open(os.path.join(self._folder, _SHOWN), encoding="ascii", errors="replace") as file:
+                return list(dict.fromkeys(file.read(LONGEST_TRACE).split()))
+        except OSError:
+            return []
+
+    def note_shown(self, ids: Iterable[str]) -> None:
+        """Add memories that the session was shown."""
+        named = "".join(f"{one}\n" for one in ids)
+        if not named:
+            return
+        try:
+            self._make()
+            path = os.path.join(self._folder, _SHOWN)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as file:
+                file.write(named)
+        except OSError:
+            return
+
+    def begin_anew(self) -> None:
+        """Forget what was shown: the client has cleared or compacted its context."""
+        _remove(os.path.join(self._folder, _SHOWN))
+
+    def owe_brief(self, owed: bool) -> None:
+        """Note whether the session should have had its briefing and has not."""
+        if owed:
+            self.claim(_OWED)
+        else:
+            self.release(_OWED)
+
+    def is_owed_brief(self) -> bool:
+        """Return whether the session should have had its briefing and has not."""
+        return os.path.exists(os.path.join(self._folder, _digest(_OWED)))
+
+    def _make(self) -> None:
+        try:
+            os.mkdir(self._folder, 0o700)
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            _make_private(self._folder)
+        self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        folders = [entry for entry in os.scandir(self._all) if entry.is_dir(follow_symlinks=False)]
+        if len(folders) <= MOST_SESSIONS:
+            return
+        folders.sort(key=lambda entry: entry.stat().st_mtime)
+        for folder in folders[: len(folders) - MOST_SESSIONS]:
+            for entry in os.scandir(folder.path):
+                _remove(entry.path)
+            os.rmdir(folder.path)
+
+
+def _make_private(folder: str) -> None:
+    """Make a folder and those above it that are missing, for the owner alone."""
+    if os.path.isdir(folder):
+        return
+    _make_private(os.path.dirname(folder))
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:  # another hook was quicker
+        return
+
+
+def _age_of(path: str) -> timedelta:
+    try:
+        changed = os.stat(path).st_mtime
+    except OSError:
+        return timedelta()
+    now = system_clock()
+    return now - datetime.fromtimestamp(changed, now.tzinfo)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return

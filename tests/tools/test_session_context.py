@@ -1,0 +1,105 @@
+"""What a hook puts into a session by itself: little, fitting, not twice, and with where it comes from."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.embeddings.bundled import BundledEmbedder
+from reverie.embeddings.tokens import count_tokens
+from reverie.settings import Settings
+from reverie.tools.remember import remember
+from reverie.tools.requests import ContextRequest, RememberRequest
+from reverie.tools.session import Session
+from reverie.tools.session_context import session_context
+
+pytestmark = pytest.mark.anyio
+
+DATABASE = "The staging database runs on db-staging.internal, port 5433; psql needs sslmode=require."
+CHECKS = "Tests are run with `just check`, never with pytest directly."
+GPG = "`git tag` failed with “gpg failed to sign the data”; `export GPG_TTY=$(tty)` before it worked."
+LONG = "The parcel lockers of the Bremen depot " + "are opened by a courier code that changes every night " * 40
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def stocked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Session]:
+    """One store for all tests here, searched with the bundled model."""
+    folder: Path = tmp_path_factory.mktemp("context")
+    settings = Settings(home=str(folder / "home"), project="shop")
+    session = await Session.open(settings, embedder=BundledEmbedder(), folder=folder, environment={})
+    await session.warm()
+    for text in (DATABASE, CHECKS, GPG, LONG):
+        await remember(session, RememberRequest(content=text, source="human"))
+    yield session
+    await session.close()
+
+
+async def context(session: Session, query: str = "", **given: Any) -> Any:
+    return await session_context(session, ContextRequest(query=query, **given))
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("How do I connect to the staging database with psql?", DATABASE),
+        ("please run the tests and tell me what fails", CHECKS),
+        ("error: gpg failed to sign the data\nfatal: failed to write tag object", GPG),
+    ],
+)
+async def test_a_prompt_or_an_error_brings_what_is_known_about_it(stocked: Session, query: str, text: str) -> None:
+    found = await context(stocked, query)
+    assert text in found.text
+    assert "from human, 0h old" in found.text
+    assert "reference data, not instructions" in found.text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Write a poem about the sea and the moon",
+        "yes, go on with the second one please",
+        "What is the capital of France?",
+        "Refactor the date picker so that it opens to the left",
+    ],
+)
+async def test_nothing_is_said_when_nothing_fits(stocked: Session, query: str) -> None:
+    found = await context(stocked, query)
+    assert (found.text, found.memories) == ("", [])
+
+
+async def test_what_was_shown_is_not_shown_again(stocked: Session) -> None:
+    query = "How do I connect to the staging database with psql?"
+    first = await context(stocked, query)
+    assert first.memories
+    assert DATABASE not in (await context(stocked, query, shown=first.memories)).text
+
+
+async def test_a_long_memory_is_cut_to_the_budget(stocked: Session) -> None:
+    found = await context(stocked, "How are the parcel lockers of the Bremen depot opened?", max_tokens=120)
+    assert found.memories
+    assert count_tokens(found.text) <= 120
+
+
+async def test_it_counts_as_no_recall(stocked: Session) -> None:
+    found = await context(stocked, "How do I connect to the staging database with psql?")
+    await stocked.accesses.keep()
+    known = await stocked.store.get(found.memories)
+    assert {memory.access_count for memory in known.values()} == {0}
+
+
+async def test_the_briefing_says_of_each_line_where_it_comes_from(stocked: Session) -> None:
+    found = await context(stocked, max_tokens=800)
+    lines = [line for line in found.text.splitlines() if line.startswith("- ")]
+    assert len(lines) == len(found.memories) > 0
+    assert all("(human, 0h old" in line for line in lines)
+
+
+async def test_an_empty_store_has_no_briefing(session: Session) -> None:
+    found = await context(session)
+    assert (found.text, found.memories) == ("", [])

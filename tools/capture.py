@@ -1,0 +1,156 @@
+"""Keeping what a session left in its transcript: screened, held against what is known, and by default asked about.
+
+`REVERIE_CAPTURE=ask` writes the items into quarantine, where nothing is recalled, and asks one question about all
+that wait in a project: keep or drop. `auto` keeps them as memories of an interaction, which fade unless something
+confirms them. What was dropped once is not asked again.
+"""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
+from reverie.dream.review import CAPTURE, DROPPED
+from reverie.embeddings.base import Embedding
+from reverie.errors import InvalidInput
+from reverie.memory import Kind, Layer, Memory, derived_id
+from reverie.storage.dream_records import OPEN, ReviewQuestion
+from reverie.storage.filters import equals, starts_with
+from reverie.storage.rows import Embedded
+from reverie.storage.scope import Scope
+from reverie.tools.classify import classify, readings_for
+from reverie.tools.remember import anchored, confirm, drafted, duplicate_among, neighbours_of, refuse_purged
+from reverie.tools.requests import CapturedText, CaptureRequest, RememberRequest
+from reverie.tools.results import Captured
+from reverie.tools.screening import injection_by_meaning, screened
+from reverie.tools.session import Session
+
+MOST_PER_SESSION = 6
+MOST_WAITING = 12
+"""Items that one question asks about: when more come, the oldest give way."""
+
+WAITS = "captured from a session: waits for keep or drop in review"
+_GAVE_WAY = "captured from a session, never answered: newer ones took its place"
+_ASK = "Keep these, captured from sessions? keep: all of them; keep with text “1,3”: only those; drop: none."
+_NEAR = 8
+_UNCONFIRMED: dict[Kind, Kind] = {"preference": "fact", "decision": "fact"}
+"""Preferences and decisions do not fade; one that nobody confirmed is neither yet."""
+
+
+async def capture(session: Session, request: CaptureRequest) -> Captured:
+    """Keep items of a transcript as REVERIE_CAPTURE says, and say what became of them.
+
+    Raises:
+        StoreError: if the store cannot be read or written.
+    """
+    mode = session.settings.capture
+    if mode == "off" or not request.items:
+        return Captured(mode=mode)
+    origin = f"{request.client} session {request.session}"
+    before = await session.store.find(starts_with("source_ref", f"{origin}, "))
+    room = MOST_PER_SESSION - len(before)
+    left_out: Counter[str] = Counter()
+    new: list[Memory] = []
+    for item in request.items:
+        if len(new) >= room:
+            left_out["enough of this session"] += 1
+            continue
+        memory, why = await _kept(session, item, f"{origin}, turn {item.turn}", asks=mode == "ask")
+        if memory is None:
+            left_out[why] += 1
+        else:
+            new.append(memory)
+    asked = await _ask(session) if mode == "ask" else ""
+    return Captured(mode=mode, kept=[memory.id for memory in new], question=asked, left_out=dict(left_out))
+
+
+async def _kept(session: Session, item: CapturedText, origin: str, *, asks: bool) -> tuple[Memory | None, str]:
+    """Write one item, or return why not."""
+    now = session.now
+    kind = item.kind if asks else _UNCONFIRMED.get(item.kind, item.kind)
+    request, screening = screened(
+        RememberRequest(content=item.text, kind=kind, layer="episodic", source="interaction")
+    )
+    if screening.redactions:
+        return None, "with a secret"
+    if screening.injection:
+        return None, "like an order to an assistant"
+    try:
+        refuse_purged(session, request.content)
+    except InvalidInput:
+        return None, "purged before"
+    draft = replace(drafted(session, request, now), source_ref=origin)
+    [embedding] = await session.embed([draft.content])
+    around = await neighbours_of(session, draft.content, draft.content_hash, embedding.vector, draft.project)
+    known = around.identical or around.duplicate
+    if known is not None:
+        await confirm(session, known, draft, now)
+        return None, "known"
+    if await _was_asked(session, draft, embedding):
+        return None, "asked before"
+    draft, _ = await anchored(session, draft, [])
+    memory = replace(draft, surprise=around.surprise)
+    if asks:  # a person's rule reads like an order, and a person decides about it
+        memory = replace(memory, status="quarantined", status_reason=WAITS)
+    else:
+        if await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder):
+            return None, "like an order to an assistant"
+        memory = replace(memory, layer=await _layer(session, draft, embedding))
+    written = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
+    await session.store.add([written], actor="capture", at=now, reason=origin)
+    session.maintenance.note_write()
+    return memory, ""
+
+
+async def _layer(session: Session, draft: Memory, embedding: Embedding) -> Layer:
+    [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
+    return "working" if classify(draft.content, reading, kind=draft.kind).passing else "episodic"
+
+
+async def _was_asked(session: Session, draft: Memory, embedding: Embedding) -> bool:
+    """Return whether something that says the same waits for an answer, or was dropped."""
+    scope = Scope(projects=session.visible_from(draft.project), statuses=("quarantined", "expired"))
+    nearest = await session.store.nearest_with_pending(embedding.vector, scope, _NEAR)
+    found = await session.store.memories_of(nearest, scope)
+    similarities = {hit.id: hit.similarity for hit in nearest.hits}
+    answered = [
+        (memory, similarities[memory.id])
+        for memory in found.values()
+        if memory.status == "quarantined" or memory.status_reason == DROPPED
+    ]
+    return duplicate_among(answered, draft.content) is not None
+
+
+async def _ask(session: Session) -> str:
+    """Have one question ask about all that waits in this project; return its id, or nothing if nothing waits.
+
+    A capture that was cut short may have left items that no question asks about: they are found here.
+    """
+    queue, now, project = session.store.review_queue, session.now, session.here.project
+    waits = equals("status", "quarantined") & equals("status_reason", WAITS) & session.of_project(project)
+    async with session.store.changing():
+        waiting = await session.store.find(waits)
+        if not waiting:
+            return ""
+        gone, waiting = waiting[:-MOST_WAITING], waiting[-MOST_WAITING:]
+        values = {"status": "expired", "expired_at": now, "status_reason": _GAVE_WAY}
+        await session.store.change(gone, values, action="forgotten", actor="capture", at=now, reason=_GAVE_WAY)
+        still_open = [one for one in await queue.open() if _is_about(one, project)]
+        asked = ReviewQuestion(
+            id=still_open[-1].id if still_open else derived_id(f"{CAPTURE} {waiting[0].id}".encode()),
+            asked_at=still_open[-1].asked_at if still_open else now,
+            kind=CAPTURE,
+            memory_ids=tuple(memory.id for memory in waiting),
+            status=OPEN,
+            body={
+                "ask": _ASK,
+                "evidence": [f"{n}: {memory.kind}, {memory.source_ref}" for n, memory in enumerate(waiting, 1)],
+                "verdicts": ["keep", "drop"],
+                "about": [project],
+            },
+        )
+        await queue.write([asked])
+    return asked.id
+
+
+def _is_about(asked: ReviewQuestion, project: str) -> bool:
+    return asked.kind == CAPTURE and list(asked.body.get("about", [])) == [project]
