@@ -39,6 +39,7 @@ class Frame:
     states: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ def _frame(lines: list[str]) -> Frame:
                 frame.changes.append(text)
             case "+":
                 frame.others.append(text)
+            case "!":
+                frame.events.append(text)
             case _:
                 raise ValueError(f"no such line in a frame: {line!r}")
     return frame
@@ -91,6 +94,9 @@ class Writer:
     def pairs(self) -> Iterator[tuple[str, str, str]]:
         """Yield older text, newer text and label."""
         frame, chance = self._frame, self._random
+        if frame.events:
+            yield from self._event_pairs()
+            return
         for _ in range(OF_EACH_SORT):
             thing, other = chance.sample(frame.things, 2)
             value, another = chance.sample(frame.values, 2)
@@ -115,6 +121,15 @@ class Writer:
                     told(chance.choice(frame.others), thing, value),
                     "compatible",
                 )
+
+    def _event_pairs(self) -> Iterator[tuple[str, str, str]]:
+        """Yield pairs of things that happened at different moments; the later one replaces nothing."""
+        frame, chance = self._frame, self._random
+        for _ in range(4 * OF_EACH_SORT):
+            [thing, other], [moment, later] = chance.sample(frame.things, 2), chance.sample(frame.values, 2)
+            one, two = chance.choice(frame.events), chance.choice(frame.events)
+            yield self._fill(one, thing, moment), self._fill(two, thing, later), "compatible"
+            yield self._fill(one, thing, moment), self._fill(one, other, later), "compatible"
 
     def _fill(
         self,
