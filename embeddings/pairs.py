@@ -27,6 +27,9 @@ LEAST_COSINE = 0.35
 LIKELY_UPDATE = 0.72
 """From this likelihood on the newer text is reported as a possible update."""
 
+POSSIBLE_UPDATE = 0.4
+"""From this likelihood on the newer text is shown before the older one."""
+
 LIKELY_SAME = 0.5
 """From this likelihood on the newer text is reported as a restatement."""
 
@@ -47,6 +50,11 @@ class PairVerdict:
         if self.update >= LIKELY_UPDATE:
             return "update"
         return "same" if self.same >= LIKELY_SAME else "compatible"
+
+    @property
+    def may_be_update(self) -> bool:
+        """Whether the newer statement belongs ahead of the older one, which costs little if it is wrong."""
+        return self.update >= POSSIBLE_UPDATE
 
     @property
     def receipt(self) -> str:

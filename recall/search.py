@@ -166,7 +166,7 @@ def _is_likely_update(row: ScoredMemory, other: ScoredMemory) -> bool:
         return False
     similarity = cosine(row.candidate_row, other.candidate_row)
     verdict = judged_pair(older.content, newer.content, similarity) if similarity >= NEAR_ENOUGH_TO_JUDGE else None
-    return verdict is not None and verdict.label == "update"
+    return verdict is not None and verdict.may_be_update
 
 
 def _updates(row: ScoredMemory, other: ScoredMemory, subject: frozenset[int]) -> bool:

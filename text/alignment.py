@@ -19,6 +19,11 @@ from reverie.text.tokenize import FUNCTION_WORDS, Token, every_token_of, is_rela
 LONGEST_ALIGNED = 600
 """In characters. A longer text states many things, and a difference between two of them says little."""
 
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 _CHANGE: Final = re.compile(
     r"\b(?:now(?! (?:and|that)\b)|no longer|any ?more|any longer|instead|again|these days|nowadays|from now on|"
     r"as of|in favou?r of|rid of|taken? over|took over|since (?!(?:we|it|the \w+ (?:is|was|are|were|could|can))\b)|"
@@ -61,7 +66,8 @@ _TIMES: Final = re.compile(
 """A moment in a statement; with another moment, two statements tell of two things that happened."""
 
 _ONE_CASE: Final = re.compile(
-    r"\b(?:one of|some of|part of|for example|e\.g\.|such as|except|only for|among)\b|`[^`]+\(?\)?` (?:was|is|were)\b",
+    r"\b(?:one of|some of|part of|for example|e\.g\.|such as|except|only for|among)\b|"
+    r"`[^`]+\(?\)?` (?:was|is|were)\b",
     re.IGNORECASE,
 )
 _OWNER: Final = re.compile(
@@ -70,18 +76,26 @@ _OWNER: Final = re.compile(
     r"approves?|approved|runs?|verantwortlich|betreut|responsable|encarga)\b",
     re.IGNORECASE,
 )
-_STRUCTURE: Final = FUNCTION_WORDS | frozenset(
-    ["us", "may", "might", "must", "shall", "should", "need", "needs", "per", "via", "within", "under", "onto", "every", "each", "used", "uses", "use", "using", "via", "like", "there", "everything", "anything", "nothing", "everybody", "nobody", "somebody", "someone", "thing", "things", "way", "one", "der", "die", "das", "den", "dem", "ein", "eine", "einen", "und", "ist", "sind", "im", "in", "am", "um", "auf", "zu", "von", "für", "mit", "wird", "werden", "wir", "bei", "als", "es", "el", "la", "los", "las", "un", "una", "y", "es", "son", "está", "están", "en", "de", "del", "por", "para", "con", "se", "que", "al", "lo", "le", "les", "et", "est", "sont", "dans", "du", "des", "pour", "par", "sur", "au", "aux"]
+_STRUCTURE: Final = FUNCTION_WORDS | _set(
+    "us may might must shall should need needs per via within under onto every each used uses use using via "
+    "like there everything anything nothing everybody nobody somebody someone thing things way one der die "
+    "das den dem ein eine einen und ist sind im in am um auf zu von für mit wird werden wir bei als es el la "
+    "los las un una y es son está están en de del por para con se que al lo le les et est sont dans du des "
+    "pour par sur au aux"
 )
 _CHANGE_WORDS: Final = frozenset(
-    map(
-        word_form,
-        ["raised", "lowered", "increased", "reduced", "extended", "shortened", "changed", "moved", "switched", "bumped", "upgraded", "downgraded", "rescheduled", "postponed", "renamed", "migrated", "converted", "ported", "replaced", "rewritten", "reverted", "lifted", "updated", "now", "longer", "anymore", "instead", "again", "currently", "nowadays", "new", "old", "finally", "gone", "dropped", "removed", "retired", "abandoned", "since", "became", "went", "grew", "joined", "finished", "deleted", "decommissioned"],
+    word_form(word)
+    for word in _set(
+        "raised lowered increased reduced extended shortened changed moved switched bumped upgraded downgraded "
+        "rescheduled postponed renamed migrated converted ported replaced rewritten reverted lifted updated now "
+        "longer anymore instead again currently nowadays new old finally gone dropped removed retired abandoned "
+        "since became went grew joined finished deleted decommissioned"
     )
 )
 _STATE_PAIRS: Final = (
-    "enabled/disabled enable/disable on/off allowed/forbidden allow/deny open/closed public/private required/optional "
-    "mandatory/optional manual/automatic manually/automatically synchronous/asynchronous sync/async before/after "
+    "enabled/disabled enable/disable on/off allowed/forbidden allow/deny open/closed public/private "
+    "required/optional mandatory/optional manual/automatic manually/automatically synchronous/asynchronous "
+    "sync/async before/after "
     "always/never always/only everyone/only supported/unsupported signed/unsigned hourly/daily daily/weekly "
     "weekly/monthly encrypted/plain read-only/writable active/inactive free/paid hosted/self-hosted shared/own "
     "shared/separate all/none hand/automatically live/dark in-house/agency single/several must/may without/with"
@@ -326,10 +340,11 @@ def _item(
     return _Item((word_form(form),), "word", is_subject, qualifies)
 
 
-_DENYING: Final = frozenset(
-    ["forbidden", "prohibited", "banned", "disallowed", "denied", "rejected", "reject", "rejects", "refused", "refuses", "impossible", "unable", "lacks", "lack", "missing", "avoid", "unsupported", "optional", "kein", "keine", "keinen", "nicht", "nie", "sin", "nunca", "jamais", "sans"]
+_DENYING: Final = _set(
+    "forbidden prohibited banned disallowed denied rejected reject rejects refused refuses impossible unable "
+    "lacks lack missing avoid unsupported optional kein keine keinen nicht nie sin nunca jamais sans"
 )
-_QUALIFYING: Final = frozenset(["for", "of", "on", "at", "für", "de", "para", "von", "pour"])
+_QUALIFYING: Final = _set("for of on at für de para von pour")
 _ALIASES: Final = {
     one: other
     for other, ones in (
