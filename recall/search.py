@@ -158,15 +158,20 @@ def _newer_first(rows: Sequence[ScoredMemory], query: str, *, judges_pairs: bool
 
 
 def _is_likely_update(row: ScoredMemory, other: ScoredMemory) -> bool:
-    """Whether the pair classifier takes a row, which happened later, for an update of another."""
+    """Whether the pair classifier takes a row, which happened later, for an update of another.
+
+    It has to be more likely for a row that answers much worse: a score is relative to the other candidates.
+    """
     newer, older = row.memory, other.memory
     if newer.happened_at <= older.happened_at or older.kind == "event":
         return False
-    if row.score < CHALLENGER_NEAR * other.score or max(len(newer.content), len(older.content)) > LONGEST_ALIGNED:
+    if max(len(newer.content), len(older.content)) > LONGEST_ALIGNED:
         return False
     similarity = cosine(row.candidate_row, other.candidate_row)
     verdict = judged_pair(older.content, newer.content, similarity) if similarity >= NEAR_ENOUGH_TO_JUDGE else None
-    return verdict is not None and verdict.may_be_update
+    if verdict is None:
+        return False
+    return verdict.may_be_update if row.score >= CHALLENGER_NEAR * other.score else verdict.label == "update"
 
 
 def _updates(row: ScoredMemory, other: ScoredMemory, subject: frozenset[int]) -> bool:

@@ -151,12 +151,14 @@ def _judged(
             continue
         if max(len(memory.content), len(content)) > LONGEST_ALIGNED:
             continue
-        verdict = judged_pair(memory.content, content, similarity)
-        is_update = verdict is not None and verdict.label == "update"
-        if is_update and (memory.kind == "event" or memory.happened_at > happened_at):
+        is_later = memory.happened_at <= happened_at
+        texts = (memory.content, content) if is_later else (content, memory.content)
+        verdict = judged_pair(*texts, similarity)
+        if verdict is None or verdict.label == "compatible":
             continue
-        if verdict is not None and verdict.label != "compatible":
-            found.append((memory, verdict))
+        if verdict.label == "update" and (memory.kind == "event" or not is_later):
+            continue
+        found.append((memory, verdict))
     found.sort(key=lambda pair: -max(pair[1].update, pair[1].same))
     updates = [pair for pair in found if pair[1].label == "update"][:_MOST_UPDATES]
     return [*(pair for pair in found if pair[1].label == "same"), *updates]

@@ -29,7 +29,7 @@ BOTH_TRUE = (
     ("On 3 May the seating planner crashed.", "On 9 June the seating planner crashed again."),
 )
 RESTATED = (
-    ("Karin Holm owns the seating planner.", "The seating planner is owned by Karin Holm and nobody else."),
+    ("Karin Holm owns the seating planner.", "Karin Holm is responsible for the seating planner."),
     ("Uploads may not exceed 12 MB.", "12 MB is the maximum upload size."),
 )
 
@@ -105,7 +105,7 @@ async def test_recall_puts_what_happened_later_first_also_if_it_was_written_earl
         kept, RememberRequest(content="Seating planner: Abdul Rahimi has taken over ownership from Karin.")
     )
     old = await remember(kept, RememberRequest(content="Karin Holm owns the seating planner.", happened_at="90d"))
-    assert old.conflicts == []  # what happened before replaces nothing
+    assert (old.conflicts, old.duplicate_of) == ([], None)  # what happened before replaces nothing
     found = await recall(kept, RecallRequest(query="owner of the seating planner"))
     ids = [row.id for row in found.results]
     assert ids.index(new.id) < ids.index(old.id)
@@ -131,7 +131,7 @@ async def test_a_language_model_is_shown_the_pair_and_its_verdict_challenges(kep
         kept.settings = before
     assert all(text in api.requests[-1]["messages"][1]["content"] for text in UPDATES[1])
     challenged = await kept.store.resolve(first.id)
-    assert (challenged.status, challenged.status_reason.endswith(second.id)) == ("challenged", True)
+    assert (challenged.status, challenged.status_reason) == ("challenged", f"challenged: {second.id} says otherwise")
     assert challenged.confidence < 1.0
 
 
