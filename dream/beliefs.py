@@ -1,18 +1,26 @@
-"""The beliefs step: challenges statements that newer memories or the code contradict (002-dream)."""
+"""The beliefs step: challenges statements that newer memories or the code contradict (002-dream).
+
+In two stages: what may have become untrue is found cheaply (nearest neighbours, amounts beside the same words), then
+judged: by rule if that is certain, else by a language model, else by a question to a person.
+"""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final
 
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.embeddings.bundled import STAMP
+from reverie.embeddings.pairs import LEAST_COSINE, judged_pair
 from reverie.lifecycle.rules import contradiction_reason
 from reverie.memory import Memory
 from reverie.settings import Settings
+from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import Conflict, find_conflict
 from reverie.text.numbers import Amount, amounts_in, restated, surely_restated
@@ -67,7 +75,7 @@ SAME_SUBJECT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A newer memory that gives an amount of an older one another value; `is_sure` if it must be the same amount."""
+    """A newer memory that may replace an older one, and why; `is_sure` if nothing else can be meant."""
 
     newer: Memory
     reason: str
@@ -132,6 +140,46 @@ def _common_words(stated: Sequence[tuple[Memory, Amount]]) -> frozenset[str]:
     return frozenset(word for word, count in counts.items() if count > most)
 
 
+MOST_JUDGED = 20_000
+"""Pairs that the classifier looks at in one dream, those of the newest memories first; a pair takes 2 ms."""
+
+_NEAREST_JUDGED = 8
+
+
+def likely_updates(snapshot: Snapshot) -> dict[str, Update]:
+    """Return by id the newer memory that, by the pair classifier, most likely replaces each.
+
+    It is never sure: a person or a language model decides.
+    """
+    if snapshot.as_left or snapshot.embedder != STAMP:
+        return {}
+    found: dict[str, tuple[float, Update]] = {}
+    known, looked_at = snapshot.texts.verdicts, 0
+    for row in sorted(range(len(snapshot.memories)), key=lambda row: _moment(snapshot.memories[row]), reverse=True):
+        newer = snapshot.memories[row]
+        if not _may_be_compared(newer):
+            continue
+        for other, cosine in islice(snapshot.near.of(row, LEAST_COSINE), _NEAREST_JUDGED):
+            older = snapshot.memories[other]
+            if not _may_be_compared(older) or older.kind == "event" or _moment(older) >= _moment(newer):
+                continue
+            pair = (older.id, newer.id)
+            if pair not in known:
+                looked_at += 1
+                if looked_at > MOST_JUDGED:
+                    return {memory_id: update for memory_id, (_, update) in found.items()}
+                known[pair] = judged_pair(older.content, newer.content, cosine)
+            verdict = known[pair]
+            if verdict is None or verdict.label != "update" or verdict.update <= found.get(older.id, (0.0,))[0]:
+                continue
+            found[older.id] = verdict.update, Update(newer, verdict.receipt)
+    return {memory_id: update for memory_id, (_, update) in found.items()}
+
+
+def _may_be_compared(memory: Memory) -> bool:
+    return memory.kind not in DERIVED_KINDS and memory.layer != "codebase" and len(memory.content) <= LONGEST_ALIGNED
+
+
 UNTOUCHED = timedelta(days=14)
 """After this long without a recall or change a belief is checked again; each confirmation doubles the time."""
 
@@ -153,7 +201,7 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Challenge what the evidence contradicts; confirm what the code confirms."""
     questioned = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
     still_open = snapshot.open_by_project("belief")
-    updates = updates_in(snapshot)
+    updates = {**likely_updates(snapshot), **updates_in(snapshot)}
     change_sets: list[ChangeSet] = []
     for row, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
@@ -181,7 +229,7 @@ def is_due(belief: Memory, now: datetime) -> bool:
 
 
 def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
-    """Whether a memory is a statement to check; of episodes only those whose amount was stated anew."""
+    """Whether a memory is a statement to check; of episodes only those that were stated anew."""
     return (
         (memory.layer in _BELIEF_LAYERS or (memory.layer == "episodic" and stated_anew))
         and memory.kind not in DERIVED_KINDS

@@ -17,6 +17,7 @@ from reverie.codebase import evidence as codebase
 from reverie.codebase.claims import ClaimKind, check_claim, claims_about
 from reverie.codebase.evidence import EvidenceState
 from reverie.dream.plan import Change, ChangeSet
+from reverie.embeddings.pairs import PairVerdict
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Memory, creation_order
@@ -27,7 +28,10 @@ from reverie.text.numbers import Amount
 from reverie.text.tokenize import Token, tokens_of
 
 LEAST_COSINE = 0.75
-"""Below this cosine two memories are not on the same subject."""
+"""Below this cosine two memories are not surely on the same subject."""
+
+FARTHEST = 0.35
+"""Below this cosine two memories are no neighbours: not even the pair classifier compares them."""
 
 MOST_NEIGHBOURS = 24
 _EXACT_UP_TO = 4_000
@@ -104,7 +108,7 @@ def updated_neighbours(
 
 
 def _best(line: Matrix, candidates: NDArray[np.int32], row: int) -> NDArray[np.intp]:
-    close = np.flatnonzero((line >= LEAST_COSINE) & (candidates != row))
+    close = np.flatnonzero((line >= FARTHEST) & (candidates != row))
     if len(close) > MOST_NEIGHBOURS:
         close = close[np.argpartition(-line[close], MOST_NEIGHBOURS)[:MOST_NEIGHBOURS]]
     return close[np.lexsort((candidates[close], -line[close]))]
@@ -185,6 +189,8 @@ class TextCache:
         """In what two memories differ too much to be merged, by their ids; see beliefs.clashes."""
         self.conflicts: dict[tuple[str, str], Conflict | None] = {}
         """Why an older memory may not hold beside a newer one, by their ids; see beliefs.conflict_between."""
+        self.verdicts: dict[tuple[str, str], PairVerdict | None] = {}
+        """What the pair classifier says of an older and a newer memory, by their ids; see beliefs.likely_updates."""
 
     def amounts(self, memory: Memory, read: Callable[[str], tuple[Amount, ...]]) -> tuple[Amount, ...]:
         """Return the amounts that a memory's text states."""

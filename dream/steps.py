@@ -100,8 +100,11 @@ class Planner:
             return
         if len(self._plans) % len(self._steps) == 0:
             self._at_round_start = self._snapshot
+        told = frozenset(self._judge.notes)
         proposal = STEPS[name](self._snapshot, self._settings, self._judge)
         plan = resolve_conflicts(name, proposal, self._snapshot.by_id, self._snapshot.undone_keys)
+        failures = tuple(note for note in self._judge.notes if note not in told)  # of this step, not of the dream
+        plan = replace(plan, notes=(*plan.notes, *failures))
         self._snapshot = self._snapshot.after(plan.change_sets)
         self._plans.append(plan)
 

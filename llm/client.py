@@ -4,14 +4,15 @@ Memories go into a prompt as JSON between two marks, without secrets, so that th
 """
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
 from reverie.guard.hidden_text import visible
 from reverie.guard.secrets import redact
-from reverie.llm.connection import Connection, Service, Timeouts
+from reverie.llm.connection import Connection, Service, Timeouts, complains_of_format
 
 if TYPE_CHECKING:
     from openai import OpenAI, Timeout
@@ -93,12 +94,28 @@ class Budget:
 Form = Mapping[str, type]
 """The parts of an answer: str, bool, or list for a list of texts."""
 
+Way = Literal["json_schema", "json_object", "plain text"]
+_WAYS: tuple[Way, ...] = get_args(Way)
+"""How structured output is asked for, the best way first; not every server knows schemas, or objects."""
+
+_KNOWN_WAYS: dict[tuple[str, str], Way] = {}
+"""The way that each server and model took last; found out once in a process."""
+
+_IN_WORDS: Mapping[type, str] = {str: '"a text"', bool: "true or false", list: '["texts"]'}
 _TOKENS_AROUND = 64  # what the chat form adds to the texts
 _JSON_TYPES: Mapping[type, dict[str, Any]] = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
     list: {"type": "array", "items": {"type": "string"}},
 }
+
+
+class _FormRefused(Exception):
+    """The server does not take structured output in this way."""
+
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +154,33 @@ class LanguageModel:
             BudgetSpent: if the call could pass the budget; nothing is sent then.
             ModelError: if the server refuses, fails, does not answer, or answers in another form.
         """
-        messages = [{"role": "system", "content": f"{task}\n\n{RULE}"}, {"role": "user", "content": fenced(data)}]
+        for way in _WAYS[_WAYS.index(self._way) :]:
+            try:
+                return self._asked(purpose, task, data, form, most_tokens, way)
+            except _FormRefused as refused:
+                self.calls.append(Call(purpose, 0, 0, 0.0, f"the server takes no {way}"))
+                if way == _WAYS[-1]:
+                    raise refused.error from refused
+        raise AssertionError("the last way returns or raises")
+
+    def _asked(
+        self, purpose: str, task: str, data: Mapping[str, Any], form: Form, most_tokens: int, way: "Way"
+    ) -> dict[str, Any]:
+        told = task if way == "json_schema" else f"{task}\n\n{_described(form)}"
+        messages = [{"role": "system", "content": f"{told}\n\n{RULE}"}, {"role": "user", "content": fenced(data)}]
         sent = _TOKENS_AROUND + sum(self._count(message["content"]) for message in messages)
         sent += self._count(json.dumps(_schema(form)))
         most = self._price.cents(sent, most_tokens)
         self._budget.check(most)
         try:
-            answer = self._answer(messages, form, most_tokens)
+            answer = self._answer(messages, form, most_tokens, way)
             tokens, cents = self._used(answer, sent, most_tokens)
         except ModelError as error:
+            if _is_about_the_form(error.__cause__):
+                raise _FormRefused(error) from error
             self._note(purpose, sent, 0, most, str(error))  # it may have been billed all the same
             raise
+        self._remember(way)
         try:
             read = _read(answer, form)
         except ValueError as error:
@@ -155,6 +188,14 @@ class LanguageModel:
             raise self._nonsense(str(error)) from error
         self._note(purpose, sent, tokens, cents, "answered")
         return read
+
+    @property
+    def _way(self) -> "Way":
+        """The best way to ask for structured output that this server is known to take."""
+        return _KNOWN_WAYS.get((self._connection.address, self._model), _WAYS[0])
+
+    def _remember(self, way: "Way") -> None:
+        _KNOWN_WAYS[self._connection.address, self._model] = way
 
     def _note(self, purpose: str, sent: int, answered: int, cents: float, outcome: str) -> None:
         self._budget.charge(cents)
@@ -169,18 +210,15 @@ class LanguageModel:
         asked = max(sent, prompt) if isinstance(prompt, int) else sent
         return answered, self._price.cents(asked, answered)
 
-    def _answer(self, messages: list[dict[str, str]], form: Form, most_tokens: int) -> Any:
+    def _answer(self, messages: list[dict[str, str]], form: Form, most_tokens: int, way: "Way") -> Any:
         def send(client: "OpenAI", timeout: "Timeout") -> Any:
             create: Any = client.chat.completions.create  # its overloads know no plain lists of messages
             return create(
                 model=self._model,
                 messages=messages,
                 max_completion_tokens=most_tokens,
-                response_format={
-                    "type": "json_schema",
-                    "json_schema": {"name": "answer", "strict": True, "schema": _schema(form)},
-                },
                 timeout=timeout,
+                **_asking_for(form, most_tokens, way),
             )
 
         try:
@@ -197,6 +235,36 @@ class LanguageModel:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _asking_for(form: Form, most_tokens: int, way: "Way") -> dict[str, Any]:
+    """Return the arguments that ask for structured output.
+
+    A server that knows no schema may be too old to know `max_completion_tokens` as well.
+    """
+    match way:
+        case "json_schema":
+            schema = {"name": "answer", "strict": True, "schema": _schema(form)}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case "json_object":
+            return {"response_format": {"type": "json_object"}, "max_tokens": most_tokens}
+        case "plain text":
+            return {"max_tokens": most_tokens}
+
+
+def _described(form: Form) -> str:
+    """Return the form of an answer in words, for a server that takes no schema."""
+    parts = ", ".join(f'"{name}": {_IN_WORDS[kind]}' for name, kind in form.items())
+    return f"Answer with one JSON object and nothing else: {{{parts}}}"
+
+
+def _is_about_the_form(error: BaseException | None) -> bool:
+    """Return whether a server refused a request as malformed, which another way of asking may mend.
+
+    A server that answers 500 to what it does not know has to say that it means the response format.
+    """
+    status = getattr(error, "status_code", None)
+    return status in (400, 415, 422) or (status in (500, 501) and complains_of_format(error))
 
 
 def _schema(form: Form) -> dict[str, Any]:
@@ -225,18 +293,54 @@ def _read(answer: Any, form: Form) -> dict[str, Any]:
     content = getattr(message, "content", None)
     if not isinstance(content, str):
         raise ValueError("no text")
-    try:
-        read = json.loads(content)
-    except json.JSONDecodeError as error:
-        raise ValueError("not JSON") from error
-    if not isinstance(read, dict):
-        raise ValueError("not an object")
+    read = _object_in(content, form)
     for name, kind in form.items():
         value = read.get(name)
         texts = kind is not list or (isinstance(value, list) and all(isinstance(item, str) for item in value))
         if not isinstance(value, kind) or not texts:
             raise ValueError(f"{name!r} is missing or of the wrong kind")
     return {name: read[name] for name in form}
+
+
+def _object_in(content: str, form: Form) -> dict[str, Any]:
+    """Return the object of an answer: the whole text, or the only object of the form in what is around it.
+
+    Raises:
+        ValueError: if there is none, or more than one that differ.
+    """
+    try:
+        read = json.loads(content)
+    except (json.JSONDecodeError, RecursionError):
+        found = [one for one in _objects_in(_THOUGHTS.sub("", content)) if set(form) <= set(one)]
+        if not found:
+            raise ValueError("not JSON") from None
+        if any(one != found[0] for one in found):
+            raise ValueError("several answers") from None
+        return found[0]
+    if not isinstance(read, dict):
+        raise ValueError("not an object")
+    return read
+
+
+def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the outermost JSON objects in a text, of a few attempts at most: a hostile answer is all braces."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    for _ in range(_MOST_ATTEMPTS):
+        if at < 0:
+            return
+        try:
+            read, end = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            end = at + 1
+        else:
+            if isinstance(read, dict):
+                yield read
+        at = text.find("{", end)
+
+
+_MOST_ATTEMPTS = 50
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+"""Reasoning that some local models write before their answer."""
 
 
 def fenced(data: Mapping[str, Any]) -> str:

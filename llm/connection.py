@@ -63,6 +63,11 @@ class Connection:
         """The server and its address, to begin a message with."""
         return f"The {self._service.server} at {self.client().base_url}"
 
+    @property
+    def address(self) -> str:
+        """The address of the server."""
+        return str(self.client().base_url)
+
     def client(self) -> "OpenAI":
         """Return the client; sends nothing.
 
@@ -140,9 +145,16 @@ def _is_transient(error: Exception) -> bool:
     """Return whether the same request could succeed a moment later."""
     import openai
 
+    if complains_of_format(error):
+        return False
     if isinstance(error, openai.RateLimitError):
         return error.code != "insufficient_quota"
     return isinstance(error, openai.APIConnectionError | openai.InternalServerError | openai.ConflictError)
+
+
+def complains_of_format(error: BaseException | None) -> bool:
+    """Return whether a server says that it does not take the response format; some do so with a status of 500."""
+    return error is not None and any(word in str(error) for word in ("response_format", "json_schema", "grammar"))
 
 
 def _requested_pause(error: Exception) -> float:

@@ -105,6 +105,7 @@ LOW_TRUST = trust_of("ai")  # a source trusted less than an assistant is capped
 ROWS_PER_LOW_TRUST = 3  # such a source gives one row in so many at most
 SAME_STATEMENT = 0.8  # the cosine from which two memories of different sessions say the same: the newer goes first
 SAME_SUBJECT = 0.5  # the cosine from which two memories may give two values of the same thing
+NEAR_ENOUGH_TO_JUDGE = 0.4  # the cosine from which the pair classifier judges two rows of an answer
 NEAR_IN_SCORE = 0.6  # of the older memory's score, that the newer needs to go first
 SHARED_SUBJECT = 0.4  # of the query's words in the older memory, that the newer must have too
 LONGEST_STATEMENT = 1_200  # characters; a longer text speaks of many things and gives no single value

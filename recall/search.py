@@ -12,6 +12,8 @@ from datetime import datetime
 
 from reverie.codebase.evidence import Evidence
 from reverie.embeddings.base import QueryEmbedding
+from reverie.embeddings.bundled import STAMP
+from reverie.embeddings.pairs import judged_pair
 from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory, Tier
 from reverie.parameters import Parameters
@@ -19,6 +21,7 @@ from reverie.recall.features import Features, features_of, freshness_of, token_a
 from reverie.recall.render import Answer, Found, Page, render
 from reverie.recall.score import (
     CANDIDATES,
+    CHALLENGER_NEAR,
     CHECKED_PER_ROW,
     COMPARED_BY_TOKEN,
     COMPARED_FOR_COPIES,
@@ -27,6 +30,7 @@ from reverie.recall.score import (
     LONGEST_COMPARED,
     LONGEST_STATEMENT,
     LOW_TRUST,
+    NEAR_ENOUGH_TO_JUDGE,
     NEAR_IN_SCORE,
     ROWS_PER_LOW_TRUST,
     SAME_STATEMENT,
@@ -49,6 +53,7 @@ from reverie.recall.score import (
 from reverie.storage.rows import CandidateRow, cosine
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
+from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import substantive_differences
 from reverie.text.tokenize import function_terms, terms
 
@@ -76,10 +81,10 @@ class Reranked:
     capped: int
 
 
-def reranked(found: Sequence[ScoredMemory], query: str, limit: int) -> Reranked:
-    """Choose and order the rows of an answer."""
+def reranked(found: Sequence[ScoredMemory], query: str, limit: int, *, judges_pairs: bool = False) -> Reranked:
+    """Choose and order the rows of an answer; the pair classifier judges only vectors of the bundled model."""
     chosen, capped = _cap_sources(_copies_last(found), limit)
-    return Reranked(_newer_first(chosen, query), capped)
+    return Reranked(_newer_first(chosen, query, judges_pairs=judges_pairs), capped)
 
 
 def _copies_last(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
@@ -138,15 +143,35 @@ def _low_trust_source(memory: Memory) -> tuple[str, str] | None:
     return memory.source, origin
 
 
-def _newer_first(rows: Sequence[ScoredMemory], query: str) -> list[ScoredMemory]:
+def _newer_first(rows: Sequence[ScoredMemory], query: str, *, judges_pairs: bool) -> list[ScoredMemory]:
     """Put a newer statement above the older ones about the same thing, if it answers nearly as well."""
     asks_for_present = bool(_ASKS_FOR_A_VALUE.search(query)) and not _ASKS_FOR_THE_PAST.search(query)
     subject = frozenset(terms(query)) - function_terms() if asks_for_present else frozenset[int]()
     ordered: list[ScoredMemory] = []
     for row in rows:
         index = next((n for n, other in enumerate(ordered) if _updates(row, other, subject)), len(ordered))
+        if judges_pairs and not _ASKS_FOR_THE_PAST.search(query):
+            judged = (n for n, other in enumerate(ordered[:index]) if _is_likely_update(row, other))
+            index = next(judged, index)
         ordered.insert(index, row)
     return ordered
+
+
+def _is_likely_update(row: ScoredMemory, other: ScoredMemory) -> bool:
+    """Whether the pair classifier takes a row, which happened later, for an update of another.
+
+    It has to be more likely for a row that answers much worse: a score is relative to the other candidates.
+    """
+    newer, older = row.memory, other.memory
+    if newer.happened_at <= older.happened_at or older.kind == "event":
+        return False
+    if max(len(newer.content), len(older.content)) > LONGEST_ALIGNED:
+        return False
+    similarity = cosine(row.candidate_row, other.candidate_row)
+    verdict = judged_pair(older.content, newer.content, similarity) if similarity >= NEAR_ENOUGH_TO_JUDGE else None
+    if verdict is None:
+        return False
+    return verdict.may_be_update if row.score >= CHALLENGER_NEAR * other.score else verdict.label == "update"
 
 
 def _updates(row: ScoredMemory, other: ScoredMemory, subject: frozenset[int]) -> bool:
@@ -229,7 +254,7 @@ async def search(store: MemoryStore, evidence: Evidence, query: Query, page: Pag
     near_top = fitting[: CHECKED_PER_ROW * query.limit]
     checked = await freshness_of(evidence, (row.memory for row in near_top))
     fresh = by_freshness(near_top, {memory_id: state.freshness for memory_id, state in checked.items()})
-    chosen = reranked(fresh, query.text, query.limit)
+    chosen = reranked(fresh, query.text, query.limit, judges_pairs=query.embedder == STAMP)
     rows = calibrated(chosen.rows, highest=max((row.score for row in found.rows), default=0.0))
     weak, unfit = len(found.rows) - len(strong), len(strong) - len(fitting)
     left_out = {

@@ -382,7 +382,7 @@ def _statement(sentence: str) -> _Statement:
     tokens = every_token_of(with_placeholders(sentence, measures))
     amounts = {placeholder(number): measure for number, measure in enumerate(measures)}
     coded = {token.form for span in _CODE.findall(sentence) for token in every_token_of(span)}
-    verb_index, verb = _verb_of(tokens, amounts)
+    verb_index, verb = verb_of(tokens, amounts)
     is_change = any(token.form in _CUE_WORDS for token in tokens) or _changes(tokens)
     parts: list[_Part] = []
     verb_at = 0 if verb_index is None else -1
@@ -401,7 +401,7 @@ def _statement(sentence: str) -> _Statement:
         tuple(parts),
         verb_at,
         verb,
-        _is_event(tokens, verb_index) and not is_change,
+        is_event(tokens, verb_index) and not is_change,
         is_order,
         is_change,
         not _PRONOUN.match(sentence),
@@ -470,7 +470,7 @@ def _is_structure(token: Token) -> bool:
     )
 
 
-def _verb_of(tokens: Sequence[Token], amounts: dict[str, Measure]) -> tuple[int | None, str]:
+def verb_of(tokens: Sequence[Token], amounts: dict[str, Measure]) -> tuple[int | None, str]:
     """Return the index of the first finite verb, and its word form ("is" for every copula)."""
     for index, token in enumerate(tokens):
         form = token.form
@@ -512,7 +512,7 @@ _IRREGULAR_PASTS: Final = _set(
 )
 
 
-def _is_event(tokens: Sequence[Token], verb_index: int | None) -> bool:
+def is_event(tokens: Sequence[Token], verb_index: int | None) -> bool:
     """Return whether the main verb states an event: two events do not conflict."""
     forms = [token.form for token in tokens]
     helped = [at for at, form in enumerate(forms) if form in _AUXILIARIES or form in _MODALS]

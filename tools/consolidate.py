@@ -139,7 +139,7 @@ def _result(
     return Consolidated(
         dream_id=report.dream_id,
         dry_run=report.dry_run,
-        steps=[_step(step, report) for step in report.steps],
+        steps=[_step(step) for step in report.steps],
         changes=changes,
         questions=[
             q.id
@@ -153,14 +153,14 @@ def _result(
     )
 
 
-def _step(step: StepReport, report: DreamReport) -> StepDone:
+def _step(step: StepReport) -> StepDone:
     notes = [*(f"{summary}: {count}" for summary, count in step.summaries.items()), *step.notes]
     return StepDone(
         name=step.name,
         planned=step.planned,
         applied=step.applied,
         skipped=[Skipped(one.memory_id, one.reason) for one in step.skipped[:_MOST_SHOWN]],
-        notes=notes + (list(report.notes) if step is report.steps[-1] else []),
+        notes=notes,
     )
 
 

@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from reverie.embeddings.base import Embedding
+from reverie.embeddings.bundled import STAMP
+from reverie.embeddings.pairs import LEAST_COSINE, PairVerdict, judged_pair
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.lifecycle.vitals import (
     NEIGHBOURS,
@@ -20,6 +22,7 @@ from reverie.lifecycle.vitals import (
 from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, Source, checked_text, content_hash, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
+from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
 from reverie.text.tokenize import title_of
@@ -75,32 +78,90 @@ class Neighbours:
     duplicate: Memory | None
     conflicts: list[Conflict]
     warnings: list[str] = field(default_factory=list)
+    restated: Memory | None = None
+    """What the pair classifier takes for the same statement: reported, and neither confirmed nor merged."""
 
 
 async def neighbours_of(
-    session: Session, content: str, fingerprint: str, vector: "Vector", project: str
+    session: Session,
+    content: str,
+    fingerprint: str,
+    vector: "Vector",
+    project: str,
+    happened_at: datetime | None = None,
 ) -> Neighbours:
-    """Look around a new text among the active memories that its project sees."""
+    """Look around a new text among the active memories that its project sees.
+
+    Rules of wording decide what they can; the pair classifier looks at the rest, also at what is less near.
+    """
     scope = Scope(projects=session.visible_from(project), statuses=("active",))
     nearest = await session.store.nearest_with_pending(vector, scope, _LOOKED_AT)
     hits = list(nearest.hits)
-    near = [hit for hit in hits if hit.similarity >= SAME_SUBJECT]
+    is_judged = session.embedder.stamp == STAMP  # the pair classifier knows only the cosines of the bundled model
+    near = [hit for hit in hits if hit.similarity >= (LEAST_COSINE if is_judged else SAME_SUBJECT)]
     found = await session.store.memories_of(replace(nearest, hits=near), scope)
     late = {m.id for m in found.values() if session.is_overdue(m)}
     hits, near = ([hit for hit in some if hit.id not in late] for some in (hits, near))
-    memories = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
+    around = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
+    memories = [(memory, similarity) for memory, similarity in around if similarity >= SAME_SUBJECT]
     compared = _affordable(memories, content)
+    duplicate = duplicate_among(compared, content)
+    conflicts = [
+        Conflict(memory.id, memory.content[:_SHOWN], conflict.message)
+        for memory, _ in compared
+        if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
+    ]
+    decided = {conflict.id for conflict in conflicts} | ({duplicate.id} if duplicate else set())
+    unsettled = [(memory, similarity) for memory, similarity in around if memory.id not in decided]
+    judged = _judged(unsettled, content, happened_at or session.now) if is_judged else []
+    restated = next((memory for memory, verdict in judged if verdict.label == "same"), None)
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
         identical=await _identical(session, memories, fingerprint, project),
-        duplicate=duplicate_among(compared, content),
+        duplicate=duplicate,
         conflicts=[
-            Conflict(memory.id, memory.content[:_SHOWN], conflict.message)
-            for memory, _ in compared
-            if content_hash(memory.content) != fingerprint and (conflict := find_conflict(memory.content, content))
+            *conflicts,
+            *(
+                Conflict(memory.id, memory.content[:_SHOWN], f"may be out of date: {verdict.receipt}")
+                for memory, verdict in judged
+                if verdict.label == "update" and not (duplicate or restated)
+            ),
         ],
         warnings=[] if len(compared) == len(memories) else [_TOO_LONG_TO_COMPARE],
+        restated=None if duplicate else restated,
     )
+
+
+_MOST_UPDATES = 2
+"""Of the memories that a new text may replace only the likeliest are reported."""
+
+_DERIVED_KINDS = ("peer_card", "bridge", "digest")
+
+
+def _judged(
+    memories: Sequence[tuple[Memory, float]], content: str, happened_at: datetime
+) -> list[tuple[Memory, PairVerdict]]:
+    """Return the neighbours that the pair classifier takes for the same or for out of date, the likeliest first.
+
+    An event stays true whatever happens later, and what happened later is not replaced by what happened before.
+    """
+    found = []
+    for memory, similarity in memories:
+        if memory.layer == "codebase" or memory.kind in _DERIVED_KINDS:
+            continue
+        if max(len(memory.content), len(content)) > LONGEST_ALIGNED:
+            continue
+        is_later = memory.happened_at <= happened_at
+        texts = (memory.content, content) if is_later else (content, memory.content)
+        verdict = judged_pair(*texts, similarity)
+        if verdict is None or verdict.label == "compatible":
+            continue
+        if verdict.label == "update" and (memory.kind == "event" or not is_later):
+            continue
+        found.append((memory, verdict))
+    found.sort(key=lambda pair: -max(pair[1].update, pair[1].same))
+    updates = [pair for pair in found if pair[1].label == "update"][:_MOST_UPDATES]
+    return [*(pair for pair in found if pair[1].label == "same"), *updates]
 
 
 _TOO_LONG_TO_COMPARE = "too long to be compared word by word with all that is like it: look for conflicts yourself"
@@ -189,8 +250,12 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     warnings += partial_embedding_warnings(embedding)
     if request.layer == "auto" and draft.layer == "working":
         warnings = [*warnings, PASSING_NOTE]
-    around = await neighbours_of(session, draft.content, draft.content_hash, embedding.vector, draft.project)
+    around = await neighbours_of(
+        session, draft.content, draft.content_hash, embedding.vector, draft.project, draft.happened_at
+    )
     warnings += around.warnings
+    if around.restated is not None:
+        warnings += [f"seems to say the same as {around.restated.id}: both are kept, nothing is confirmed by it"]
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
         return await _repeated(session, around.identical, draft, around.conflicts, told, now), screening
@@ -402,7 +467,7 @@ def _remembered(memory: Memory, around: Neighbours, *, confirmed: bool, warnings
         status=memory.status,
         importance=adjusted_importance(memory.importance, memory.surprise),
         surprise=memory.surprise,
-        duplicate_of=around.duplicate.id if around.duplicate else None,
+        duplicate_of=next((one.id for one in (around.duplicate, around.restated) if one is not None), None),
         confirmed=confirmed,
         conflicts=around.conflicts,
         anchors=[encode(anchor) for anchor in memory.anchors],

@@ -1,0 +1,37 @@
+"""The alignment of two statements: single features, worked by hand."""
+
+import pytest
+
+from reverie.text.alignment import NAMES, alignment_of
+
+
+def feature(name: str, older: str, newer: str) -> float:
+    return alignment_of(older, newer)[NAMES.index(name)]
+
+
+@pytest.mark.parametrize(
+    ("name", "older", "newer", "value"),
+    [
+        ("amounts exchanged", "Tokens live 30 minutes.", "Tokens live 2 hours.", 1.0),
+        ("amounts exchanged", "Tokens live 30 minutes.", "Tokens live half an hour.", 0.0),
+        ("names exchanged", "Mail is sent by Mandrill.", "Mail is sent by Postmark.", 1.0),
+        ("names exchanged", "Ask Karin Holm about seats.", "About seats, ask Karin.", 0.0),
+        ("subject repeated", "The seating planner is slow.", "We sped the seating planner up.", 1.0),
+        ("subjects exchanged", "Staging runs Linux.", "Production runs Linux.", 1.0),
+        ("change in the newer", "Mail is sent by Mandrill.", "Mail is sent by Postmark now.", 1.0),
+        ("retired in the newer", "Mail is sent by Mandrill.", "Mandrill has been shut down.", 1.0),
+        ("one negates", "Merging needs a review.", "Merging is not possible without a review.", 0.0),
+        ("one negates", "Merging needs a review.", "Merging needs no review.", 1.0),
+        ("times differ", "The audit of March found two bugs.", "The audit of June found one bug.", 1.0),
+        ("places exchanged", "Specs live in tests/unit.", "Specs live in spec/unit.", 1.0),
+        ("added", "`api` needs REDIS_URL.", "`api` needs DB_URL too.", 1.0),
+    ],
+)
+def test_a_feature_is_what_its_name_says(name: str, older: str, newer: str, value: float) -> None:
+    assert feature(name, older, newer) == value
+
+
+@pytest.mark.parametrize("text", ["", "?", "```", "1", "a" * 5_000, "{[(" * 200])
+def test_any_text_can_be_aligned(text: str) -> None:
+    assert len(alignment_of(text, "The API listens on port 80.")) == len(NAMES)
+    assert len(alignment_of("The API listens on port 80.", text)) == len(NAMES)

@@ -1,0 +1,368 @@
+"""Two statements beside each other: what of the older one the newer one repeats, exchanges, denies or retires.
+
+`alignment_of` gives the features by which the pair classifier (`embeddings/pairs.py`) tells an update from a
+restatement and from two statements that can both be true. Each feature has a name and a reason; the weights are
+learnt (`training/pairs.py`).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import lru_cache
+from typing import Final
+
+from reverie.text.conflicts import is_event, verb_of
+from reverie.text.numbers import Measure, in_notation_of, measures_in, placeholder, with_placeholders
+from reverie.text.tokenize import FUNCTION_WORDS, Token, every_token_of, is_related, word_form
+
+LONGEST_ALIGNED = 600
+"""In characters. A longer text states many things, and a difference between two of them says little."""
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_CHANGE: Final = re.compile(
+    r"\b(?:now(?! (?:and|that)\b)|no longer|any ?more|any longer|instead|again|these days|nowadays|from now on|"
+    r"as of|in favou?r of|rid of|taken? over|took over|since (?!(?:we|it|the \w+ (?:is|was|are|were|could|can))\b)|"
+    r"(?:raised|lowered|increased|reduced|extended|shortened|changed|moved|switched|bumped|upgraded|downgraded|"
+    r"rescheduled|postponed|renamed|migrated|converted|ported|replaced|rewritten|rewrote|rebuilt|reverted|lifted|"
+    r"relicensed|updated|scaled|halved|doubled|transferred|handed|reassigned|tightened|loosened|"
+    r"simplified|restored|re-?enabled)|"
+    r"replaces|became|becomes|went (?:up|down|from|to|back)|new (?:price|date|target|home|owner|limit|name|default)|"
+    r"grew|slipped|after all|finally|used to|previously|formerly|meanwhile|by now|turned out|swapped|stepped|"
+    r"back (?:on|to|in)|left|joined|from this|starting (?:with|in|from)|effective|"
+    r"jetzt|nun|inzwischen|mittlerweile|nicht mehr|statt|seit|umgezogen|geändert|erhöht|gesenkt|ersetzt|verlegt|"
+    r"umgestellt|abgelöst|ahora|ya no|sino|hemos (?:subido|bajado|cambiado|movido|pasado)|desde|"
+    r"désormais|maintenant|ne \w+ plus|remplace|repris|dorénavant)\b",
+    re.IGNORECASE,
+)
+_RETIRED: Final = re.compile(
+    r"\b(?:gone|dropped|removed|retired|abandoned|decommissioned|discontinued|deprecated|deleted|shut ?down|"
+    r"shutting down|switched off|turned off|disabled|closed|cancell?ed|ended|ended up|expired|obsolete|outdated|"
+    r"stopped|gave up|given up|thrown away|history|sunset|phased out|killed|is out|are out|no more|lifted|left|"
+    r"no longer|not .{0,30}any ?more|any longer|got rid|ripped out|unsupported|read-only|freed?|"
+    r"abgeschaltet|eingestellt|entfernt|gelöscht|abgeschafft|weg|eliminado|retirado|supprimé|abandonné)\b",
+    re.IGNORECASE,
+)
+_ADDED: Final = re.compile(
+    r"\b(?:also|too|as well|in addition|additionally|another|besides|both|auch|también|aussi)\b", re.IGNORECASE
+)
+_REASON: Final = re.compile(
+    r"(?:,|;|:| -| –)? ?\b(?:because|so that|due to|in order to|thanks to|weil|porque|parce que|at the request of|"
+    r"as agreed|which|since (?=(?:we|it|they|he|she)\b))\b.*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_TIMES: Final = re.compile(
+    r"\b(?:january|february|march|april|may(?= \d|[,:.])|june|july|august|september|october|november|december|"
+    r"januar|februar|märz|mai|juni|juli|oktober|dezember|enero|febrero|marzo|abril|mayo|junio|julio|agosto|"
+    r"(?:19|20)\d\d|(?:last|this|next|first|second|previous) (?:sprint|week|month|year|quarter|night|time)|"
+    r"yesterday|today|tomorrow|tonight|Q[1-4]|(?:january|february|march|april|june|july|august|september|"
+    r"october|november|december)(?='s))\b",
+    re.IGNORECASE,
+)
+"""A moment in a statement; with another moment, two statements tell of two things that happened."""
+
+_ONE_CASE: Final = re.compile(
+    r"\b(?:one of|some of|part of|for example|e\.g\.|such as|except|only for|among)\b|"
+    r"`[^`]+\(?\)?` (?:was|is|were)\b",
+    re.IGNORECASE,
+)
+_OWNER: Final = re.compile(
+    r"\b(?:owns?|owned|owner(?:ship)?|responsible|maintain(?:s|ed|er)|reviews?|reviewed|reviewer|leads?|led|lead|"
+    r"in charge|takes? care|looks? after|on the hook|belongs?|contact|ask|took over|taken over|manages?|managed|"
+    r"approves?|approved|runs?|verantwortlich|betreut|responsable|encarga)\b",
+    re.IGNORECASE,
+)
+_STRUCTURE: Final = FUNCTION_WORDS | _set(
+    "us may might must shall should need needs per via within under onto every each used uses use using via "
+    "like there everything anything nothing everybody nobody somebody someone thing things way one der die "
+    "das den dem ein eine einen und ist sind im in am um auf zu von für mit wird werden wir bei als es el la "
+    "los las un una y es son está están en de del por para con se que al lo le les et est sont dans du des "
+    "pour par sur au aux"
+)
+_CHANGE_WORDS: Final = frozenset(
+    word_form(word)
+    for word in _set(
+        "raised lowered increased reduced extended shortened changed moved switched bumped upgraded downgraded "
+        "rescheduled postponed renamed migrated converted ported replaced rewritten reverted lifted updated now "
+        "longer anymore instead again currently nowadays new old finally gone dropped removed retired abandoned "
+        "since became went grew joined finished deleted decommissioned"
+    )
+)
+_STATE_PAIRS: Final = (
+    "enabled/disabled enable/disable on/off allowed/forbidden allow/deny open/closed public/private "
+    "required/optional mandatory/optional manual/automatic manually/automatically synchronous/asynchronous "
+    "sync/async before/after "
+    "always/never always/only everyone/only supported/unsupported signed/unsigned hourly/daily daily/weekly "
+    "weekly/monthly encrypted/plain read-only/writable active/inactive free/paid hosted/self-hosted shared/own "
+    "shared/separate all/none hand/automatically live/dark in-house/agency single/several must/may without/with"
+)
+_STATES: Final = frozenset(
+    frozenset((word_form(one), word_form(other)))
+    for one, _, other in (pair.partition("/") for pair in _STATE_PAIRS.split())
+)
+
+NAMES: Final = (
+    *("words of the older repeated", "words of the newer repeated", "fewest words repeated", "order alike"),
+    *("subject repeated", "subject of the newer repeated", "first of the subject repeated", "subjects exchanged"),
+    *("words exchanged", "names exchanged", "names shared", "names only in the older", "names only in the newer"),
+    *("amounts exchanged", "amounts shared", "amounts only in the older", "amounts only in the newer"),
+    *("all facts shared", "facts exchanged", "places exchanged", "places shared"),
+    *("change in the newer", "change in the older", "retired in the newer", "retired in the older", "added"),
+    *("one negates", "opposites", "dates in both", "owner in both", "newer is longer", "short", "parallel"),
+    *("old value retired", "change of the subject", "change with exchange", "exchange of the subject"),
+    *("parallel with another subject", "same facts and words", "qualifier exchanged"),
+    *("times differ", "older is an event", "newer is an event", "both are events", "newer tells of one case"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A word, name, amount or location of a statement; its keys are compared: a full name has one for each part."""
+
+    keys: tuple[str, ...]
+    kind: str
+    is_subject: bool
+    qualifies: bool  # after `for`, `of`, `in`: says which thing is meant
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    items: tuple[_Item, ...]
+    negations: int
+    dates: frozenset[str]
+    times: frozenset[str]
+    is_event: bool
+
+    def of(self, *kinds: str) -> list[_Item]:
+        return [item for item in self.items if item.kind in kinds]
+
+
+def alignment_of(older: str, newer: str) -> tuple[float, ...]:
+    """Return the features of a pair in the order of `NAMES`."""
+    older, newer = older[:LONGEST_ALIGNED], newer[:LONGEST_ALIGNED]
+    rewritten = in_notation_of(older, newer)
+    names = _names(older) | _names(rewritten)
+    return _features(older, newer, _read(older, names), _read(rewritten, names))
+
+
+def _features(older: str, newer: str, one: _Reading, other: _Reading) -> tuple[float, ...]:
+    ours, theirs = one.of("word"), other.of("word")
+    words_kept, words_told = _share(ours, other.items), _share(theirs, one.items)
+    subject = [item for item in one.items if item.is_subject and item.kind in ("word", "name")]
+    topic = [item for item in other.items if item.is_subject and item.kind in ("word", "name")]
+    subject_kept, topic_known = _share(subject, other.items), _share(topic, one.items)
+    first_kept = float(bool(subject) and _has(subject[0], other.items))
+    subjects_exchanged = float(subject_kept < 1 and topic_known < 1 and bool(subject) and bool(topic))
+    names, amounts, places = _Sides(one, other, "name"), _Sides(one, other, "amount"), _Sides(one, other, "place")
+    facts = _Sides(one, other, "name", "amount", "place")
+    change, changed_before = float(bool(_CHANGE.search(newer))), float(bool(_CHANGE.search(older)))
+    retired, retired_before = float(bool(_RETIRED.search(newer))), float(bool(_RETIRED.search(older)))
+    words_exchanged = _exchanged_words(ours, theirs, one, other)
+    opposites = _opposites(ours, theirs)
+    alike = SequenceMatcher(None, [i.keys for i in one.items], [i.keys for i in other.items], autojunk=False).ratio()
+    parallel = float(alike >= _PARALLEL)
+    qualifier = _exchanged_qualifier(one, other)
+    all_shared = float(bool(facts.shared) and not facts.only_older and not facts.only_newer)
+    negates = float(one.negations % 2 != other.negations % 2)  # `not possible without` negates nothing
+    exchange = max(facts.exchanged, opposites, negates)
+    longest = max(len(one.items), len(other.items), 1)
+    return (
+        words_kept,
+        words_told,
+        min(words_kept, words_told),
+        alike,
+        subject_kept,
+        topic_known,
+        first_kept,
+        subjects_exchanged,
+        words_exchanged,
+        names.exchanged,
+        min(names.shared, 2) / 2,
+        min(names.only_older, 2) / 2,
+        min(names.only_newer, 2) / 2,
+        amounts.exchanged,
+        min(amounts.shared, 2) / 2,
+        min(amounts.only_older, 2) / 2,
+        min(amounts.only_newer, 2) / 2,
+        all_shared,
+        facts.exchanged,
+        places.exchanged,
+        min(places.shared, 2) / 2,
+        change,
+        changed_before,
+        retired,
+        retired_before,
+        float(bool(_ADDED.search(newer) or _ADDED.search(older))),
+        negates,
+        opposites,
+        float(bool(one.dates) and bool(other.dates) and one.dates != other.dates),
+        float(bool(_OWNER.search(older)) and bool(_OWNER.search(newer))),
+        max(-1.0, min(1.0, (len(other.items) - len(one.items)) / longest)),
+        float(longest <= _SHORT),
+        parallel,
+        float(bool(retired) and facts.shared > 0),
+        change * subject_kept,
+        change * exchange,
+        exchange * subject_kept * topic_known,
+        parallel * subjects_exchanged,
+        all_shared * min(words_kept, words_told),
+        qualifier,
+        float(bool(one.times) and bool(other.times) and not one.times & other.times),
+        float(one.is_event),
+        float(other.is_event),
+        float(one.is_event and other.is_event),
+        float(bool(_ONE_CASE.search(newer)) and not _ONE_CASE.search(older)),
+    )
+
+
+_PARALLEL = 0.6
+_SHORT = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """How many items of some kinds both statements share, and how many only one of them has."""
+
+    shared: int
+    only_older: int
+    only_newer: int
+
+    def __init__(self, one: _Reading, other: _Reading, *kinds: str) -> None:
+        ours, theirs = one.of(*kinds), other.of(*kinds)
+        set_on = object.__setattr__
+        set_on(self, "shared", sum(_has(item, theirs) for item in ours))
+        set_on(self, "only_older", sum(not _has(item, other.items) for item in ours))
+        set_on(self, "only_newer", sum(not _has(item, one.items) for item in theirs))
+
+    @property
+    def exchanged(self) -> float:
+        return float(self.only_older > 0 and self.only_newer > 0)
+
+
+def _share(items: Sequence[_Item], others: Sequence[_Item]) -> float:
+    return sum(_has(item, others) for item in items) / len(items) if items else 1.0
+
+
+def _has(item: _Item, others: Sequence[_Item]) -> bool:
+    if item.kind in ("amount", "place"):
+        return any(item.keys == other.keys for other in others)
+    return any(is_related(key, its) for other in others for its in other.keys for key in item.keys)
+
+
+def _exchanged_words(ours: Sequence[_Item], theirs: Sequence[_Item], one: _Reading, other: _Reading) -> float:
+    gone = sum(not _has(item, other.items) for item in ours)
+    come = sum(not _has(item, one.items) for item in theirs)
+    return min(gone, come, 4) / 4
+
+
+def _exchanged_qualifier(one: _Reading, other: _Reading) -> float:
+    ours = [item for item in one.items if item.qualifies and item.kind in ("word", "name")]
+    theirs = [item for item in other.items if item.qualifies and item.kind in ("word", "name")]
+    return float(
+        any(not _has(item, other.items) for item in ours) and any(not _has(item, one.items) for item in theirs)
+    )
+
+
+def _opposites(ours: Sequence[_Item], theirs: Sequence[_Item]) -> float:
+    left, right = {item.keys[0] for item in ours}, {item.keys[0] for item in theirs}
+    return float(
+        any(
+            frozenset((one, other)) in _STATES and not (one in right or other in left)
+            for one in left
+            for other in right
+        )
+    )
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(token.form for token in every_token_of(text) if token.kind == "name")
+
+
+@lru_cache(maxsize=512)
+def _read(text: str, names: frozenset[str]) -> _Reading:
+    bare = _REASON.sub("", text) or text
+    measures = measures_in(bare)
+    tokens = every_token_of(with_placeholders(bare, measures))
+    amounts = {placeholder(number): measure for number, measure in enumerate(measures)}
+    verb, _ = verb_of(tokens, amounts)
+    end = len(tokens) if verb is None else verb
+    items: list[_Item] = []
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else None
+        item = _item(token, names, amounts, is_subject=index < end, qualifies=_qualifies(before))
+        if item is None:
+            continue
+        if item.kind == "name" and items and before is not None and _is_full_name(before, token):
+            items[-1] = replace(items[-1], keys=(*items[-1].keys, *item.keys), kind="name")
+        else:
+            items.append(item)
+    return _Reading(
+        tuple(items),
+        sum(token.kind == "negation" or token.form in _DENYING for token in tokens),
+        frozenset(f"{measure.value}" for measure in measures if measure.dimension == "date"),
+        frozenset(found.group().casefold() for found in _TIMES.finditer(text)),
+        is_event(tokens, verb),
+    )
+
+
+def _is_full_name(before: Token, token: Token) -> bool:
+    """Return whether two neighbouring tokens are the parts of one name: `Amara Diallo`."""
+    return all(
+        one.shown[:1].isupper() and one.shown[1:].islower() and one.kind != "number" for one in (before, token)
+    )
+
+
+def _qualifies(before: Token | None) -> bool:
+    return before is not None and before.form in _QUALIFYING
+
+
+def _item(
+    token: Token, names: frozenset[str], amounts: dict[str, Measure], *, is_subject: bool, qualifies: bool
+) -> _Item | None:
+    if token.form in amounts:
+        measure = amounts[token.form]
+        return _Item((f"{measure.dimension} {measure.value:.12g} {measure.unit}",), "amount", is_subject, qualifies)
+    if token.kind in ("number", "version"):
+        return _Item((token.form,), "amount", is_subject, qualifies)
+    if token.kind == "path":
+        return _Item((token.form,), "place", is_subject, qualifies)
+    if token.kind == "negation" or not any(map(str.isalnum, token.form)):
+        return None
+    form = _ALIASES.get(token.form, token.form)
+    if token.kind == "name" or token.form in names:
+        return _Item((word_form(form),), "name", is_subject, qualifies)
+    if form in _STRUCTURE or word_form(form) in _CHANGE_WORDS:
+        return None
+    return _Item((word_form(form),), "word", is_subject, qualifies)
+
+
+_DENYING: Final = _set(
+    "forbidden prohibited banned disallowed denied rejected reject rejects refused refuses impossible unable "
+    "lacks lack missing avoid unsupported optional kein keine keinen nicht nie sin nunca jamais sans"
+)
+_QUALIFYING: Final = _set("for of on at für de para von pour")
+_ALIASES: Final = {
+    one: other
+    for other, ones in (
+        ("production", "prod live"),
+        ("staging", "stage stg"),
+        ("postgres", "postgresql pg"),
+        ("kubernetes", "k8s"),
+        ("request", "prs pr mr mrs"),
+        ("javascript", "js"),
+        ("typescript", "ts"),
+        ("development", "dev"),
+        ("repository", "repo repos"),
+        ("database", "db"),
+        ("documentation", "docs doc"),
+        ("application", "app apps"),
+        ("environment", "env envs"),
+        ("configuration", "config"),
+    )
+    for one in ones.split()
+}
+"""Short names that developers use for one thing."""
