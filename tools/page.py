@@ -14,6 +14,8 @@ from reverie.lifecycle.outlook import ending_of, outlook_of
 from reverie.lifecycle.rules import ARCHIVE_BELOW_RETENTION, expired_if_overdue
 from reverie.lifecycle.vitals import last_touched, strength_of, strength_word
 from reverie.memory import LAYERS, Memory, encode
+from reverie.recall.results import RecalledMemory
+from reverie.recall.score import LEAST_FIT, LONGEST_FOR_FIT
 from reverie.storage.access_log import AccessRecorder
 from reverie.storage.audit import audit as audit_store
 from reverie.storage.filters import Condition, equals, everything, has_text_of, one_of
@@ -169,7 +171,6 @@ async def search(session: Session, request: SearchRequest) -> Searched:
             all_projects=True,
             include=("expired", "superseded", "quarantined"),
             since=request.since or _EVER,
-            explain=False,
         ),
     )
     shown = {row.id for row in found.results}
@@ -190,9 +191,7 @@ async def search(session: Session, request: SearchRequest) -> Searched:
                 project=memories[row.id].project,
                 pinned=row.pinned,
                 score=round(row.score, 3),
-                reason=_why_not(
-                    row.status, memories[row.id].project, None if request.all_projects else seen, full=full
-                ),
+                reason=_why_not(row, memories[row.id], None if request.all_projects else seen, full=full),
             )
             for row in missed
             if row.id in memories
@@ -205,12 +204,14 @@ async def search(session: Session, request: SearchRequest) -> Searched:
     )
 
 
-def _why_not(status: str, project: str, seen: set[str] | None, *, full: bool) -> str:
-    if status not in RECALLED:
-        return {"expired": "faded or forgotten", "superseded": "superseded", "quarantined": "in quarantine"}[status]
-    if seen is not None and project not in seen:
+def _why_not(row: RecalledMemory, memory: Memory, seen: set[str] | None, *, full: bool) -> str:
+    if row.status not in RECALLED:
+        return {"expired": "faded or forgotten", "superseded": "superseded", "quarantined": "in quarantine"}[row.status]
+    if seen is not None and memory.project not in seen:
         return "another project"
-    return "beyond the limit" if full else "does not fit"
+    if (row.why or {}).get("fit", 1.0) < LEAST_FIT and len(memory.content) <= LONGEST_FOR_FIT:
+        return "does not fit"
+    return "beyond the limit" if full else "too much from one source"
 
 
 async def curve(session: Session, request: CurveRequest) -> CurveOf:
