@@ -68,7 +68,9 @@ class PageServer:
         if self._serving is not None and not self._serving.done():
             if port not in (0, self.port):
                 raise InvalidInput(
-                    "--port", f"the page is already served on port {self.port}", "Leave the port out, or stop the engine."
+                    "--port",
+                    f"the page is already served on port {self.port}",
+                    "Leave the port out, or stop the engine.",
                 )
             return
         try:
@@ -178,7 +180,7 @@ class PageServer:
         return StreamingResponse(self._stream(visitor), media_type="text/event-stream")
 
     async def _stream(self, visitor: Visitor) -> AsyncIterator[bytes]:
-        """Send what happens: the number of the journal's last event whenever it changes, and progress of dreams."""
+        """Send what happens: the number of the journal's last event, first and whenever it changes, and progress."""
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._listeners.add(waiting)
         looking = asyncio.create_task(self._watch(visitor.client, waiting))
@@ -204,10 +206,12 @@ class PageServer:
         while True:
             with suppress(ReverieError, OSError):
                 opened = client.engine.opened
-                head = None if opened is None else await opened.store.journal.head()
-                if head is not None and last is not None and head.number != last:
-                    waiting.put_nowait({"event": "changed", "number": head.number})
-                last = head.number if head is not None else last
+                if opened is not None:
+                    head = await opened.store.journal.head()
+                    number = 0 if head is None else head.number
+                    if number != last:
+                        waiting.put_nowait({"event": "at" if last is None else "changed", "number": number})
+                    last = number
             await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
 
@@ -224,6 +228,4 @@ class _Server(uvicorn.Server):
 def _files() -> dict[str, bytes]:
     """Return the files of the page; nothing else can be asked for."""
     folder = files("reverie.server").joinpath("page")
-    return {
-        file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES
-    }
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}

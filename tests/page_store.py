@@ -30,27 +30,79 @@ _CODE = {
 
 # The day it was said, what, and what is known about it.
 _SAID: tuple[tuple[int, str, dict[str, Any]], ...] = (
-    (0, "Tidewater predicts the tides for 312 harbours and serves them as JSON.", {"source": "human", "importance": 0.8}),
-    (1, "We decided on SQLite instead of PostgreSQL: one writer, a small file, easy backups.", {"kind": "decision", "source": "human", "tags": ["database"], "importance": 0.8}),
+    (
+        0,
+        "Tidewater predicts the tides for 312 harbours and serves them as JSON.",
+        {"source": "human", "importance": 0.8},
+    ),
+    (
+        1,
+        "We decided on SQLite instead of PostgreSQL: one writer, a small file, easy backups.",
+        {"kind": "decision", "source": "human", "tags": ["database"], "importance": 0.8},
+    ),
     (2, "The API listens on port 8080.", {"tags": ["api"]}),
-    (4, "To run the tests: `make check`. It starts a fake harbour on a free port.", {"kind": "how_to", "layer": "procedural", "files": ["Makefile"]}),
-    (6, "Moon phases come from src/moon.py::phase, which is slow; cache them for a day.", {"layer": "semantic", "files": ["src/moon.py::phase"]}),
-    (9, "Mara prefers plain functions over classes and short commit messages.", {"kind": "preference", "source": "human", "layer": "semantic"}),
-    (12, "Payments go through Quayside Pay; the key is rotated every month.", {"tags": ["payments"], "layer": "semantic"}),
+    (
+        4,
+        "To run the tests: `make check`. It starts a fake harbour on a free port.",
+        {"kind": "how_to", "layer": "procedural", "files": ["Makefile"]},
+    ),
+    (
+        6,
+        "Moon phases come from src/moon.py::phase, which is slow; cache them for a day.",
+        {"layer": "semantic", "files": ["src/moon.py::phase"]},
+    ),
+    (
+        9,
+        "Mara prefers plain functions over classes and short commit messages.",
+        {"kind": "preference", "source": "human", "layer": "semantic"},
+    ),
+    (
+        12,
+        "Payments go through Quayside Pay; the key is rotated every month.",
+        {"tags": ["payments"], "layer": "semantic"},
+    ),
     (14, "Quayside Pay refuses a charge below 50 cents.", {"tags": ["payments"], "layer": "episodic"}),
-    (20, "Tried caching whole responses in Redis but the hit rate was below 4 percent.", {"kind": "rejected", "tags": ["cache"]}),
-    (31, "Fixed: predictions were an hour off in summer because daylight saving was applied twice.", {"kind": "error_fix", "files": ["src/tides.py::predict"]}),
-    (45, "Releases go out on Tuesdays; never deploy in the hour around high water.", {"source": "human", "kind": "preference", "importance": 0.9}),
+    (
+        20,
+        "Tried caching whole responses in Redis but the hit rate was below 4 percent.",
+        {"kind": "rejected", "tags": ["cache"]},
+    ),
+    (
+        31,
+        "Fixed: predictions were an hour off in summer because daylight saving was applied twice.",
+        {"kind": "error_fix", "files": ["src/tides.py::predict"]},
+    ),
+    (
+        45,
+        "Releases go out on Tuesdays; never deploy in the hour around high water.",
+        {"source": "human", "kind": "preference", "importance": 0.9},
+    ),
     (60, "Harbour names are stored in their own language and matched without accents.", {"layer": "semantic"}),
-    (75, "The nightly import of gauge readings fails when a harbour reports in feet.", {"layer": "episodic", "valence": -0.6}),
+    (
+        75,
+        "The nightly import of gauge readings fails when a harbour reports in feet.",
+        {"layer": "episodic", "valence": -0.6},
+    ),
     (76, "The nightly import of gauge readings fails when a harbour reports in feet!", {"layer": "episodic"}),
     (90, "Rendering a year of tides for one harbour takes 380 milliseconds.", {"layer": "episodic"}),
     (120, "The storm surge model needs wind at ten metres, not at two.", {"layer": "episodic", "tags": ["surge"]}),
-    (150, "The staging server is called Halyard and is wiped every Sunday.", {"layer": "semantic", "tags": ["servers"]}),
+    (
+        150,
+        "The staging server is called Halyard and is wiped every Sunday.",
+        {"layer": "semantic", "tags": ["servers"]},
+    ),
     (186, "The API listens on port 8081.", {"tags": ["api"]}),
-    (188, "Jonas reviews everything that touches the database schema.", {"source": "human", "layer": "semantic", "tags": ["database"]}),
+    (
+        188,
+        "Jonas reviews everything that touches the database schema.",
+        {"source": "human", "layer": "semantic", "tags": ["database"]},
+    ),
     (192, "Currently working on the storm surge model, branch `surge`.", {"layer": "episodic", "tags": ["surge"]}),
-    (196, "Gauge readings arrive in metres from 9 harbours and in feet from 3.", {"layer": "episodic", "tags": ["gauges"]}),
+    (
+        196,
+        "Gauge readings arrive in metres from 9 harbours and in feet from 3.",
+        {"layer": "episodic", "tags": ["gauges"]},
+    ),
     (199, "The ephemeris is read from a file of 4 MB at start.", {"layer": "episodic"}),
 )
 

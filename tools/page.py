@@ -111,7 +111,7 @@ async def browse(session: Session, request: BrowseRequest) -> Browsed:
     page = await page_of(
         session.store, scope, _also(request), by=request.sort, offset=request.offset, limit=request.limit
     )
-    then = scope.as_of or now
+    then = scope.as_of or later(now, request.ahead) or now
     return Browsed(
         memories=[_row(session, memory, then) for memory in page.memories],
         total=page.total,
@@ -206,7 +206,9 @@ async def search(session: Session, request: SearchRequest) -> Searched:
 
 def _why_not(row: RecalledMemory, memory: Memory, seen: set[str] | None, *, full: bool) -> str:
     if row.status not in RECALLED:
-        return {"expired": "faded or forgotten", "superseded": "superseded", "quarantined": "in quarantine"}[row.status]
+        return {"expired": "faded or forgotten", "superseded": "superseded", "quarantined": "in quarantine"}[
+            row.status
+        ]
     if seen is not None and memory.project not in seen:
         return "another project"
     if (row.why or {}).get("fit", 1.0) < LEAST_FIT and len(memory.content) <= LONGEST_FOR_FIT:

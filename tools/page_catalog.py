@@ -45,6 +45,7 @@ class BrowseRequest(Request):
     since: Annotated[str, Help("ISO moment or span such as 7d")] = ""
     before: Annotated[str, Help("ISO moment or span such as 7d")] = ""
     as_of: Annotated[str, Help("what was known then")] = ""
+    ahead: Annotated[float, Range(0, LONGEST_DAYS), Help("give the retention in so many days")] = 0.0
     sort: Annotated[BrowseOrder, Help("what comes first")] = "newest"
 
 

@@ -87,10 +87,12 @@ async function waiting() {
 // -- what happens meanwhile --------------------------------------------------------------------------------------
 
 let refreshing = 0;
+let seen = null; // the number of the last event that is shown
 
 function heard(event) {
   if (event.event === "progress") nights.heard(event);
-  if (event.event === "changed") { clearTimeout(refreshing); refreshing = setTimeout(refresh, 400); }
+  if (event.event === "at") { if (seen !== null && seen !== event.number) refresh(); seen = event.number; }
+  if (event.event === "changed") { seen = event.number; clearTimeout(refreshing); refreshing = setTimeout(refresh, 400); }
   if (event.event === "connected" && !isConnected) { isConnected = true; document.body.classList.remove("offline"); refresh(); }
   if (event.event === "disconnected" && isConnected) { isConnected = false; document.body.classList.add("offline"); }
 }
@@ -118,7 +120,7 @@ addEventListener("keydown", (event) => {
     const at = stops.findIndex((one) => one === document.activeElement || one.closest("li") === document.activeElement?.closest("li"));
     stops[Math.max(0, Math.min(stops.length - 1, at + step))]?.focus();
   } else if (event.key === "?") {
-    ask("Keys", el("dl", { class: "parts plain" }, KEYS.map(([key, what]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)))), "Close");
+    ask("Keys", el("dl", { class: "parts table" }, KEYS.map(([key, what]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)))), "Close");
   } else if (ORDER[Number(event.key) - 1]) {
     go(`#/${ORDER[Number(event.key) - 1]}`);
   } else {

@@ -46,7 +46,7 @@ async function then(days, now, project) {
 }
 
 async function ahead(days, project, again) {
-  const [left, here] = await Promise.all([call("forecast", { days, all_projects: project.isAll() }), call("browse", { ...project.scope(), limit: 100 })]);
+  const [left, here] = await Promise.all([call("forecast", { days, all_projects: project.isAll() }), call("browse", { ...project.scope(), limit: 100, ahead: days })]);
   const going = new Map(left.let_go.map((one) => [one.id, one]));
   const kept = Object.values(left.kept).reduce((sum, number) => sum + number, 0);
   const hold = (memory) => el("button", { onclick: () => attempt(async () => { await pin(memory, true); await again(); }) }, "Pin");

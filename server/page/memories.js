@@ -65,12 +65,12 @@ async function browsed(list, params, project, go) {
   const layers = Object.entries(answer.layers).map(([layer, number]) => `${number.toLocaleString("en")} ${layer}`).join(", ");
   const chosen = selection(list);
   list.append(el("p", { class: "quiet total" }, `${memories(answer.total)}: ${layers}`),
-    el("ul", { class: "rows" }, answer.memories.map((memory) => row(memory, { select: chosen.toggle }))), paging(params, page, answer.total, go));
+    el("ul", { class: "rows" }, answer.memories.map((memory) => row(memory, { select: chosen.toggle }))));
+  if (answer.total > PER_PAGE) list.append(paging(params, page, answer.total, go));
 }
 
 function paging(params, page, total, go) {
   const pages = Math.ceil(total / PER_PAGE);
-  if (pages < 2) return null;
   const to = (number) => () => { const next = new URLSearchParams(params); next.set("page", number); go(`#/memories?${next}`); };
   return el("nav", { class: "paging", "aria-label": "Pages" },
     el("button", { disabled: page <= 1, onclick: to(page - 1) }, "← Newer"),

@@ -43,8 +43,8 @@ export async function show(main, { rest, go }) {
       actions),
     el("div", { class: "two" },
       el("section", { "aria-labelledby": "fading" }, el("h2", { id: "fading" }, "How it fades"), curveChart(curve),
-        el("ul", { class: "horizons" }, Object.entries(memory.retention).map(([at, left]) =>
-          el("li", {}, meter(left, "retention"), el("strong", {}, percent(left)), el("span", { class: "quiet" }, at === "now" ? "now" : `in ${at} days`))))),
+        el("ul", { class: "horizons" }, ["now", "30", "90", "365"].map((at) =>
+          el("li", {}, meter(memory.retention[at], "retention"), el("strong", {}, percent(memory.retention[at])), el("span", { class: "quiet" }, at === "now" ? "now" : `in ${at} days`))))),
       el("section", { "aria-labelledby": "evidence" }, el("h2", { id: "evidence" }, "Evidence"), evidence(memory),
         el("h2", {}, "Where it comes from"), provenance(memory), lineage(memory))),
     el("div", { class: "two" },
@@ -70,13 +70,13 @@ function provenance(memory) {
     Written: day(memory.created_at), "Last used": memory.last_accessed_at ? day(memory.last_accessed_at) : "never",
     Recalls: String(memory.access_count), Confirmations: memory.confirmed_by.join(", ") || "none", Strength: `${memory.strength.toFixed(2)}, ${memory.strength_word}`,
   };
-  return el("dl", { class: "parts plain" }, Object.entries(parts).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  return el("dl", { class: "parts table" }, Object.entries(parts).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
 function lineage(memory) {
   const related = Object.entries(memory.lineage).filter(([, ids]) => ids.length);
   if (!related.length) return null;
-  return el("dl", { class: "parts plain" }, related.map(([name, ids]) => el("div", {}, el("dt", {}, LINEAGE[name] ?? name),
+  return el("dl", { class: "parts table" }, related.map(([name, ids]) => el("div", {}, el("dt", {}, LINEAGE[name] ?? name),
     el("dd", {}, ids.map((id) => el("a", { href: `#/memory/${encodeURIComponent(id)}` }, shortId(id), " "))))));
 }
 

@@ -6,6 +6,7 @@ import { meter } from "./charts.js";
 
 const notice = document.getElementById("notice");
 const dialog = document.getElementById("dialog");
+const chooser = document.getElementById("project");
 let hiding = 0;
 
 /** Say what happened, with a way back if there is one. */
@@ -57,7 +58,7 @@ export function facts(memory, more = []) {
     el("span", {}, memory.kind.replaceAll("_", " ")),
     memory.pinned ? el("span", { class: "pin" }, "pinned") : null,
     memory.status && memory.status !== "active" ? el("span", { class: `status ${memory.status}` }, memory.status) : null,
-    memory.project ? el("span", { class: "where" }, memory.project) : null,
+    memory.project && memory.project !== chooser.value ? el("span", { class: "where" }, memory.project) : null,
     (memory.tags ?? []).map((tag) => el("span", { class: "tag" }, `#${tag}`)),
     memory.created_at ? when(memory.created_at) : null,
     more);
