@@ -1,4 +1,4 @@
-"""Serves the page: its files, its API and its events, on a loopback port, in the engine or in a process of its own."""
+"""Serves the page, its API and its events on a loopback port, in the engine or in a process of its own."""
 
 import asyncio
 import json

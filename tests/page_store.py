@@ -17,7 +17,7 @@ from reverie.tools.session import Session
 
 PROJECT = "tidewater"
 SCRIPT = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
-HOSTILE_PATH = 'src/"><svg onload=alert(1)>.py'
+HOSTILE_PATH = 'src/"><b onclick=alert(1)>.py'
 DAYS = 200
 
 _TIDES = "def predict(harbour, at):\n    return harbour.level(at)\n"
@@ -139,6 +139,7 @@ async def make_store(home: Path, folder: Path, now: datetime) -> Made:
             dreamt = day
     # What an attacker would want remembered: script in a text, a title, a tag and a path.
     moment = now - timedelta(hours=20)
+    (folder / HOSTILE_PATH).write_text("def phase():\n    return 1\n", "utf-8")
     hostile = RememberRequest(
         content=f"The login form once echoed {SCRIPT} back.",
         title=SCRIPT[:100],
@@ -157,7 +158,11 @@ async def make_store(home: Path, folder: Path, now: datetime) -> Made:
     revised = ReviseRequest(id=halyard, content="The staging server is called Halyard and is wiped every Monday.")
     await catalog.call(catalog.REVISE, session, revised)
     await catalog.call(catalog.FORGET, session, ForgetRequest(ids=(_named(ids, "Rendering a year"),)))
-    used = {_named(ids, "We decided on SQLite"): (30, 55, 90, 170), _named(ids, "Moon phases"): (12, 40)}
+    used = {
+        _named(ids, "We decided on SQLite"): (30, 55, 90, 170),
+        _named(ids, "Moon phases"): (12, 40),
+        _named(ids, "The storm surge model"): (124, 140, 185),
+    }
     for memory_id, days in used.items():
         for day in days:
             await record(session.store, {memory_id: began + timedelta(days=day)})

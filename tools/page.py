@@ -115,7 +115,7 @@ async def browse(session: Session, request: BrowseRequest) -> Browsed:
     return Browsed(
         memories=[_row(session, memory, then) for memory in page.memories],
         total=page.total,
-        layers={**page.layers},
+        layers={str(layer): number for layer, number in page.layers.items()},
         project="" if request.all_projects else project,
     )
 

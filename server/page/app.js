@@ -2,7 +2,7 @@
 
 import { call, listen, takeKey } from "./api.js";
 import { el } from "./dom.js";
-import { ask, isAsking } from "./ui.js";
+import { ask, isAsking, isWorking } from "./ui.js";
 import * as clock from "./clock.js";
 import * as health from "./health.js";
 import * as memories from "./memories.js";
@@ -91,7 +91,7 @@ let seen = null; // the number of the last event that is shown
 
 function heard(event) {
   if (event.event === "progress") nights.heard(event);
-  if (event.event === "at") { if (seen !== null && seen !== event.number) refresh(); seen = event.number; }
+  if (event.event === "at") { if (seen !== null && seen !== event.number) refresh(); seen = event.number; document.body.dataset.live = "yes"; }
   if (event.event === "changed") { seen = event.number; clearTimeout(refreshing); refreshing = setTimeout(refresh, 400); }
   if (event.event === "connected" && !isConnected) { isConnected = true; document.body.classList.remove("offline"); refresh(); }
   if (event.event === "disconnected" && isConnected) { isConnected = false; document.body.classList.add("offline"); }
@@ -101,7 +101,7 @@ function refresh() {
   waiting();
   const typing = document.activeElement?.matches("input, textarea, select");
   const choosing = main.querySelector("input[type=checkbox]:checked, details.why[open]");
-  if (isAsking() || typing || choosing || main.hasAttribute("aria-busy") || document.getElementById("progress")) return;
+  if (isAsking() || isWorking() || typing || choosing || main.hasAttribute("aria-busy") || document.getElementById("progress")) return;
   show({ keep: true });
 }
 

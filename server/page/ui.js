@@ -21,13 +21,21 @@ export function say(text, undo = null) {
 
 /** Do something; what goes wrong is said and not thrown. Returns its result, or undefined. */
 export async function attempt(work) {
+  working++;
   try {
     return await work();
   } catch (error) {
     say(error.message);
     return undefined;
+  } finally {
+    working--;
   }
 }
+
+let working = 0;
+
+/** Whether a change is under way; its view is shown again when it is done. */
+export const isWorking = () => working > 0;
 
 /** Show a dialog with some nodes; resolves to what `answer` returns when agreed to, and to null when not. */
 export function ask(title, body, action, { danger = false, answer = () => true } = {}) {
