@@ -25,7 +25,8 @@ export const title = "Memories";
 export async function show(main, { params, project, go }) {
   const search = el("input", { type: "search", id: "search", name: "q", value: params.get("q") ?? "", placeholder: "What do you want to know?", autocomplete: "off", "aria-label": "Search memories" });
   const filters = el("div", { class: "filters" }, FILTERS.map(([name, label, options]) => {
-    const chosen = el("select", { name, onchange: () => submit() },
+    const isUnused = params.get("q") && ["source", "freshness", "sort"].includes(name); // recall does not know these
+    const chosen = el("select", { name, disabled: Boolean(isUnused), onchange: () => submit() },
       el("option", { value: "" }, name === "sort" ? "newest first" : "any"),
       options.filter((one) => one[0] !== "newest").map((one) => Array.isArray(one) ? el("option", { value: one[0] }, one[1]) : el("option", { value: one }, one.replaceAll("_", " "))));
     chosen.value = params.get(name) ?? "";

@@ -267,14 +267,16 @@ def test_pages_of_a_list_share_nothing_and_leave_nothing_out(visit: Visit) -> No
     assert [memory["id"] for memory in oldest["memories"]] == ids[::-1]
 
 
-def test_a_change_is_heard_by_whoever_listens(visit: Visit) -> None:
+def test_a_change_is_heard_by_whoever_listens(visit: Visit, page: ServedPage) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", visit._port, timeout=30)
+    assert not page.page.is_in_use(minutes=0)  # an engine may leave
     connection.request("GET", "/api/v1/events", headers=visit.headers)
     stream = connection.getresponse()
     assert stream.getheader("content-type", "").startswith("text/event-stream")
     visit.call("overview")  # the store is open
     first = _event(stream)
     assert first["event"] == "at"
+    assert page.page.is_in_use(minutes=0)  # while a browser has it open, the engine stays
     visit.call("remember", content="The tide table of today has 48 rows.", layer="episodic")
     assert _event(stream) == {"event": "changed", "number": first["number"] + 1}
     connection.close()
