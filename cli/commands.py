@@ -122,6 +122,15 @@ COMMANDS: tuple[Command, ...] = (
         through_engine=True,
     ),
     Command(
+        name="page",
+        help="open the page: see, correct and forget what is remembered",
+        group="Every day",
+        run="page:run_page",
+        request=own.PageRequest,
+        opens_store=False,
+        loads_tools=False,
+    ),
+    Command(
         name="edit",
         help="correct a memory in your editor ($VISUAL or $EDITOR)",
         group="Change memories",

@@ -168,6 +168,17 @@ class EngineRequest(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PageRequest(Request):
+    """How to open the page."""
+
+    print_only: Annotated[
+        bool, Help("only print the address, which opens the page once"), CommandLine(flag="--print")
+    ] = False
+    port: Annotated[int, Range(0, 65_535), Help("listen on this port; any free one by default")] = 0
+    no_engine: Annotated[bool, Help("serve it from this process until Ctrl-C")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class DoctorRequest(Request):
     """Whether to repair what can be repaired."""
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from anyio import EndOfStream
 from mcp.shared.message import SessionMessage
@@ -24,6 +24,9 @@ from reverie.server.engine_client import ABOUT, decoded, error_to_send, plain
 from reverie.server.relay import REPEATED
 from reverie.server.stdio import AnsweringStream
 from reverie.tools.catalog import FOR_COMMANDS, Progress, call_any
+
+if TYPE_CHECKING:
+    from reverie.server.page_server import PageServer
 
 _SESSION_ID_LENGTH = 12
 _REPEATED_MARK = REPEATED.encode()
@@ -147,6 +150,21 @@ async def hand_over(engine: Engine, hello: Hello, reader: asyncio.StreamReader, 
             await reader.read()
     except ReverieError as error:
         _write(writer, error_to_send(error))
+
+
+async def serve_page(engine: Engine, hello: Hello, writer: asyncio.StreamWriter, page: "PageServer") -> None:
+    """Serve the page if it is not served yet, and answer with an address that opens it once.
+
+    It works in the folder of the command that asked, as that command would.
+    """
+    try:
+        port = hello.get("port")
+        await page.start(port if isinstance(port, int) else 0)
+        engine.start()  # whoever opens it will want the store
+        _write(writer, {"result": {"address": page.link_for(_client(engine, hello))}})
+    except ReverieError as error:
+        _write(writer, error_to_send(error))
+    await writer.drain()
 
 
 class _Lines:

@@ -249,6 +249,28 @@ def stop_engine(environment: Mapping[str, str], key: str) -> bool:
     return False
 
 
+def page_address(environment: Mapping[str, str], folder: str, port: int) -> str:
+    """Ask the engine, which is started if need be, to serve the page; return an address that opens it once.
+
+    Raises:
+        EngineUnavailable: if there is no engine to be had.
+        ReverieError: if it cannot listen on that port.
+    """
+    said = hello(environment, "page", os.urandom(16).hex(), folder) | {"port": port}
+    connection = reach(environment, said)
+    try:
+        line = connection.receive()
+    finally:
+        connection.close()
+    answer = json.loads(line) if line else {}
+    if "error" in answer:
+        raise error_from(answer)
+    if not answer:
+        raise EngineUnavailable("the engine ended before it answered")
+    address: str = answer["result"]["address"]
+    return address
+
+
 @contextmanager
 def store_taken_over(environment: Mapping[str, str], store: str) -> Iterator[None]:
     """Have a store for this process alone: every engine that uses it closes it, and its sessions wait.

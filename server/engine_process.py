@@ -15,6 +15,7 @@ import struct
 import sys
 import time
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reverie import __version__
@@ -22,6 +23,7 @@ from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnav
 
 if TYPE_CHECKING:
     from reverie.server.engine import Engine
+    from reverie.server.page_server import PageServer
 
 SECONDS_FOR_A_HELLO = 5.0
 MOST_CONNECTIONS = 512
@@ -50,6 +52,7 @@ class EngineProcess:
         self._began = time.monotonic()
         self._left = time.monotonic()  # when the last connection ended
         self._stopping = asyncio.Event()
+        self._page: PageServer | None = None  # once somebody asked for it
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until asked to stop, or until nobody has been here for a while."""
@@ -118,7 +121,7 @@ class EngineProcess:
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         kind = hello.get("kind")
-        if kind not in ("session", "calls", "hand over", "about", "stop"):
+        if kind not in ("session", "calls", "hand over", "page", "about", "stop"):
             raise Refused(f"there is no connection of the kind {kind!r}")
         _send(writer, self._about())
         if kind == "stop":
@@ -129,12 +132,24 @@ class EngineProcess:
         engine = await asyncio.shield(self._loading)
         from reverie.server import connections  # much to import: a thread has done so
 
+        if kind == "page":
+            await connections.serve_page(engine, hello, writer, await self._page_server())
+            return
         serve = {
             "session": connections.serve_session,
             "calls": connections.serve_calls,
             "hand over": connections.hand_over,
         }
         await serve[kind](engine, hello, reader, writer)
+
+    async def _page_server(self) -> "PageServer":
+        """Return the server of the page; the first to ask waits for its import, others go on meanwhile."""
+        if self._page is None:
+            await asyncio.to_thread(import_module, "reverie.server.page_server")
+            from reverie.server.page_server import PageServer
+
+            self._page = self._page or PageServer()
+        return self._page
 
     def _about(self) -> dict[str, Any]:
         """Say what this engine is and does; the answer to every hello."""
@@ -180,10 +195,14 @@ class EngineProcess:
             return False
         if engine is None:
             return False
+        if self._page is not None and self._page.is_in_use(engine.idle_minutes):
+            return False
         return engine.has_lost_its_store() or time.monotonic() - self._left >= 60 * engine.idle_minutes
 
     async def _finish(self) -> None:
         """Let the calls under way end, for a moment, and write what waits."""
+        if self._page is not None:
+            await self._page.stop()
         engine = self._engine()
         if engine is None:
             return

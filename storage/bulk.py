@@ -47,7 +47,7 @@ async def top_memories(
         await asyncio.gather(*(table.rows(_SORT_COLUMNS, where, with_row_ids=True) for table in tables))
     )
     first = _first(fitting, project, by, limit)
-    parts = await asyncio.gather(*(_complete(table, first) for table in tables))
+    parts = await asyncio.gather(*(complete_rows(table, first) for table in tables))
     found = {memory.id: memory for part in parts for memory in part}
     return [found[i] for i in first.column("id").to_pylist() if i in found], len(fitting)
 
@@ -63,7 +63,8 @@ def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
     return ranked.sort_by([*keys, ("id", "ascending")]).slice(0, limit)
 
 
-async def _complete(table: Table, rows: pa.Table) -> list[Memory]:
+async def complete_rows(table: Table, rows: pa.Table) -> list[Memory]:
+    """Return the memories of a table whose ids, layers and row ids were read before."""
     here = rows.filter(pa.array([layer == table.name for layer in rows.column("layer").to_pylist()], pa.bool_()))
     row_ids = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
     return from_table(await table.take_by_id(row_ids, FIELDS)) if row_ids else []

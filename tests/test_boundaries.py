@@ -56,11 +56,13 @@ HOMES: dict[str, frozenset[str]] = {
     "openai": frozenset({"llm"}),
     "pyarrow": frozenset({"storage"}),
     "pydantic": frozenset({"server"}),
+    "starlette": frozenset({"server"}),
     "Stemmer": frozenset({"text"}),
     "tiktoken": frozenset({"embeddings"}),
     "tokenizers": frozenset({"embeddings"}),
     "yaml": frozenset({"clients"}),
     "tree_sitter": frozenset({"codebase"}),
+    "uvicorn": frozenset({"server"}),
     **{
         f"tree_sitter_{language}": frozenset({"codebase"})
         for language in ("c", "c_sharp", "cpp", "go", "java", "javascript", "php", "ruby", "rust", "typescript")
@@ -276,8 +278,8 @@ def test_every_dependency_has_a_home_and_every_home_a_dependency() -> None:
     wanted = [*project["dependencies"], *project["optional-dependencies"]["plots"]]
     named = (line.partition(">")[0].strip().replace("-", "_") for line in wanted)
     declared = {IMPORTED_AS.get(name, name) for name in named}
-    # anyio and pydantic are mcp's own vocabulary: they arrive with it.
-    assert declared | {"anyio", "pydantic"} == set(HOMES)
+    # anyio, pydantic, starlette and uvicorn are mcp's own vocabulary: they arrive with it.
+    assert declared | {"anyio", "pydantic", "starlette", "uvicorn"} == set(HOMES)
 
 
 def test_every_allowed_import_between_folders_exists() -> None:

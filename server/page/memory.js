@@ -1,0 +1,97 @@
+// One memory: its text, evidence, curve, lineage and history, and what can be done with it.
+
+import { call } from "./api.js";
+import { day, el, percent, shortId, when } from "./dom.js";
+import { bars, curveChart, meter } from "./charts.js";
+import { attempt, edit, facts, forget, move, nameOf, pin, purge, restore, undoEvent } from "./ui.js";
+
+const FRESH = {
+  verified: "unchanged since it was seen", changed: "the code has changed since", moved: "moved to", missing: "no longer there",
+  unverifiable: "cannot be checked from here", unanchored: "",
+};
+const LINEAGE = { derived_from: "Made from", supersedes: "Replaces", superseded_by: "Replaced by", derived: "Led to" };
+const QUIET = new Set(["updated_at", "content_hash", "embedder", "precision", "id", "search_text"]);
+
+export const title = "Memory";
+
+export async function show(main, { rest, go }) {
+  const id = decodeURIComponent(rest);
+  const [{ memories: [memory] }, curve] = await Promise.all([call("inspect", { ids: [id] }), call("curve", { id })]);
+  document.title = `${nameOf(memory).slice(0, 60)} – Reverie`;
+  const again = () => window.dispatchEvent(new Event("again"));
+  const does = (work) => () => attempt(async () => { if (await work() !== false) again(); });
+  const living = memory.status === "active" || memory.status === "challenged";
+  const actions = el("div", { class: "actions", role: "group", "aria-label": "Change this memory" },
+    living ? [
+      el("button", { "data-key": "e", onclick: () => attempt(async () => { const next = await edit(memory); if (next) go(`#/memory/${encodeURIComponent(next)}`); }) }, "Edit"),
+      el("button", { "data-key": "p", "aria-pressed": String(memory.pinned), onclick: does(() => pin(memory, !memory.pinned)) }, memory.pinned ? "Unpin" : "Pin"),
+      memory.layer === "codebase" ? null : [
+        el("button", { onclick: does(() => move(memory, "promote")) }, "Promote"),
+        el("button", { onclick: does(() => move(memory, "demote")) }, "Demote")],
+      el("button", { "data-key": "f", onclick: does(() => forget([memory])) }, "Forget"),
+    ] : memory.status === "quarantined" ? el("a", { class: "button", href: "#/questions" }, "Decide in Questions")
+      : el("button", { class: "primary", onclick: () => restore([memory.id]) }, "Restore"),
+    el("button", { class: "danger", onclick: () => attempt(async () => { if (await purge([memory])) go("#/memories"); }) }, "Purge…"));
+  const headed = memory.title && !memory.content.startsWith(memory.title.replace(/[ .…]+$/, ""));
+  main.append(
+    el("p", { class: "crumb" }, el("a", { href: "#/memories" }, "← Memories")),
+    el("article", { class: "memory" },
+      el("h1", { class: headed ? "headline" : "sr" }, headed ? memory.title : `Memory ${memory.id.slice(0, 8)}`),
+      el("p", { class: "content" }, memory.content),
+      facts(memory, [shortId(memory.id)]),
+      memory.status_reason ? el("p", { class: "reason" }, memory.status_reason) : null,
+      actions),
+    el("div", { class: "two" },
+      el("section", { "aria-labelledby": "fading" }, el("h2", { id: "fading" }, "How it fades"), curveChart(curve),
+        el("ul", { class: "horizons" }, ["now", "30", "90", "365"].map((at) =>
+          el("li", {}, meter(memory.retention[at], "retention"), el("strong", {}, percent(memory.retention[at])), el("span", { class: "quiet" }, at === "now" ? "now" : `in ${at} days`))))),
+      el("section", { "aria-labelledby": "evidence" }, el("h2", { id: "evidence" }, "Evidence"), evidence(memory),
+        el("h2", {}, "Where it comes from"), provenance(memory), lineage(memory))),
+    el("div", { class: "two" },
+      el("section", {}, el("h2", {}, `Importance: ${memory.composite_importance.toFixed(2)}`),
+        el("p", { class: "quiet" }, "Nine factors, each with its share."),
+        bars(Object.fromEntries(memory.factors.map((one) => [one.name, Number(one.share.toFixed(3))])), "Factors of importance")),
+      el("section", {}, el("h2", {}, "History"), history(memory, again))));
+}
+
+function evidence(memory) {
+  if (!memory.anchors.length) return el("p", { class: "quiet" }, "It names nothing in the code.");
+  return el("ul", { class: "anchors" }, memory.anchors.map((anchor) =>
+    el("li", { class: anchor.freshness },
+      el("code", {}, anchor.symbol ? `${anchor.path}::${anchor.symbol}` : anchor.path),
+      anchor.span ? el("span", { class: "quiet" }, ` lines ${anchor.span[0]}–${anchor.span[1]}`) : null,
+      el("span", { class: "fresh" }, anchor.freshness === "moved" ? `→ ${anchor.now_at ?? "elsewhere"}` : FRESH[anchor.freshness] ?? anchor.freshness),
+      anchor.note ? el("span", { class: "quiet" }, anchor.note) : null)));
+}
+
+function provenance(memory) {
+  const parts = {
+    Source: `${memory.source}${memory.source_ref ? `, ${memory.source_ref}` : ""}, trust ${memory.trust}`,
+    Written: day(memory.created_at), "Last used": memory.last_accessed_at ? day(memory.last_accessed_at) : "never",
+    Recalls: String(memory.access_count), Confirmations: memory.confirmed_by.join(", ") || "none", Strength: `${memory.strength.toFixed(2)}, ${memory.strength_word}`,
+  };
+  return el("dl", { class: "parts table" }, Object.entries(parts).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+function lineage(memory) {
+  const related = Object.entries(memory.lineage).filter(([, ids]) => ids.length);
+  if (!related.length) return null;
+  return el("dl", { class: "parts table" }, related.map(([name, ids]) => el("div", {}, el("dt", {}, LINEAGE[name] ?? name),
+    el("dd", {}, ids.map((id) => el("a", { href: `#/memory/${encodeURIComponent(id)}` }, shortId(id), " "))))));
+}
+
+function history(memory, again) {
+  if (!memory.events.length) return el("p", { class: "quiet" }, "Nothing happened to it since it was written.");
+  return el("ol", { class: "history" }, [...memory.events].reverse().map((event) => {
+    const changed = Object.keys(event.after ?? {}).filter((name) => !QUIET.has(name) && name in (event.before ?? {}));
+    return el("li", {}, el("p", {}, el("strong", {}, event.action), ` by ${event.actor}, `, when(event.at), event.reason ? ` – ${event.reason}` : ""),
+      changed.length ? el("dl", { class: "change" }, changed.map((name) => el("div", {}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, el("del", {}, written(event.before[name])), " → ", el("ins", {}, written(event.after[name])))))) : null,
+      event.action === "remembered" ? null : el("button", { class: "plain", onclick: () => attempt(async () => { if (await undoEvent(event.id)) again(); }) }, "Undo"));
+  }));
+}
+
+export function written(value) {
+  if (value === null || value === undefined || value === "") return "nothing";
+  if (Array.isArray(value)) return value.length ? value.map((one) => (typeof one === "object" ? JSON.stringify(one) : String(one))).join(", ").slice(0, 300) : "nothing";
+  return typeof value === "object" ? JSON.stringify(value).slice(0, 300) : String(value).slice(0, 300);
+}

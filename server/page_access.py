@@ -1,0 +1,183 @@
+"""Who may use the page: one-time links, the cookie and the key they are turned into, and the checks of every request.
+
+The page is served on a loopback port, which every program and every user of the machine can reach, and which any web
+page can make a browser connect to. So a request must name our own host (against DNS rebinding), come from our own
+origin, and carry a cookie that only the owner of the machine's engine was given. A browser sends a cookie of
+127.0.0.1 to every port there, so calls of the API need a key too, which the browser keeps for our origin alone.
+See decision 0033.
+"""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reverie.server.engine import LazySession
+
+SECONDS_A_LINK_LIVES = 600.0
+MOST_VISITORS = 64
+MOST_LINKS = 64
+LONGEST_BODY = 2 * 1024 * 1024
+KEY_HEADER: Final = "x-reverie-key"
+
+_HOSTS = ("127.0.0.1", "localhost")
+_SAME_SITE = ("same-origin", "none")  # none: a person typed the address
+_OPEN = "/open/"
+
+SECURITY_HEADERS: Final = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+_NO_LINK = "This page is opened with `reverie page`, which prints a new link each time."
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A browser, or a script, that followed a link: the session it works in, and a digest of its key."""
+
+    client: LazySession
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a link is turned into: a cookie for the browser and a key for the page's own script."""
+
+    cookie: str
+    key: str
+
+
+class PageAccess:
+    """Gives out links and knows who followed one. It keeps digests: its memory tells nobody a cookie."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._links: dict[bytes, tuple[float, LazySession]] = {}
+        self._visitors: dict[bytes, Visitor] = {}
+
+    def invite(self, client: LazySession) -> str:
+        """Return a token that can be redeemed once, within ten minutes, for access to a session."""
+        token = secrets.token_urlsafe(32)
+        self._links[_digest(token)] = (self._now() + SECONDS_A_LINK_LIVES, client)
+        while len(self._links) > MOST_LINKS:
+            del self._links[next(iter(self._links))]
+        return token
+
+    def redeem(self, token: str) -> Pass | None:
+        """Turn a token into a cookie and a key; None if it was used, is too old, or never was one."""
+        until, client = self._links.pop(_digest(token), (0.0, None))
+        if client is None or until < self._now():
+            return None
+        given = Pass(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+        self._visitors[_digest(given.cookie)] = Visitor(client, _digest(given.key))
+        while len(self._visitors) > MOST_VISITORS:
+            del self._visitors[next(iter(self._visitors))]
+        return given
+
+    def visitor(self, cookie: str | None) -> Visitor | None:
+        """Return who has a cookie."""
+        return self._visitors.get(_digest(cookie)) if cookie else None
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def cookie_name(port: int) -> str:
+    """Return the name of the cookie: browsers do not tell the ports of a host apart, so the name does."""
+    return f"reverie_{port}"
+
+
+class GuardedApp:
+    """Passes a request on only if its host, origin, cookie and key are right, and adds headers to every answer."""
+
+    def __init__(self, app: ASGIApp, access: PageAccess, port: int) -> None:
+        self._app = app
+        self._access = access
+        self._cookie = cookie_name(port)
+        self._hosts = {f"{host}:{port}" for host in _HOSTS}
+        self._origins = {f"http://{host}" for host in self._hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return  # the server speaks nothing else: uvicorn is told to offer no WebSockets and no lifespan
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = {name.encode(): value.encode() for name, value in SECURITY_HEADERS.items()}
+                kept = [(name, value) for name, value in message["headers"] if name.lower() not in own]
+                message = {**message, "headers": [*kept, *own.items()]}
+            await send(message)
+
+        request = Request(scope)
+        refusal = self._refusal(request)
+        if refusal is not None:
+            await refusal(scope, receive, send_guarded)
+            return
+        scope["visitor"] = self._access.visitor(request.cookies.get(self._cookie))
+        await self._app(scope, receive, send_guarded)
+
+    def _refusal(self, request: Request) -> Response | None:
+        headers = request.headers
+        if headers.get("host", "") not in self._hosts:
+            return _refused(421, "There is no such host here.")
+        if not self._is_ours(headers):
+            return _refused(403, "This comes from another web page.")
+        if request.method not in ("GET", "HEAD", "POST"):
+            return _refused(405, "There is nothing for that method here.")
+        if int(headers.get("content-length", "0") or "0") > LONGEST_BODY:
+            return _refused(413, "That is too long.")
+        path = request.url.path
+        if path.startswith(_OPEN):
+            return None  # the link itself proves who may
+        visitor = self._access.visitor(request.cookies.get(self._cookie))
+        if visitor is None:
+            return _refused(401, _NO_LINK)
+        if path.startswith("/api/") and not _has_key(headers, visitor):
+            return _refused(401, "The key of the page is missing. " + _NO_LINK)
+        if request.method == "POST" and _content_type(headers) != "application/json":
+            return _refused(415, "Send JSON, and say so in Content-Type.")
+        return None
+
+    def _is_ours(self, headers: Mapping[str, str]) -> bool:
+        """Whether a browser says that our own page, or nobody's, made this request; scripts say nothing."""
+        origin = headers.get("origin")
+        if origin is not None and origin not in self._origins:
+            return False
+        site = headers.get("sec-fetch-site")
+        if site is None or site in _SAME_SITE:
+            return True
+        # A link that a person follows, from a terminal or a file, may come from elsewhere; nothing else may.
+        return headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+
+
+def _has_key(headers: Headers, visitor: Visitor) -> bool:
+    return hmac.compare_digest(_digest(headers.get(KEY_HEADER, "")), visitor.key)
+
+
+def _content_type(headers: Headers) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _refused(status: int, reason: str) -> Response:
+    return PlainTextResponse(reason + "\n", status)

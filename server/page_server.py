@@ -1,0 +1,231 @@
+"""Serves the page, its API and its events on a loopback port, in the engine or in a process of its own."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from reverie.errors import InvalidInput, ReverieError
+from reverie.server.engine import LazySession
+from reverie.server.page_access import GuardedApp, PageAccess, Visitor, cookie_name
+from reverie.server.page_api import PREFIX, answer_call, openapi
+
+HOST: Final = "127.0.0.1"
+SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_OF_SILENCE = 15.0  # a line now and then shows that a browser that has gone is gone
+_MOST_WAITING = 100
+
+_TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+_OPENING = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Reverie</title>
+<meta http-equiv="refresh" content="0; url=/#key={key}"></head>
+<body><p><a href="/#key={key}">Open Reverie</a></p></body></html>
+"""
+
+_REFUSED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Reverie</title></head>
+<body><h1>Reverie</h1><p>{reason}</p></body></html>
+"""
+
+USED_LINK: Final = "This link was used already, or is older than ten minutes. Run “reverie page” for a new one."
+
+
+class PageServer:
+    """The page of one engine: who may see it, and who listens to its events."""
+
+    def __init__(self) -> None:
+        self.access = PageAccess()
+        self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._last_request = time.monotonic()
+        self._server: _Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self.port = 0
+
+    async def start(self, port: int = 0) -> None:
+        """Listen on a port of this machine, or on any that is free.
+
+        Raises:
+            InvalidInput: if the port is taken.
+        """
+        if self._serving is not None and not self._serving.done():
+            if port not in (0, self.port):
+                raise InvalidInput(
+                    "--port",
+                    f"the page is already served on port {self.port}",
+                    "Leave the port out, or stop the engine.",
+                )
+            return
+        try:
+            listening = socket.create_server((HOST, port), backlog=64)
+        except OSError as error:
+            raise InvalidInput(
+                "--port", f"{port} cannot be listened on ({error.strerror or error})", "Give another, or none."
+            ) from None
+        self.port = listening.getsockname()[1]
+        app = GuardedApp(self._application(), self.access, self.port)
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                lifespan="off",
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=1,
+            )
+        )
+        self._serving = asyncio.create_task(self._server.serve([listening]))
+
+    async def stop(self) -> None:
+        """End every connection and stop listening."""
+        if self._server is None or self._serving is None:
+            return
+        self._server.should_exit = True
+        for listener in self._listeners:
+            listener.put_nowait({"event": "gone"})
+        with suppress(asyncio.CancelledError):
+            await self._serving
+
+    async def until_stopped(self) -> None:
+        """Wait until somebody stops it."""
+        if self._serving is not None:
+            await self._serving
+
+    def link_for(self, client: LazySession) -> str:
+        """Return an address that opens the page once, in the session of a client."""
+        return f"http://{HOST}:{self.port}/open/{self.access.invite(client)}"
+
+    def is_in_use(self, minutes: float) -> bool:
+        """Return whether a browser has it open, or asked for something in so many minutes."""
+        return bool(self._listeners) or time.monotonic() - self._last_request < 60 * minutes
+
+    # -- routes ------------------------------------------------------------------------------------------
+
+    def _application(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/open/{token}", self._open),
+                Route("/", self._file),
+                Route("/page/{name}", self._file),
+                Route(f"{PREFIX}/openapi.json", self._description),
+                Route(f"{PREFIX}/events", self._events),
+                Route(f"{PREFIX}/{{name}}", self._call, methods=["POST"]),
+            ]
+        )
+
+    async def _open(self, request: Request) -> Response:
+        """Turn a link into a cookie and a key. The page follows by itself, so that the cookie is sent with it.
+
+        A browser that has a cookie already is let in by a link that was used, as after going back.
+        """
+        if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
+            return PlainTextResponse("Open this link in a browser.\n", 403)  # nobody looks at this answer
+        given = self.access.redeem(request.path_params["token"])
+        if given is None:
+            if request.scope["visitor"] is not None:
+                return Response(status_code=303, headers={"location": "/"})
+            return HTMLResponse(_REFUSED.format(reason=escape(USED_LINK)), 403)
+        answer = HTMLResponse(_OPENING.format(key=escape(given.key)))
+        answer.set_cookie(cookie_name(self.port), given.cookie, httponly=True, samesite="strict", path="/")
+        return answer
+
+    async def _file(self, request: Request) -> Response:
+        self._last_request = time.monotonic()
+        name = request.path_params.get("name", "index.html")
+        content = _files().get(name)
+        if content is None:
+            return PlainTextResponse("There is no such file.\n", 404)
+        return Response(content, media_type=_TYPES[name.rpartition(".")[2]])
+
+    async def _description(self, request: Request) -> Response:
+        return JSONResponse(openapi())
+
+    async def _call(self, request: Request) -> Response:
+        self._last_request = time.monotonic()
+        name = request.path_params["name"]
+
+        async def progress(done: float, total: float, message: str) -> None:
+            self._tell({"event": "progress", "call": name, "done": done, "total": total, "message": message})
+
+        return await answer_call(request, progress)
+
+    # -- events ------------------------------------------------------------------------------------------
+
+    def _tell(self, event: dict[str, Any]) -> None:
+        for listener in self._listeners:
+            if listener.qsize() < _MOST_WAITING:
+                listener.put_nowait(event)
+
+    async def _events(self, request: Request) -> Response:
+        visitor: Visitor = request.scope["visitor"]
+        return StreamingResponse(self._stream(visitor), media_type="text/event-stream")
+
+    async def _stream(self, visitor: Visitor) -> AsyncIterator[bytes]:
+        """Send what happens: the number of the journal's last event, first and whenever it changes, and progress."""
+        waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._listeners.add(waiting)
+        looking = asyncio.create_task(self._watch(visitor.client, waiting))
+        try:
+            yield b": listening\n\n"
+            while True:
+                try:
+                    event = await asyncio.wait_for(waiting.get(), _SECONDS_OF_SILENCE)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                yield f"event: {event['event']}\ndata: {json.dumps(event)}\n\n".encode()
+                if event["event"] == "gone":
+                    return
+        finally:
+            looking.cancel()
+            self._listeners.discard(waiting)
+            self._last_request = time.monotonic()
+
+    async def _watch(self, client: LazySession, waiting: "asyncio.Queue[dict[str, Any]]") -> None:
+        """Look at the end of the journal now and then; any process may have written to it."""
+        last: int | None = None
+        while True:
+            with suppress(ReverieError, OSError):
+                opened = client.engine.opened
+                if opened is not None:
+                    head = await opened.store.journal.head()
+                    number = 0 if head is None else head.number
+                    if number != last:
+                        waiting.put_nowait({"event": "at" if last is None else "changed", "number": number})
+                    last = number
+            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the process it runs in."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+@cache
+def _files() -> dict[str, bytes]:
+    """Return the files of the page; nothing else can be asked for."""
+    folder = files("reverie.server").joinpath("page")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}

@@ -1,0 +1,85 @@
+"""One page of a long list: only what decides the order is read of everything, and complete rows of the page."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from reverie.memory import LAYERS, Layer, Memory
+from reverie.storage.bulk import complete_rows
+from reverie.storage.filters import Condition
+from reverie.storage.scope import Scope
+from reverie.storage.store import MemoryStore
+from reverie.time import iso
+
+PageOrder = Literal["newest", "oldest", "used", "important"]
+
+_COLUMNS = ("id", "layer", "created_at", "last_accessed_at", "importance")
+_BY: dict[PageOrder, tuple[str, Literal["ascending", "descending"]]] = {
+    "newest": ("created_at", "descending"),
+    "oldest": ("created_at", "ascending"),
+    "used": ("last_accessed_at", "descending"),
+    "important": ("importance", "descending"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """The memories of a page in their order, and of all that fit how many there are, by layer too."""
+
+    memories: list[Memory]
+    total: int
+    layers: dict[Layer, int]
+
+
+async def page_of(
+    store: MemoryStore, scope: Scope, also: Condition, *, by: PageOrder, offset: int, limit: int
+) -> MemoryPage:
+    """Return so many memories of a scope from a position on; with a moment in the scope, as they were then."""
+    where = scope.condition() & also
+    tables = [store.database.table(layer) for layer in scope.tables]
+    fitting = pa.concat_tables(
+        await asyncio.gather(*(table.rows(_COLUMNS, where, with_row_ids=True) for table in tables))
+    )
+    column, direction = _BY[by]
+    ordered = fitting.sort_by([(column, direction), ("created_at", "descending"), ("id", "ascending")])
+    page = ordered.slice(offset, limit)
+    parts = await asyncio.gather(*(complete_rows(table, page) for table in tables))
+    found = {memory.id: scope.as_asked(memory) for part in parts for memory in part}
+    counts = Counter(fitting.column("layer").to_pylist())
+    return MemoryPage(
+        [found[one] for one in page.column("id").to_pylist() if one in found],
+        len(fitting),
+        {layer: counts[layer] for layer in LAYERS if counts[layer]},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many memories there are, whatever their status: by layer, status, precision and month of writing."""
+
+    total: int
+    layers: dict[str, int]
+    statuses: dict[str, int]
+    precisions: dict[str, int]
+    months: dict[str, int]
+    first: str | None  # when the oldest was written
+
+
+async def census_of(store: MemoryStore) -> Census:
+    """Count all memories of a store by what a chart shows."""
+    columns = ("layer", "status", "precision", "created_at")
+    rows = pa.concat_tables(
+        await asyncio.gather(*(store.database.table(layer).rows(columns) for layer in LAYERS))
+    ).to_pydict()
+    moments = rows["created_at"]
+    return Census(
+        total=len(moments),
+        layers=dict(Counter(rows["layer"])),
+        statuses=dict(Counter(rows["status"])),
+        precisions={str(bits): count for bits, count in sorted(Counter(rows["precision"]).items())},
+        months=dict(sorted(Counter(f"{moment:%Y-%m}" for moment in moments).items())),
+        first=iso(min(moments)) if moments else None,
+    )

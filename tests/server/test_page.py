@@ -1,0 +1,289 @@
+"""The page's server: who is let in, what is refused, and an API that is the tools' own. One server for all tests."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reverie.server.page_access import LONGEST_BODY, SECONDS_A_LINK_LIVES, SECURITY_HEADERS, PageAccess
+from reverie.server.page_api import CALLS
+from reverie.server.schemas import schema_of
+from reverie.tools.catalog import TOOLS
+from tests.page_server import ServedPage, Visit
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
+    folder: Path = tmp_path_factory.mktemp("page")
+    (folder / "project").mkdir()
+    with ServedPage(folder / "home", folder / "project", "harbour") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def visit(page: ServedPage) -> Visit:
+    """Somebody who followed a link."""
+    return page.visit()
+
+
+# ── who is let in ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_link_lets_one_browser_in_once(page: ServedPage) -> None:
+    link = page.link().removeprefix(page.origin)
+    first, second = Visit(page), Visit(page)
+    assert first.get(link).status == 200
+    refused = second.get(link)
+    assert refused.status == 403
+    assert "used already" in refused.text
+    assert "set-cookie" not in refused.headers
+
+
+def test_a_browser_that_is_in_already_may_go_back_to_its_link(page: ServedPage) -> None:
+    link = page.link().removeprefix(page.origin)
+    browser = Visit(page)
+    browser.headers = {"Cookie": browser.get(link).headers["set-cookie"].partition(";")[0]}
+    again = browser.get(link)
+    assert (again.status, again.headers["location"]) == (303, "/")
+
+
+def test_a_link_is_not_spent_by_a_preview(page: ServedPage) -> None:
+    link = page.link().removeprefix(page.origin)
+    assert Visit(page).send("HEAD", link).status == 403
+    assert Visit(page).get(link, Sec_Purpose="prefetch").status == 403
+    assert Visit(page).get(link).status == 200
+
+
+def test_a_link_is_too_old_after_ten_minutes() -> None:
+    moment = 0.0
+    access = PageAccess(lambda: moment)
+    token, late = access.invite(None), access.invite(None)  # type: ignore[arg-type]  # nobody is let in
+    assert access.redeem(token) is None  # without a client there is nothing to open
+    moment = SECONDS_A_LINK_LIVES + 1
+    assert access.redeem(late) is None
+
+
+def test_the_cookie_is_for_this_page_alone(visit: Visit, page: ServedPage) -> None:
+    parts = [part.strip().lower() for part in visit.set_cookie.split(";")]
+    assert parts[0].startswith(f"reverie_{page.page.port}=")
+    assert {"httponly", "samesite=strict", "path=/"} <= set(parts)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"Host": "evil.example"}, 421, id="a name that was rebound to this machine"),
+        pytest.param({"Host": "127.0.0.1"}, 421, id="another port"),
+        pytest.param({"Origin": "https://evil.example"}, 403, id="a page of another origin"),
+        pytest.param({"Origin": "null"}, 403, id="a sandboxed frame"),
+        pytest.param({"Origin": "http://127.0.0.1:1"}, 403, id="a page of another port"),
+        pytest.param({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403, id="a form or an image"),
+        pytest.param({"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}, 403, id="a neighbour on this host"),
+        pytest.param({"Cookie": None}, 401, id="no cookie"),
+        pytest.param({"Cookie": "reverie_1=guessed"}, 401, id="a guessed cookie"),
+        pytest.param({"X-Reverie-Key": None}, 401, id="the cookie alone, which other ports are sent too"),
+        pytest.param({"X-Reverie-Key": "guessed"}, 401, id="a guessed key"),
+        pytest.param({"Content-Type": "text/plain"}, 415, id="what a form of another page could send"),
+    ],
+)
+def test_a_call_from_elsewhere_is_refused(visit: Visit, headers: dict[str, str | None], status: int) -> None:
+    own = {"X-Reverie-Key": visit.headers["x-reverie-key"]}
+    asking = Visit.__new__(Visit)
+    asking._port, asking.headers = visit._port, {"Cookie": visit.headers["Cookie"]}
+    before = visit.call("overview")["total"]
+    answer = asking.post("remember", {"content": "An attacker was here."}, **{**own, **headers})
+    assert answer.status == status, answer.text
+    assert visit.call("overview")["total"] == before
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_our_own_page_is_answered_by_either_name(visit: Visit, page: ServedPage, host: str) -> None:
+    own = f"{host}:{page.page.port}"
+    answer = visit.post("overview", {}, Host=own, Origin=f"http://{own}", Sec_Fetch_Site="same-origin")
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/page/app.js", "/api/v1/openapi.json", "/api/v1/events", "/nothing"])
+def test_nothing_is_served_without_a_cookie(page: ServedPage, path: str) -> None:
+    answer = Visit(page).get(path)
+    assert answer.status == 401
+    assert "reverie page" in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/page/../engine.py", "/page/%2e%2e%2fengine.py", "/page/..%2F..%2Fpyproject.toml", "/page/", "/engine.py"],
+)
+def test_no_file_but_the_page_s_own_is_served(visit: Visit, path: str) -> None:
+    assert visit.get(path).status == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/page/app.js", "/api/v1/openapi.json", "/nothing", "/open/nothing"])
+def test_every_answer_forbids_what_the_page_does_not_need(visit: Visit, path: str) -> None:
+    headers = visit.get(path).headers
+    assert {name: headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
+    assert "server" not in headers
+
+
+def test_the_policy_allows_no_inline_script_and_no_other_host() -> None:
+    policy = SECURITY_HEADERS["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert "require-trusted-types-for 'script'" in policy
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_other_methods_are_refused(visit: Visit, method: str) -> None:
+    assert visit.send(method, "/api/v1/status").status == 405
+
+
+def test_the_page_s_files_hold_no_inline_script_no_style_and_no_way_to_read_html() -> None:
+    folder = Path(__file__).parents[2] / "server" / "page"
+    html = (folder / "index.html").read_text("utf-8")
+    assert html.count("<script") == html.count('<script type="module" src=') == 1
+    assert "style=" not in html
+    assert " on" not in html.replace(" only", "")
+    for file in folder.glob("*.js"):
+        text = file.read_text("utf-8")
+        for sink in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "DOMParser",
+            "http://",
+            "https://",
+        ):
+            assert sink not in text.replace("http://www.w3.org/2000/svg", ""), f"{file.name} uses {sink}"
+
+
+# ── the API ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_tool_is_a_call_and_openapi_describes_each_from_its_declaration(visit: Visit) -> None:
+    described = visit.get("/api/v1/openapi.json").json
+    assert {f"/api/v1/{tool.name}" for tool in TOOLS} <= described["paths"].keys()
+    assert described["paths"].keys() == {f"/api/v1/{name}" for name in CALLS}
+    for name, tool in CALLS.items():
+        operation = described["paths"][f"/api/v1/{name}"]["post"]
+        assert (operation["summary"], operation["description"]) == (tool.title, tool.description)
+        taken = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
+        assert taken.keys() == schema_of(tool).arguments.model_fields.keys()
+    references = set(_references(described))
+    assert references <= {f"#/components/schemas/{name}" for name in described["components"]["schemas"]}
+    assert len(references) > 5
+
+
+def _references(part: object) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from ([part["$ref"]] if isinstance(part.get("$ref"), str) else [])
+        for value in part.values():
+            yield from _references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _references(value)
+
+
+def test_a_call_does_what_the_tool_does(visit: Visit) -> None:
+    kept = visit.call("remember", content="The harbour crane is painted red.", layer="semantic", source="human")
+    found = visit.call("browse")
+    assert [row["id"] for row in found["memories"] if row["id"] == kept["id"]] == [kept["id"]]
+    assert visit.call("pin", id=kept["id"])["pinned"]
+    [memory] = visit.call("inspect", ids=[kept["id"]])["memories"]
+    assert (memory["content"], memory["pinned"]) == ("The harbour crane is painted red.", True)
+    assert visit.call("sweep")["expired"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "words"),
+    [
+        pytest.param("nothing", {}, 404, "There is no call", id="an unknown call"),
+        pytest.param("inspect", {"ids": ["nosuchmemory"]}, 404, "No memory", id="an unknown memory"),
+        pytest.param("remember", {"content": " "}, 400, "no text", id="an empty text"),
+        pytest.param("remember", {"content": "x", "title": "t" * 10_000}, 400, "200 characters", id="a long title"),
+        pytest.param("recall", {"query": "x", "nope": 1}, 400, "no argument 'nope'", id="an unknown argument"),
+        pytest.param("browse", {"limit": 100_000}, 400, "less than or equal to 200", id="a list of everything"),
+        pytest.param("browse", ["x"], 400, "not a JSON object", id="no object"),
+        pytest.param("dream", {"id": "nosuchdream"}, 400, "no dream", id="an unknown dream"),
+        pytest.param("curve", {"id": "../../etc"}, 404, "No memory", id="a path for an id"),
+    ],
+)
+def test_a_wrong_call_is_answered_with_what_is_wrong(
+    visit: Visit, name: str, body: object, status: int, words: str
+) -> None:
+    answer = visit.post(name, body)
+    assert answer.status == status
+    assert words in answer.json["message"]
+
+
+def test_a_body_that_is_no_json_or_too_long_is_refused(visit: Visit) -> None:
+    assert visit.send("POST", "/api/v1/status", b"{", Content_Type="application/json").status == 400
+    long = b'{"content": "' + b"x" * LONGEST_BODY + b'"}'
+    assert visit.send("POST", "/api/v1/remember", long, Content_Type="application/json").status == 413
+
+
+def test_looking_for_something_does_not_count_as_a_recall(visit: Visit) -> None:
+    kept = visit.call("remember", content="The lighthouse keeper is called Orla.", layer="semantic")["id"]
+    found = visit.call("search", query="Who keeps the lighthouse?")
+    assert found["results"][0]["id"] == kept
+    assert found["results"][0]["why"]["fit"] > 0
+    visit.call("sweep")  # counts what waits
+    assert visit.call("inspect", ids=[kept])["memories"][0]["access_count"] == 0
+    visit.call("recall", query="Who keeps the lighthouse?")
+    visit.call("sweep")
+    assert visit.call("inspect", ids=[kept])["memories"][0]["access_count"] == 1
+
+
+def test_a_search_says_what_it_passed_over_and_why(visit: Visit) -> None:
+    gone = visit.call("remember", content="The ferry to Skarn leaves at noon.", layer="semantic")["id"]
+    visit.call("forget", ids=[gone])
+    other = visit.call(
+        "remember", content="The ferry to Skarn costs 9 crowns.", layer="semantic", project="elsewhere"
+    )
+    found = visit.call("search", query="ferry to Skarn")
+    reasons = {one["id"]: one["reason"] for one in found["passed_over"]}
+    assert reasons[gone] == "faded or forgotten"
+    assert reasons[other["id"]] == "another project"
+    everywhere = visit.call("search", query="ferry to Skarn", all_projects=True, include=["expired"])
+    assert {gone, other["id"]} <= {one["id"] for one in everywhere["results"]}
+
+
+def test_pages_of_a_list_share_nothing_and_leave_nothing_out(visit: Visit) -> None:
+    for number in range(7):
+        visit.call(
+            "remember", content=f"Buoy {number} is lit by lamp {number * 7 + 3}.", layer="episodic", tags=["buoys"]
+        )
+    pages = [visit.call("browse", tags=["buoys"], limit=3, offset=offset) for offset in (0, 3, 6, 9)]
+    assert [len(page["memories"]) for page in pages] == [3, 3, 1, 0]
+    ids = [memory["id"] for page in pages for memory in page["memories"]]
+    assert len(set(ids)) == 7
+    assert {page["total"] for page in pages} == {7}
+    oldest = visit.call("browse", tags=["buoys"], limit=7, sort="oldest")
+    assert [memory["id"] for memory in oldest["memories"]] == ids[::-1]
+
+
+def test_a_change_is_heard_by_whoever_listens(visit: Visit, page: ServedPage) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", visit._port, timeout=30)
+    assert not page.page.is_in_use(minutes=0)  # an engine may leave
+    connection.request("GET", "/api/v1/events", headers=visit.headers)
+    stream = connection.getresponse()
+    assert stream.getheader("content-type", "").startswith("text/event-stream")
+    visit.call("overview")  # the store is open
+    first = _event(stream)
+    assert first["event"] == "at"
+    assert page.page.is_in_use(minutes=0)  # while a browser has it open, the engine stays
+    visit.call("remember", content="The tide table of today has 48 rows.", layer="episodic")
+    assert _event(stream) == {"event": "changed", "number": first["number"] + 1}
+    connection.close()
+
+
+def _event(stream: http.client.HTTPResponse) -> Any:
+    """Return the next event of a stream; comments are passed over."""
+    while not (line := stream.readline()).startswith(b"data:"):
+        assert line, "the stream ended"
+    return json.loads(line.removeprefix(b"data: "))

@@ -1,0 +1,412 @@
+"""What the page shows besides the answers of tools: lists by the page, searches with what they passed over, curves.
+
+Looking is free: a search here does not count as a recall, so that a person who looks around strengthens nothing.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from datetime import datetime
+
+from reverie.guard.hidden_text import plain
+from reverie.guard.injection_rules import SIGNS
+from reverie.lifecycle.curves import retention_of
+from reverie.lifecycle.outlook import ending_of, outlook_of
+from reverie.lifecycle.rules import ARCHIVE_BELOW_RETENTION, expired_if_overdue
+from reverie.lifecycle.vitals import last_touched, strength_of, strength_word
+from reverie.memory import LAYERS, Memory, encode
+from reverie.recall.results import RecalledMemory
+from reverie.recall.score import LEAST_FIT, LONGEST_FOR_FIT
+from reverie.storage.access_log import AccessRecorder
+from reverie.storage.audit import audit as audit_store
+from reverie.storage.filters import Condition, equals, everything, has_text_of, one_of
+from reverie.storage.paging import census_of, page_of
+from reverie.storage.scope import RECALLED, Scope
+from reverie.time import SECONDS_PER_DAY, iso, later, parse_moment
+from reverie.tools import forecast as ahead
+from reverie.tools.doctor import Doctor
+from reverie.tools.dreams import describe_dream
+from reverie.tools.dreams import dreams as all_dreams
+from reverie.tools.page_catalog import (
+    Audited,
+    Browsed,
+    BrowseRequest,
+    CurveOf,
+    CurveRequest,
+    DecideRequest,
+    Diagnosis,
+    ForecastRequest,
+    ForecastResult,
+    HeldDecided,
+    HeldMemory,
+    HeldRequest,
+    Night,
+    NightChange,
+    NightRequest,
+    Nights,
+    NightsRequest,
+    NothingRequest,
+    Overview,
+    PageRow,
+    PassedOver,
+    ProjectsListed,
+    Quarantine,
+    Searched,
+    SearchRequest,
+    SweepDone,
+)
+from reverie.tools.projects import list_projects
+from reverie.tools.quarantine import decide, held_memories
+from reverie.tools.recall import recall
+from reverie.tools.requests import RecallRequest
+from reverie.tools.resolve import resolved, resolved_dream
+from reverie.tools.session import Session
+from reverie.tools.sweep import sweep as sweep_now
+
+_BEGINNING = 400
+_MOST_LET_GO = 500
+_MOST_PASSED_OVER = 50
+_TOKENS = 20_000
+_EVER = "36500d"  # a search that is narrowed shows what does not fit too
+
+
+class _Uncounted(AccessRecorder):
+    """Takes no note of recalls."""
+
+    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
+        """Do nothing: a person only looks."""
+
+
+def _looking(session: Session) -> Session:
+    return replace(session, domain=replace(session.domain, accesses=_Uncounted(session.store)))
+
+
+# -- memories ----------------------------------------------------------------------------------------------
+
+
+async def browse(session: Session, request: BrowseRequest) -> Browsed:
+    """Return one page of the memories that fit every filter; with `as_of`, as they were then.
+
+    Raises:
+        InvalidInput: if a moment cannot be read.
+    """
+    now = session.now
+    project = session.project_for(request.project)
+
+    def moment(name: str, text: str) -> datetime | None:
+        return parse_moment(text, name, now=now, forward=False) if text else None
+
+    scope = await session.store.as_of_scope(
+        Scope(
+            projects=None if request.all_projects else session.visible_from(project),
+            statuses=request.statuses or RECALLED,
+            layers=tuple(layer for layer in LAYERS if layer in request.layers) or LAYERS,
+            kinds=request.kinds or None,
+            tags=request.tags or None,
+            since=moment("since", request.since),
+            before=moment("before", request.before),
+            as_of=moment("as_of", request.as_of),
+        )
+    )
+    await session.accesses.count_if_possible()  # strength comes from recalls
+    page = await page_of(
+        session.store, scope, _also(request), by=request.sort, offset=request.offset, limit=request.limit
+    )
+    then = scope.as_of or later(now, request.ahead) or now
+    return Browsed(
+        memories=[_row(session, memory, then) for memory in page.memories],
+        total=page.total,
+        layers={str(layer): number for layer, number in page.layers.items()},
+        project="" if request.all_projects else project,
+    )
+
+
+def _also(request: BrowseRequest) -> Condition:
+    where = everything()
+    if request.sources:
+        where &= one_of("source", request.sources)
+    if request.freshness:
+        where &= has_text_of("anchors", [f'"freshness": "{word}"' for word in request.freshness])
+    if request.pinned:
+        where &= equals("pinned", True)
+    return where
+
+
+def _row(session: Session, memory: Memory, now: datetime) -> PageRow:
+    seen = expired_if_overdue(memory, now, session.settings.tier)
+    strength = strength_of(memory, now)
+    return PageRow(
+        id=memory.id,
+        title=memory.title,
+        content=memory.content[:_BEGINNING],
+        layer=memory.layer,
+        kind=memory.kind,
+        status=seen.status,
+        source=memory.source,
+        project=memory.project,
+        tags=list(memory.tags),
+        pinned=memory.pinned,
+        strength=round(strength, 3),
+        strength_word=strength_word(strength),
+        retention=round(retention_of(memory, now, session.settings.retention, session.settings.tier), 3),
+        created_at=iso(memory.created_at),
+    )
+
+
+async def search(session: Session, request: SearchRequest) -> Searched:
+    """Ask as recall does, then more widely: what only the second finds was passed over by the first.
+
+    Raises:
+        InvalidInput: if a moment cannot be read.
+    """
+    looking = _looking(session)
+    asked = RecallRequest(
+        **{name: getattr(request, name) for name in request.__dataclass_fields__}, explain=True, max_tokens=_TOKENS
+    )
+    found = await recall(looking, asked)
+    wider = await recall(
+        looking,
+        replace(
+            asked,
+            limit=min(100, request.limit + _MOST_PASSED_OVER),
+            all_projects=True,
+            include=("expired", "superseded", "quarantined"),
+            since=request.since or _EVER,
+        ),
+    )
+    shown = {row.id for row in found.results}
+    missed = [row for row in wider.results if row.id not in shown][:_MOST_PASSED_OVER]
+    memories = await session.store.get([row.id for row in missed])
+    seen = set(session.visible_from(session.project_for(request.project)))
+    full = len(found.results) >= request.limit
+    return Searched(
+        results=found.results,
+        passed_over=[
+            PassedOver(
+                id=row.id,
+                title=row.title,
+                content=row.content[:_BEGINNING],
+                layer=row.layer,
+                kind=row.kind,
+                status=row.status,
+                project=memories[row.id].project,
+                pinned=row.pinned,
+                score=round(row.score, 3),
+                reason=_why_not(row, memories[row.id], None if request.all_projects else seen, full=full),
+            )
+            for row in missed
+            if row.id in memories
+        ],
+        fits=found.fits,
+        total_matches=found.total_matches,
+        filtered=found.filtered,
+        index_state=found.index_state,
+        project=session.project_for(request.project),
+    )
+
+
+def _why_not(row: RecalledMemory, memory: Memory, seen: set[str] | None, *, full: bool) -> str:
+    if row.status not in RECALLED:
+        return {"expired": "faded or forgotten", "superseded": "superseded", "quarantined": "in quarantine"}[
+            row.status
+        ]
+    if seen is not None and memory.project not in seen:
+        return "another project"
+    if (row.why or {}).get("fit", 1.0) < LEAST_FIT and len(memory.content) <= LONGEST_FOR_FIT:
+        return "does not fit"
+    return "beyond the limit" if full else "too much from one source"
+
+
+async def curve(session: Session, request: CurveRequest) -> CurveOf:
+    """Compute the forgetting curve of one memory from its last use on, and where it would be let go.
+
+    Raises:
+        MemoryNotFound: if there is no such memory.
+    """
+    await session.accesses.count_if_possible()
+    memory = await resolved(session, request.id)
+    now, mode, tier = session.now, session.settings.retention, session.settings.tier
+    since = last_touched(memory)
+    idle = max(0.0, (now - since).total_seconds() / SECONDS_PER_DAY)
+    step = (idle + request.days) / (request.points - 1)
+    days = [number * step - idle for number in range(request.points)]
+    ending = ending_of(memory, now, mode, tier) if memory.status in RECALLED else None
+
+    def from_now(moment: datetime) -> float:
+        return round((moment - now).total_seconds() / SECONDS_PER_DAY, 4)
+
+    return CurveOf(
+        id=memory.id,
+        curve=mode,
+        days=[round(day, 4) for day in days],
+        retention=[round(retention_of(memory, later(now, day) or now, mode, tier), 4) for day in days],
+        now=round(retention_of(memory, now, mode, tier), 4),
+        archived_below=ARCHIVE_BELOW_RETENTION,
+        recalls=[from_now(moment) for moment in memory.access_times],
+        written=from_now(memory.created_at),
+        ends=None if ending is None else max(0.0, from_now(ending.at)),
+        ends_at=None if ending is None else iso(ending.at),
+        rule=None if ending is None else ending.verdict.rule,
+        outlook=outlook_of(memory, now, mode, tier).sentence,
+    )
+
+
+async def forecast(session: Session, request: ForecastRequest) -> ForecastResult:
+    """Say what would be let go, moved and kept; of what goes, the first few hundred by name.
+
+    Raises:
+        InvalidInput: if the days end outside the calendar.
+    """
+    found = await ahead.forecast(session, request.days, all_projects=request.all_projects)
+    return ForecastResult(
+        at=found.at,
+        days=found.days,
+        curve=found.curve,
+        let_go=[asdict(one) for one in found.let_go[:_MOST_LET_GO]],
+        total_let_go=len(found.let_go),
+        moved=[asdict(one) for one in found.moved[:_MOST_LET_GO]],
+        kept=found.kept,
+    )
+
+
+async def sweep(session: Session, request: NothingRequest) -> SweepDone:
+    """Expire, move and make core whatever is due now."""
+    swept = await sweep_now(session)
+    return SweepDone(expired=swept.expired, moved=swept.moved, made_core=swept.made_core, seen=swept.seen)
+
+
+# -- dreams and the quarantine -----------------------------------------------------------------------------
+
+
+async def dreams(session: Session, request: NightsRequest) -> Nights:
+    """List the dreams, the latest first."""
+    found = await all_dreams(session)
+    return Nights(dreams=[asdict(one) for one in found[: request.limit]], total=len(found))
+
+
+async def dream(session: Session, request: NightRequest) -> Night:
+    """Describe a dream with the values that each change replaced.
+
+    Raises:
+        InvalidInput: if there is no such dream.
+    """
+    record = await resolved_dream(session, request.id, "id")
+    described = await describe_dream(session, record.id)
+    events = await session.store.journal.of_batch(record.id)
+    memories = await session.store.get(list(dict.fromkeys(event.memory_id for event in events[: request.limit])))
+    changes = []
+    for event in events[: request.limit]:
+        memory = memories.get(event.memory_id)
+        changes.append(
+            NightChange(
+                event_id=event.id,
+                action=event.action,
+                id=event.memory_id,
+                title=memory.title if memory else "",
+                content=memory.content[:_BEGINNING] if memory else "",
+                reason=event.reason or "",
+                before={name: encode(value) for name, value in event.before.items()},
+                after={name: encode(value) for name, value in event.after.items()},
+                derived_from=list(memory.derived_from) if memory else [],
+                superseded_by=memory.superseded_by if memory else None,
+                is_gone=memory is None,
+            )
+        )
+    return Night(
+        id=record.id,
+        at=described["at"],
+        status=described["status"],
+        steps=described["steps"],
+        changes=changes,
+        total_changes=len(events),
+        questions=described["questions"],
+        notes=described["notes"],
+    )
+
+
+async def quarantine(session: Session, request: HeldRequest) -> Quarantine:
+    """Return what is held back, with the words that gave the reason."""
+    return Quarantine(
+        held=[
+            HeldMemory(
+                id=one.id,
+                title=one.title,
+                content=one.content,
+                reason=one.reason,
+                marks=_suspicious_words(one.content),
+                source=one.source,
+                project=one.project,
+                created_at=one.created_at,
+            )
+            for one in await held_memories(session, limit=request.limit)
+        ]
+    )
+
+
+def _suspicious_words(content: str) -> list[str]:
+    """Return the parts of a text that a rule recognises, as they stand in its plain form."""
+    places: dict[str, list[int]] = {}
+    seen = plain(content)
+    found = (match.group().strip() for sign in SIGNS for match in sign.found_in(seen, places))
+    return list(dict.fromkeys(part for part in found if part))[:20]
+
+
+async def decide_quarantine(session: Session, request: DecideRequest) -> HeldDecided:
+    """Release some held memories and forget others.
+
+    Raises:
+        MemoryNotFound: if an id is unknown.
+        InvalidInput: if none is held, or one is to be both.
+    """
+    done = await decide(session, release=request.release, discard=request.forget, actor="page")
+    return HeldDecided(released=done.released, forgotten=done.forgotten, skipped=done.skipped)
+
+
+# -- the store ---------------------------------------------------------------------------------------------
+
+
+async def projects(session: Session, request: NothingRequest) -> ProjectsListed:
+    """List the projects, the largest first."""
+    found = await list_projects(session)
+    return ProjectsListed(
+        projects=[{"name": one.name, "memories": dict(one.memories), "is_here": one.is_here} for one in found],
+        here=session.here.project,
+    )
+
+
+async def overview(session: Session, request: NothingRequest) -> Overview:
+    """Count what is stored."""
+    census = await census_of(session.store)
+    return Overview(
+        now=iso(session.now),
+        first=census.first,
+        total=census.total,
+        layers=census.layers,
+        statuses=census.statuses,
+        precisions=census.precisions,
+        months=census.months,
+        open_questions=await session.store.review_queue.count_open(),
+        held=census.statuses.get("quarantined", 0),
+    )
+
+
+async def doctor(session: Session, request: NothingRequest) -> Diagnosis:
+    """Examine the store; a broken part is a finding."""
+    checks = await Doctor(session.settings, embedder=session.embedder).examine()
+    return Diagnosis(
+        healthy=all(check.state != "fail" for check in checks), checks=[asdict(check) for check in checks]
+    )
+
+
+async def audit(session: Session, request: NothingRequest) -> Audited:
+    """Follow the chain of events and compare the rows with it."""
+    found = await audit_store(session.store)
+    return Audited(
+        intact=found.intact,
+        events=found.events,
+        memories=found.memories,
+        folded=found.folded,
+        purged=found.purged,
+        faults=found.faults,
+        unchecked=found.unchecked,
+        head=f"{found.head.number} {found.head.hash}",
+    )

@@ -1,0 +1,394 @@
+"""What the page asks for besides the tools: requests, results and declarations of the same form as in the catalog.
+
+Each is a call of the page's API. No client of MCP is shown them, and nothing heavy is imported before one is called.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from reverie.memory import Freshness, Kind, Layer, Source, Status
+from reverie.recall.results import RecalledMemory
+from reverie.tools.catalog import AnyTool
+from reverie.tools.requests import (
+    Check,
+    Help,
+    HiddenStatus,
+    Project,
+    Range,
+    Request,
+    checked_query,
+    checked_tags,
+)
+from reverie.tools.results import Skipped
+
+MOST_ON_A_PAGE = 200
+LONGEST_DAYS = 36_500.0
+
+BrowseOrder = Literal["newest", "oldest", "used", "important"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowseRequest(Request):
+    """Which page of which memories to list."""
+
+    offset: Annotated[int, Range(0, 10_000_000), Help("how many to leave out")] = 0
+    limit: Annotated[int, Range(1, MOST_ON_A_PAGE), Help("how many at most")] = 40
+    layers: Annotated[tuple[Layer, ...], Help("only these layers")] = ()
+    kinds: Annotated[tuple[Kind, ...], Help("only these kinds")] = ()
+    sources: Annotated[tuple[Source, ...], Help("only from these")] = ()
+    statuses: Annotated[tuple[Status, ...], Help("instead of active and challenged")] = ()
+    freshness: Annotated[tuple[Freshness, ...], Help("only with evidence last seen so")] = ()
+    tags: Annotated[tuple[str, ...], Check(checked_tags), Help("only memories with one of these")] = ()
+    pinned: Annotated[bool, Help("only pinned ones")] = False
+    project: Project = ""
+    all_projects: Annotated[bool, Help("look everywhere")] = False
+    since: Annotated[str, Help("ISO moment or span such as 7d")] = ""
+    before: Annotated[str, Help("ISO moment or span such as 7d")] = ""
+    as_of: Annotated[str, Help("what was known then")] = ""
+    ahead: Annotated[float, Range(0, LONGEST_DAYS), Help("give the retention in so many days")] = 0.0
+    sort: Annotated[BrowseOrder, Help("what comes first")] = "newest"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRow:
+    """One memory of a list."""
+
+    id: str
+    title: str
+    content: str  # its beginning
+    layer: str
+    kind: str
+    status: str
+    source: str
+    project: str
+    tags: list[str]
+    pinned: bool
+    strength: float
+    strength_word: str
+    retention: float
+    created_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Browsed:
+    """A page of a list, how many memories fit in all, and how many of those are in each layer."""
+
+    memories: list[PageRow]
+    total: int
+    layers: dict[str, int]
+    project: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRequest(Request):
+    """A question, and the limits that recall takes."""
+
+    query: Annotated[str, Check(checked_query), Help("what you want to know, in plain words")]
+    limit: Annotated[int, Range(1, 100), Help("how many at most")] = 20
+    layers: Annotated[tuple[Layer, ...], Help("only these layers")] = ()
+    kinds: Annotated[tuple[Kind, ...], Help("only these kinds")] = ()
+    tags: Annotated[tuple[str, ...], Check(checked_tags), Help("only memories with one of these")] = ()
+    project: Project = ""
+    all_projects: Annotated[bool, Help("look everywhere")] = False
+    since: Annotated[str, Help("ISO moment or span such as 7d")] = ""
+    before: Annotated[str, Help("ISO moment or span such as 7d")] = ""
+    as_of: Annotated[str, Help("answer with what was known then")] = ""
+    include: Annotated[tuple[HiddenStatus, ...], Help("also memories with these statuses")] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassedOver:
+    """A memory that a search did not return although it is near, and why."""
+
+    id: str
+    title: str
+    content: str
+    layer: str
+    kind: str
+    status: str
+    project: str
+    pinned: bool
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """What recall answers, with the parts of each score, and what it passed over."""
+
+    results: list[RecalledMemory]
+    passed_over: list[PassedOver]
+    fits: str
+    total_matches: int
+    filtered: dict[str, int]
+    index_state: str
+    project: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveRequest(Request):
+    """Which memory's forgetting curve to compute, and how far ahead."""
+
+    id: Annotated[str, Help("full id, or a unique beginning of 8 characters or more")]
+    days: Annotated[float, Range(1, LONGEST_DAYS), Help("how far ahead")] = 365.0
+    points: Annotated[int, Range(2, 400), Help("how many points")] = 120
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveOf:
+    """The curve of a memory: retention by days from now, its recalls, and where it would be let go."""
+
+    id: str
+    curve: str
+    days: list[float]  # from now; below zero is the past since it was last used
+    retention: list[float]
+    now: float
+    archived_below: float
+    recalls: list[float]  # days from now, below zero
+    written: float  # days from now, below zero
+    ends: float | None  # days from now
+    ends_at: str | None
+    rule: str | None
+    outlook: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastRequest(Request):
+    """How far to look ahead, and where."""
+
+    days: Annotated[float, Range(0, LONGEST_DAYS), Help("how far ahead")] = 90.0
+    all_projects: Annotated[bool, Help("look everywhere")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastResult:
+    """What would be let go, moved and kept by a day to come."""
+
+    at: str
+    days: float
+    curve: str
+    let_go: list[dict[str, Any]]
+    total_let_go: int
+    moved: list[dict[str, Any]]
+    kept: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepDone:
+    """What a sweep did: ids by rule and by move."""
+
+    expired: dict[str, list[str]]
+    moved: dict[str, list[str]]
+    made_core: list[str]
+    seen: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightsRequest(Request):
+    """How many dreams to list."""
+
+    limit: Annotated[int, Range(1, 500), Help("how many at most")] = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nights:
+    """The dreams, the latest first."""
+
+    dreams: list[dict[str, Any]]
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightRequest(Request):
+    """Which dream to describe."""
+
+    id: Annotated[str, Help("the dream")]
+    limit: Annotated[int, Range(1, 1_000), Help("how many changes at most")] = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class NightChange:
+    """One change of a dream: what it did to a memory, by which rule, and the values before and after."""
+
+    event_id: str
+    action: str
+    id: str
+    title: str
+    content: str
+    reason: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+    derived_from: list[str]
+    superseded_by: str | None
+    is_gone: bool  # purged since
+
+
+@dataclass(frozen=True, kw_only=True)
+class Night:
+    """What one dream did, step by step and memory by memory."""
+
+    id: str
+    at: str
+    status: str
+    steps: list[dict[str, Any]]
+    changes: list[NightChange]
+    total_changes: int
+    questions: list[Any]
+    notes: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldRequest(Request):
+    """How much of the quarantine to show."""
+
+    limit: Annotated[int, Range(1, 500), Help("how many at most")] = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldMemory:
+    """A memory in quarantine, why it is held, and the words in it that gave the reason."""
+
+    id: str
+    title: str
+    content: str
+    reason: str
+    marks: list[str]
+    source: str
+    project: str
+    created_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quarantine:
+    """What is held back for review."""
+
+    held: list[HeldMemory]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecideRequest(Request):
+    """Which held memories to release, and which to forget."""
+
+    release: Annotated[tuple[str, ...], Help("ids that may be recalled after all")] = ()
+    forget: Annotated[tuple[str, ...], Help("ids to forget")] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldDecided:
+    """Which memories were released and forgotten, and which were not in quarantine."""
+
+    released: list[str]
+    forgotten: list[str]
+    skipped: list[Skipped]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NothingRequest(Request):
+    """Nothing: the call takes no arguments."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectsListed:
+    """The projects of the store, the largest first, and the one that the page was opened in."""
+
+    projects: list[dict[str, Any]]
+    here: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """What a chart of the store shows, and the clock of the store."""
+
+    now: str
+    first: str | None
+    total: int
+    layers: dict[str, int]
+    statuses: dict[str, int]
+    precisions: dict[str, int]
+    months: dict[str, int]
+    open_questions: int
+    held: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What `doctor` says."""
+
+    healthy: bool
+    checks: list[dict[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audited:
+    """What the audit found."""
+
+    intact: bool
+    events: int
+    memories: int
+    folded: int
+    purged: int
+    faults: list[str]
+    unchecked: list[str]
+    head: str
+
+
+def _call(
+    name: str,
+    title: str,
+    description: str,
+    request: type[Request],
+    result: type[object],
+    *,
+    reads: bool = True,
+    destroys: bool = False,
+) -> AnyTool:
+    return AnyTool(
+        name=name,
+        title=title,
+        description=description,
+        request=request,
+        result=result,
+        function=f"reverie.tools.page:{name}",
+        reads=reads,
+        destroys=destroys,
+    )
+
+
+FOR_PAGE: tuple[AnyTool, ...] = (
+    _call("browse", "List a page of memories", "Memories that fit, newest first.", BrowseRequest, Browsed),
+    _call(
+        "search",
+        "Search and explain",
+        "What recall would answer, with why, and what it passed over. Does not count as a recall.",
+        SearchRequest,
+        Searched,
+    ),
+    _call("curve", "Forgetting curve", "How a memory fades, and when it would go.", CurveRequest, CurveOf),
+    _call("forecast", "Forecast", "What would be let go by a day to come.", ForecastRequest, ForecastResult),
+    _call("dreams", "List dreams", "Every dream, the latest first.", NightsRequest, Nights),
+    _call("dream", "Describe a dream", "What one dream changed, before and after.", NightRequest, Night),
+    _call("quarantine", "Show the quarantine", "What is held back for review.", HeldRequest, Quarantine),
+    _call("projects", "List projects", "The projects of the store.", NothingRequest, ProjectsListed),
+    _call("overview", "Count the store", "Sizes by layer, status, precision and month.", NothingRequest, Overview),
+    _call("doctor", "Diagnose", "What `reverie doctor` says; repairs nothing.", NothingRequest, Diagnosis),
+    _call("audit", "Audit", "Whether anything was tampered with.", NothingRequest, Audited),
+    _call(
+        "decide_quarantine",
+        "Decide about held memories",
+        "Release held memories, or forget them.",
+        DecideRequest,
+        HeldDecided,
+        reads=False,
+        destroys=True,
+    ),
+    _call(
+        "sweep",
+        "Sweep now",
+        "Expire, move and promote whatever is due.",
+        NothingRequest,
+        SweepDone,
+        reads=False,
+        destroys=True,
+    ),
+)
+"""What the page calls besides the tools, by its API only."""
