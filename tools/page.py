@@ -11,7 +11,6 @@ from reverie.guard.hidden_text import plain
 from reverie.guard.injection_rules import SIGNS
 from reverie.lifecycle.curves import retention_of
 from reverie.lifecycle.outlook import ending_of, outlook_of
-from reverie.lifecycle.rules import ARCHIVE_BELOW_RETENTION, expired_if_overdue
 from reverie.lifecycle.vitals import last_touched, strength_of, strength_word
 from reverie.memory import LAYERS, Memory, encode
 from reverie.recall.results import RecalledMemory
@@ -132,8 +131,8 @@ def _also(request: BrowseRequest) -> Condition:
 
 
 def _row(session: Session, memory: Memory, now: datetime) -> PageRow:
-    seen = expired_if_overdue(memory, now, session.settings.tier)
-    strength = strength_of(memory, now)
+    seen, settings = session.as_read(memory), session.settings
+    strength = strength_of(memory, now, settings.parameters)
     return PageRow(
         id=memory.id,
         title=memory.title,
@@ -147,7 +146,7 @@ def _row(session: Session, memory: Memory, now: datetime) -> PageRow:
         pinned=memory.pinned,
         strength=round(strength, 3),
         strength_word=strength_word(strength),
-        retention=round(retention_of(memory, now, session.settings.retention, session.settings.tier), 3),
+        retention=round(retention_of(memory, now, settings.retention, settings.tier, settings.parameters), 3),
         created_at=iso(memory.created_at),
     )
 
@@ -225,11 +224,12 @@ async def curve(session: Session, request: CurveRequest) -> CurveOf:
     await session.accesses.count_if_possible()
     memory = await resolved(session, request.id)
     now, mode, tier = session.now, session.settings.retention, session.settings.tier
+    parameters = session.settings.parameters
     since = last_touched(memory)
     idle = max(0.0, (now - since).total_seconds() / SECONDS_PER_DAY)
     step = (idle + request.days) / (request.points - 1)
     days = [number * step - idle for number in range(request.points)]
-    ending = ending_of(memory, now, mode, tier) if memory.status in RECALLED else None
+    ending = ending_of(memory, now, mode, tier, parameters) if memory.status in RECALLED else None
 
     def from_now(moment: datetime) -> float:
         return round((moment - now).total_seconds() / SECONDS_PER_DAY, 4)
@@ -238,15 +238,15 @@ async def curve(session: Session, request: CurveRequest) -> CurveOf:
         id=memory.id,
         curve=mode,
         days=[round(day, 4) for day in days],
-        retention=[round(retention_of(memory, later(now, day) or now, mode, tier), 4) for day in days],
-        now=round(retention_of(memory, now, mode, tier), 4),
-        archived_below=ARCHIVE_BELOW_RETENTION,
+        retention=[round(retention_of(memory, later(now, day) or now, mode, tier, parameters), 4) for day in days],
+        now=round(retention_of(memory, now, mode, tier, parameters), 4),
+        archived_below=parameters.archive_retention,
         recalls=[from_now(moment) for moment in memory.access_times],
         written=from_now(memory.created_at),
         ends=None if ending is None else max(0.0, from_now(ending.at)),
         ends_at=None if ending is None else iso(ending.at),
         rule=None if ending is None else ending.verdict.rule,
-        outlook=outlook_of(memory, now, mode, tier).sentence,
+        outlook=outlook_of(memory, now, mode, tier, parameters).sentence,
     )
 
 

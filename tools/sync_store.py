@@ -10,7 +10,6 @@ from typing import Literal
 
 from reverie.dream.batch import review_question
 from reverie.dream.plan import ProposedQuestion
-from reverie.lifecycle.rules import overdue
 from reverie.memory import Memory
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.locks import PATIENCE_SECONDS, ProcessLock
@@ -55,12 +54,11 @@ async def shared_memories(session: Session, project: str, ids: Iterable[str] = (
     if project:
         where &= session.of_project(project)
     found = [memory for memory in await session.store.find(where) if is_shared(memory)]
-    now, tier = session.now, session.settings.tier
     shared = SharedMemories(
         {
             memory.id: memory
             for memory in sorted(found, key=lambda m: (m.created_at, m.id))
-            if not overdue(memory, now, tier)
+            if not session.is_overdue(memory)
         }
     )
     for memory_id in dict.fromkeys(ids):
@@ -81,7 +79,7 @@ async def _follow(session: Session, shared: SharedMemories, memory_id: str) -> N
         if current.status == "quarantined":
             shared.fates[memory_id] = "held"
             return
-        if current.status in RECALLED and not overdue(current, session.now, session.settings.tier):
+        if current.status in RECALLED and not session.is_overdue(current):
             shared.fates[memory_id] = "elsewhere"
             return
         if not (current.status == "superseded" and current.superseded_by):
