@@ -189,7 +189,7 @@ async def _import_notes(session: "Session", found: Collected, request: ImportReq
     if done.superseded:
         say(f"{counted(done.superseded, 'changed line')} took the place of what was imported before.")
     if plan.known:
-        say(f"{counted(plan.known, 'note')} were remembered already, word for word.")
+        say(f"Remembered already, word for word: {counted(plan.known, 'note')}.")
     say(*_gone_lines(done.gone), *_problem_lines(found.problems))
     return DONE
 

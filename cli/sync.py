@@ -57,7 +57,7 @@ def _about_gone(foreseen: Synced, options: Options) -> dict[str, bool]:
         return dict.fromkeys(gone, True)
     if not can_ask():
         return {}
-    note(f"{counted(len(gone), 'file')} were removed or marked as deprecated:", *_listed(gone))
+    note("Removed, or marked as deprecated:", *_listed(gone))
     agreed = ask("Forget their memories? `reverie restore` brings one back. [y/N] ").casefold() in ("y", "yes")
     return dict.fromkeys(gone, agreed)
 

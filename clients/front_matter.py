@@ -5,6 +5,7 @@ read and written again says the same: dates stay the texts they are, quotes stay
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,7 +92,16 @@ class _Dumper(yaml.SafeDumper):
         return self.represent_scalar("tag:yaml.org,2002:str", str(data), style=data.style)
 
 
+class _Block(dict[str, Any]):
+    """A mapping that is written with a line for each key."""
+
+
+def _block(dumper: _Dumper, data: _Block) -> yaml.MappingNode:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", dict(data), flow_style=False)
+
+
 _Dumper.add_representer(_Text, _Dumper.styled_text)
+_Dumper.add_representer(_Block, _block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +155,15 @@ def _one_line(error: object) -> str:
     return re.sub(r"\s+", " ", str(error))[:200]
 
 
-def written_document(values: dict[str, Any], body: str) -> str:
-    """Return a file with front matter; the same values always give the same text."""
-    front = yaml.dump(values, Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100)
+def written_document(values: dict[str, Any], body: str, blocks: Sequence[str] = ()) -> str:
+    """Return a file with front matter; the same values always give the same text.
+
+    `blocks` are the keys whose values are written on a line each, so that a diff is short.
+    """
+    ordered = {
+        key: _Block(value) if key in blocks and isinstance(value, dict) else value for key, value in values.items()
+    }
+    front = yaml.dump(
+        ordered, Dumper=_Dumper, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100
+    )
     return f"{_FENCE}\n{front}{_FENCE}\n\n{body.strip()}\n"

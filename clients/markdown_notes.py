@@ -205,7 +205,11 @@ class _Reader:
             text = " ".join([*introduced, text])
         elif self._kind in ("numbered", "table") and self._lead_in:
             text = f"{self._lead_in}\n{text}"
-        elif self._kind == "paragraph" and text.endswith(":") and "\n```" not in text:
+        elif (
+            self._kind == "paragraph"
+            and text.endswith(":")
+            and not any(_FENCE.match(one.text) for one in self._piece)
+        ):
             # It introduces a list or a code block; if nothing follows, it says nothing.
             self._lead_in = text
         if text.startswith(("```", "~~~")) and self._lead_in:

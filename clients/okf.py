@@ -118,7 +118,7 @@ def written_concept(
             values.pop(name, None)
         else:
             values[name] = ours[name]
-    return written_document(values, str(fields["content"]))
+    return written_document(values, str(fields["content"]), blocks=(OWN_KEY,))
 
 
 _KNOWN_OWN = frozenset({"id", *_OWN, *_TOLD, "confirmed_by"})

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import reduce
 from pathlib import Path
@@ -139,10 +139,10 @@ async def import_notes(
         StoreError: if they cannot be written; the same files can be imported again.
     """
     tally = await import_lines(session, plan.lines, progress, trust=trust, revive=revive)
+    places = {line.number: str(line.values["source_ref"]) for line in plan.lines if isinstance(line, Line)}
+    tally.bad_lines = [replace(bad, reason=f"{places.get(bad.line, '')}: {bad.reason}") for bad in tally.bad_lines]
     files = {
-        line.values["id"]: str(line.values.get("source_ref", "")).rpartition(":")[0]
-        for line in plan.lines
-        if isinstance(line, Line)
+        line.values["id"]: places[line.number].rpartition(":")[0] for line in plan.lines if isinstance(line, Line)
     }
     superseded = await supersede_each(
         session, {old: (new, f"{_CHANGED}{files[new]}") for new, old in plan.replaces.items()}
@@ -240,23 +240,18 @@ async def _from_the_same_files(session: Session, files: Iterable[str], project: 
 
 async def _no_longer_there(session: Session, earlier: Sequence[Memory], wanted: Mapping[str, Note]) -> list[Memory]:
     """Return those whose text the files no longer say; one that was revised here stands for what it came from."""
-    open_still = {memory.id: (memory, {memory.id}) for memory in earlier if memory.id not in wanted}
-    seen: set[str] = set()
-    parents = {memory.id: set(memory.derived_from) for memory, _ in open_still.values()}
+    gone = {memory.id: memory for memory in earlier if memory.id not in wanted}
+    ancestors = {one: set(memory.derived_from) for one, memory in gone.items()}
+    looked_up: set[str] = set()
     for _ in range(_GENERATIONS):
-        reached = {one for ids in parents.values() for one in ids} - seen
-        if not reached:
+        unknown = {one for ids in ancestors.values() for one in ids} - looked_up
+        if not unknown:
             break
-        seen |= reached
-        for memory_id in [one for one, ids in parents.items() if ids & wanted.keys()]:
-            open_still.pop(memory_id, None)
-        ancestors = await _get(session, sorted(reached))
-        parents = {
-            one: ids | {parent for a in ids if a in ancestors for parent in ancestors[a].derived_from}
-            for one, ids in parents.items()
-        }
-    # A changed line derives from the old one, which is superseded and not among the living.
-    return [memory for memory, _ in open_still.values()]
+        looked_up |= unknown
+        found = await _get(session, sorted(unknown))
+        for ids in ancestors.values():
+            ids |= {parent for one in ids & found.keys() for parent in found[one].derived_from}
+    return [memory for one, memory in gone.items() if not ancestors[one] & wanted.keys()]
 
 
 def _changed_lines(new: Mapping[str, Note], gone: Sequence[Memory], notes_in: Mapping[str, int]) -> dict[str, str]:

@@ -97,10 +97,12 @@ async def test_a_sync_writes_every_memory_once_and_a_second_one_nothing(here: Si
     await here.remember("Anna owns billing.")
     done = await here.sync()
     assert len(done.written) == 2
-    concept = parse_concept("x", (here.folder / here.files()["Deploys run on Tuesdays."]).read_bytes())
+    concept_path = here.files()["Deploys run on Tuesdays."]
+    concept = parse_concept("x", (here.folder / concept_path).read_bytes())
     assert concept.memory_id == first  # type: ignore[union-attr]
     assert concept.values["type"] == "decision"  # type: ignore[union-attr]
     assert concept.fields["pinned"] is True  # type: ignore[union-attr]
+    assert f"reverie:\n  id: {first}\n" in (here.folder / concept_path).read_text()  # a line each, for a short diff
     before = here.snapshot()
     again = await here.sync()
     assert again.is_in_step
