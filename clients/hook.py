@@ -28,6 +28,7 @@ SECONDS_TO_CAPTURE = 0.7
 """At the end of a session some clients wait for one second; what takes longer goes on in a process of its own."""
 
 SECONDS_IN_THE_BACKGROUND = 60.0
+NO_ANSWER = "no answer in time"
 BRIEF_TOKENS = 800
 PROMPT_TOKENS = 300
 
@@ -155,7 +156,7 @@ class Engine:
                     break
                 connection.wait_at_most(self._left())
             else:
-                raise EngineUnavailable("no answer in time")
+                raise EngineUnavailable(NO_ANSWER)
         except OSError as error:
             raise EngineUnavailable(str(error)) from error
         finally:
@@ -168,12 +169,12 @@ class Engine:
     def _left(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise EngineUnavailable("no answer in time")
+            raise EngineUnavailable(NO_ANSWER)
         return left
 
 
 class Outcome:
-    """What a run gives to the client, and what its trace says."""
+    """What a run gives to the client, and what its trace says; nothing to say leaves no trace."""
 
     def __init__(self, told: str, context: str = "") -> None:
         self.told = told
@@ -199,16 +200,18 @@ def answered(event: Event, environment: Mapping[str, str], started: float) -> Ou
         return Outcome("nothing to look for")
     again_later = event.role == CAPTURE or event.source in _RESUMED
     if not notes.claim(event.key, again_later=again_later):
-        return Outcome("ignored: answered already")
+        return Outcome("")  # wired twice: the other run is the one to tell of
     try:
         if event.role == CAPTURE:
             return _capture_in_time(event, environment, started)
         engine = Engine(environment, event, started + SECONDS_FOR_AN_ANSWER)
         return _brief(event, engine, notes) if event.role == START else _fitting(event, query, engine, notes)
-    except (EngineUnavailable, ValueError):
+    except (EngineUnavailable, ValueError) as error:
         notes.release(event.key)
         if event.role == START:
             notes.owe_brief(True)  # the first prompt brings it
+        if str(error).startswith((NO_ANSWER, "no engine runs")):
+            return Outcome("the engine was not ready in time")  # as at the start of every day: no fault
         raise
 
 
@@ -405,7 +408,8 @@ class _Run:
             answer = output(self.event, outcome.context)
             sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             sys.stdout.buffer.flush()
-        self._note(outcome.told)
+        if outcome.told:
+            self._note(outcome.told)
 
     def _note(self, told: str) -> None:
         name = self.event.name if self.event is not None and self.event.name else "unknown event"

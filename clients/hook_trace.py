@@ -16,12 +16,13 @@ from reverie.folders import data_folder
 from reverie.time import iso, parse_iso, seconds_between, system_clock
 
 LONGEST_TRACE = 64 * 1024
-"""Bytes; a longer one is cut to its last half."""
+"""Bytes; a longer one is cut to its last half, and the last run of each event."""
 
 MOST_SESSIONS = 64
 SAME_EVENT_WITHIN = timedelta(seconds=15)
 """A client that is wired twice sends an event twice at once; a second compaction takes longer."""
 
+_MOST_EVENTS = 40
 _SHOWN = "shown"
 _OWED = "owed"
 
@@ -65,10 +66,25 @@ def note_run(environment: Mapping[str, str], event: str, client: str, seconds: f
 def _shorten(path: str) -> None:
     with open(path, "rb") as file:
         lines = file.read().splitlines(keepends=True)
+    newest = lines[len(lines) // 2 :]
+    last = {_event_in(line): line for line in lines[: len(lines) // 2]}
+    for line in newest:
+        last.pop(_event_in(line), None)
+    last.pop("", None)
     new = f"{path}.{os.getpid()}"
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.writelines(lines[len(lines) // 2 :])
+        file.writelines(
+            [*list(last.values())[-_MOST_EVENTS:], *newest]
+        )  # what runs at every tool must not hide others
     os.replace(new, path)
+
+
+def _event_in(line: bytes) -> str:
+    try:
+        run = json.loads(line)
+    except ValueError:
+        return ""
+    return str(run.get("event", "")) if isinstance(run, dict) else ""
 
 
 def last_runs(environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:

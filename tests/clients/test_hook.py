@@ -235,6 +235,7 @@ def test_a_session_is_briefed_once_however_often_it_is_wired(machine: Machine) -
         thread.join()
     assert sum(bool(answer) for answer in found) == 1
     assert machine.run(event) == ""
+    assert machine.runs()[-1]["outcome"] == "briefing of 2"  # the runs that did nothing leave no trace
 
 
 def test_after_compaction_a_session_is_briefed_again_and_told_again(machine: Machine) -> None:
@@ -326,7 +327,7 @@ def test_an_engine_that_does_not_answer_is_not_waited_for(machine: Machine, tmp_
         event = machine.event("SessionStart", machine.new_session(), source="startup")
         assert machine.run(event, REVERIE_RUNTIME=str(runtime)) == ""
     shutil.rmtree(runtime)
-    assert machine.runs()[-1]["outcome"].startswith("failed: EngineUnavailable")
+    assert machine.runs()[-1]["outcome"].startswith(("failed: EngineUnavailable", "the engine was not ready in time"))
     assert machine.runs()[-1]["ms"] < 30_000
 
 

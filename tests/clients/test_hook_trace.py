@@ -54,6 +54,13 @@ def test_the_trace_stays_small_and_keeps_what_is_newest(environment: dict[str, s
     assert next(iter(last_runs(environment))) == "Event1199"
 
 
+def test_an_event_that_is_rare_stays_in_the_trace(environment: dict[str, str]) -> None:
+    note_run(environment, "SessionStart", "codex", 0.1, "briefing of 1")
+    for _ in range(1_200):
+        note_run(environment, "PostToolUse", "codex", 0.1, "x" * 150)
+    assert list(last_runs(environment)) == ["PostToolUse", "SessionStart"]
+
+
 def test_lines_that_are_none_are_passed_over(environment: dict[str, str]) -> None:
     note_run(environment, "SessionStart", "codex", 0.1, "briefing of 1")
     with open(trace_file(environment), "ab") as file:
