@@ -16,7 +16,6 @@ from pathlib import Path
 
 from reverie.clients.catalog import Scope
 from reverie.clients.json_edit import Json
-from reverie.errors import ReverieError
 
 BACKUP_ENDING = ".reverie-backup"
 _LARGEST = 100_000_000
@@ -24,7 +23,7 @@ _RECORDS = "setup.json"
 _WRITERS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-class NotWritable(ReverieError):
+class NotWritable(Exception):
     """A file of a client can be neither read nor written as it is; nothing was changed."""
 
 
@@ -66,10 +65,10 @@ def check_writable(path: Path) -> None:
         NotWritable: if it is marked as read-only, or its folder is not ours to write to.
     """
     # The super-user may write anything; but whoever took away the right to write did so on purpose.
-    if path.exists() and not (path.stat().st_mode & _WRITERS and os.access(path, os.W_OK)):
+    if os.path.exists(path) and not (path.stat().st_mode & _WRITERS and os.access(path, os.W_OK)):
         raise NotWritable("it is read-only")
-    folder = next(one for one in path.parents if one.exists())
-    if not folder.is_dir():
+    folder = next(one for one in path.parents if os.path.exists(one))
+    if not os.path.isdir(folder):
         raise NotWritable(f"{folder} is not a folder")
     if not os.access(folder, os.W_OK):
         raise NotWritable(f"the folder {folder} is read-only")
@@ -77,7 +76,7 @@ def check_writable(path: Path) -> None:
 
 def missing_folders(path: Path) -> list[Path]:
     """Return the folders that have to be made for a file, the outermost first."""
-    return [folder for folder in reversed(path.parents) if not folder.exists()]
+    return [folder for folder in reversed(path.parents) if not os.path.exists(folder)]
 
 
 def write(path: Path, content: bytes, *, expected: bytes | None, mode: int = 0o600) -> None:

@@ -75,7 +75,11 @@ def test_the_bundled_model_travels_with_the_wheel(wheel: zipfile.ZipFile) -> Non
 def test_the_command_is_installed(wheel: zipfile.ZipFile) -> None:
     commands = configparser.ConfigParser()
     commands.read_string(wheel.read(f"{DIST_INFO}/entry_points.txt").decode())
-    assert dict(commands["console_scripts"]) == dict.fromkeys(("reverie", "reverie-mcp"), "reverie.__main__:main")
+    assert dict(commands["console_scripts"]) == {
+        "reverie": "reverie.__main__:main",
+        "reverie-mcp": "reverie.__main__:main",
+        "reverie-hook": "reverie.clients.hook:main",
+    }
 
 
 def test_the_licence_and_the_notice_travel_with_the_wheel(wheel: zipfile.ZipFile) -> None:

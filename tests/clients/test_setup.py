@@ -532,6 +532,24 @@ def test_hooks_that_a_user_put_beside_ours_stay(desk: Desk) -> None:
     assert json.loads(path.read_text("utf-8")) == {"hooks": {"PreCompact": [{"hooks": [mine]}]}}
 
 
+def test_hooks_of_others_that_look_like_ours_stay(desk: Desk, write: Write) -> None:
+    _, path = desk.files_of(client_named("claude-code"))
+    theirs = {"type": "mcp_tool", "server": "mem0", "tool": "recall", "input": {"query": "${prompt}"}}
+    by_hand = {"type": "command", "command": "reverie-hook"}
+    write(
+        path, json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [theirs]}], "PreCompact": [{"hooks": [by_hand]}]}})
+    )
+    before = path.read_bytes()
+    desk.setup("claude-code")
+    hooks = json.loads(path.read_bytes())["hooks"]
+    assert len(hooks["UserPromptSubmit"]) == 2
+    assert hooks["PreCompact"] == [{"hooks": [by_hand]}]
+    (desk.folder / "config" / "reverie" / "setup.json").unlink()
+    [plan] = desk.uninstall("claude-code")
+    assert path.read_bytes() == before
+    assert plan.notes == [f"{path}: hooks.PreCompact stays, because setup did not write it."]
+
+
 def test_the_plugin_makes_setup_needless(desk: Desk, write: Write) -> None:
     desk.setup("claude-code")
     _, path = desk.files_of(client_named("claude-code"))
