@@ -189,6 +189,7 @@ class Records:
     def __init__(self, folder: Path) -> None:
         self._path = folder / _RECORDS
         self._folders: list[str] = []
+        self._content: bytes | None = None
         self._records = self._read()
 
     def of(self, path: Path) -> Record | None:
@@ -211,23 +212,25 @@ class Records:
         if left == self._records:
             return
         try:
-            before = read(self._path)
+            content: bytes | None = None
             if left:
-                if before is None:
+                if self._content is None:
                     self._folders = [str(folder) for folder in missing_folders(self._path)]
                 files = {name: asdict(one) for name, one in left.items()}
                 value = {"version": 1, "folders": self._folders, "files": files}
-                write(self._path, (json.dumps(value, indent=2) + "\n").encode(), expected=before)
+                content = (json.dumps(value, indent=2) + "\n").encode()
+                write(self._path, content, expected=self._content)  # not if another setup wrote one meanwhile
             else:
                 delete(self._path, tuple(self._folders))
         except (NotWritable, OSError) as error:
             raise NotWritable(f"the record of it in {self._path} cannot be written: {error}") from None
-        self._records = left
+        self._records, self._content = left, content
 
     def _read(self) -> dict[str, Record]:
         """Read the records; where they are lost or unreadable, entries are recognised by their form alone."""
         try:
-            content: Json = json.loads(read(self._path) or b"{}")
+            self._content = read(self._path)
+            content: Json = json.loads(self._content or b"{}")
         except (NotWritable, ValueError):
             return {}
         if not isinstance(content, dict):

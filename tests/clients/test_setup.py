@@ -470,6 +470,7 @@ def test_a_file_that_changes_between_plan_and_write_is_left(desk: Desk, write: W
     assert "another program changed it" in plan.refusals[0].why
     assert path.read_text("utf-8") == '{"numStartups": 7}'
     assert records.all() == {}
+    assert not backup_of(path).exists()
 
 
 def test_no_file_is_touched_if_the_record_cannot_be_written(desk: Desk, write: Write) -> None:
@@ -478,6 +479,18 @@ def test_no_file_is_touched_if_the_record_cannot_be_written(desk: Desk, write: W
     [plan] = desk.setup("cursor", hooks=False)
     assert "the record of it" in plan.refusals[0].why
     assert desk.everything() == before
+
+
+def test_of_two_setups_at_once_one_is_told_to_try_again(desk: Desk) -> None:
+    first, second = desk.records, desk.records
+    cursor = Planner(desk.machine, first).plan(client_named("cursor"), "user")
+    zed = Planner(desk.machine, second).plan(client_named("zed"), "user")
+    assert len(apply(cursor, first)) == 2
+    assert apply(zed, second) == []
+    assert "try again" in zed.refusals[0].why
+    assert not (desk.machine.home / ".config").exists()
+    desk.setup("zed")
+    assert len(desk.records.all()) == 3
 
 
 # ── what is wired already ─────────────────────────────────────────────────────────────────────────────────
