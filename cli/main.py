@@ -41,6 +41,7 @@ exit codes:
 Settings are environment variables (REVERIE_HOME and others); see the README."""
 
 _FIRST_STEPS = (
+    ("reverie setup", "connect your assistants"),
     ('reverie remember "TEXT"', "keep something"),
     ('reverie recall "QUESTION"', "find it again"),
     ("reverie list", "see what is remembered, newest first"),
@@ -112,7 +113,7 @@ def _greeting() -> list[str]:
         *columns(_FIRST_STEPS),
         "",
         "`reverie --help` lists all commands; `reverie COMMAND --help` explains one.",
-        "An assistant starts it with `reverie serve`: the README shows how to connect it.",
+        "An assistant starts it with `reverie serve`.",
     ]
 
 

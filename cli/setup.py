@@ -49,7 +49,7 @@ async def run_setup(request: SetupRequest, options: Options) -> int:
     machine = this_machine(os.environ)
     named = [client_named(name) for name in dict.fromkeys(request.clients)]
     if request.print:
-        return _print_blocks(named or _installed(machine), machine, request, options)
+        return _print_blocks(named or _installed(machine) or CLIENTS, machine, request, options)
     records = Records(load_settings().installation.folder)
     planner = Planner(machine, records)
     clients = named or _installed(machine)
@@ -61,7 +61,7 @@ async def run_setup(request: SetupRequest, options: Options) -> int:
         say("No assistant was found here.", f"`reverie setup CLIENT` connects one: {_names(CLIENTS)}.")
         return DONE
     if request.dry_run:
-        return _show(plans, options, with_diff=True)
+        return _show(plans, options)
     if not any(plan.changes for plan in plans):
         return _finish(plans, [], machine, options)
     if not named and not agreed(*_plan_lines(plans, _PLANNED), question="Connect these?", yes=options.yes):
@@ -78,7 +78,7 @@ async def run_uninstall(request: UninstallRequest, options: Options) -> int:
     scopes = SCOPES if request.scope == "all" else (request.scope,)
     plans = [plan_uninstall(client, scopes, machine, records) for client in clients]
     if request.dry_run:
-        return _show(plans, options, with_diff=True)
+        return _show(plans, options)
     is_planned = any(plan.visible for plan in plans)
     plan_lines = _plan_lines(plans, _PLANNED)
     if is_planned and not request.clients and not agreed(*plan_lines, question="Disconnect these?", yes=options.yes):
@@ -155,7 +155,7 @@ def _finish(
     say(*_plan_lines(plans, _DONE, only=done))
     if connects:
         say(*_afterwards(plans, done, machine))
-    elif not any(change.act != "record" for change in done):
+    elif not refused and not any(change.act != "record" for change in done):
         say("Nothing of ours was found in the files of assistants.")
     note(*(line for plan in plans for refusal in plan.refusals for line in _refusal_lines(refusal)))
     return FAILED if refused else DONE
@@ -216,11 +216,11 @@ def _refusal_lines(refusal: Refusal) -> Iterator[Line]:
         yield from refusal.block.splitlines()
 
 
-def _show(plans: Sequence[ClientPlan], options: Options, *, with_diff: bool) -> int:
+def _show(plans: Sequence[ClientPlan], options: Options) -> int:
     """Show what would change, with each file's difference."""
     refused = any(plan.refusals for plan in plans)
     if options.json:
-        say_json({"dry_run": True, "clients": [_told(plan, [], with_diff=with_diff) for plan in plans]})
+        say_json({"dry_run": True, "clients": [_told(plan, [], with_diff=True) for plan in plans]})
         return FAILED if refused else DONE
     say(*_plan_lines(plans, _PLANNED))
     for plan in plans:

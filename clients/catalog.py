@@ -4,6 +4,7 @@ The facts are from the clients' documentation of June to October 2026. Nothing h
 `Machine`, which looks for what is installed.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -313,11 +314,11 @@ class Machine:
     def path(self, templates: tuple[str, ...]) -> Path:
         """Return the first that exists, else the first."""
         paths = self.paths(templates)
-        return next((path for path in paths if path.exists()), paths[0])
+        return next((path for path in paths if os.path.exists(path)), paths[0])
 
     def has(self, client: Client) -> bool:
         """Whether a client seems to be installed."""
-        if any(path.exists() for path in self.paths(client.folders)):
+        if any(map(os.path.exists, self.paths(client.folders))):
             return True
         return any(shutil.which(program, path=self.environment.get("PATH", "")) for program in client.programs)
 
@@ -349,4 +350,4 @@ class Machine:
 
 def project_root(folder: Path) -> Path:
     """Return the nearest folder above that holds a repository; the folder itself if there is none."""
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    return next((one for one in (folder, *folder.parents) if os.path.exists(one / ".git")), folder)

@@ -17,7 +17,7 @@ PLUGIN_SERVER = f"plugin:{SERVER}:{SERVER}"
 """What a hook calls the server of our plugin in Claude Code."""
 
 _HOOK_PROGRAM = "reverie-hook"
-_RECALL_TOKENS = 300
+_RECALL: dict[str, Json] = {"query": "${prompt}", "max_tokens": 300}
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 _CODEX_VARIABLES = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]
 
@@ -52,8 +52,7 @@ def hook_item(file: HookFile, event: HookEvent, machine: Machine, server: str = 
 
 
 def _recall_handler(event: HookEvent, server: str) -> Json:
-    query: Json = {"query": "${prompt}", "max_tokens": _RECALL_TOKENS}
-    return {"type": "mcp_tool", "server": server, "tool": "recall", "input": query, "timeout": event.seconds}
+    return {"type": "mcp_tool", "server": server, "tool": "recall", "input": {**_RECALL}, "timeout": event.seconds}
 
 
 def _command_handler(file: HookFile, event: HookEvent, machine: Machine) -> Json:
@@ -103,12 +102,19 @@ def is_our_handler(handler: Json) -> bool:
     """Whether a hook runs our program, or asks our server for the prompt."""
     if not isinstance(handler, dict):
         return False
-    if handler.get("type") == "mcp_tool":
-        query = handler.get("input")
-        asks = isinstance(query, dict) and query.get("query") == "${prompt}"
-        return handler.get("tool") == "recall" and asks
+    if handler.get("type") == "mcp_tool":  # others have a tool called recall too
+        given = handler.get("input")
+        asks = isinstance(given, dict) and given.get("query") == "${prompt}"
+        is_ours = handler.get("server") == SERVER or given == _RECALL
+        return handler.get("tool") == "recall" and asks and is_ours
     command = handler.get("command")
     return isinstance(command, str) and _program(command) == _HOOK_PROGRAM
+
+
+def is_by_hand(handler: dict[str, Json]) -> bool:
+    """Whether a hook that runs our program has not the form that setup writes: an absolute path."""
+    command = handler.get("command")
+    return isinstance(command, str) and _ABSOLUTE.match(_bare(command)) is None
 
 
 def _words(entry: Json) -> list[str]:
@@ -126,5 +132,8 @@ def _words(entry: Json) -> list[str]:
 
 def _program(command: str) -> str:
     """Return the name of the program that a command starts: its last part, without quotes and `.exe`."""
-    bare = command.strip().removeprefix("&").strip().strip("\"'")
-    return re.split(r"[\\/]", bare)[-1].lower().removesuffix(".exe")
+    return re.split(r"[\\/]", _bare(command))[-1].lower().removesuffix(".exe")
+
+
+def _bare(command: str) -> str:
+    return command.strip().removeprefix("&").strip().strip("\"'")

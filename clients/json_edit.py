@@ -8,7 +8,8 @@ again, so no node outlives a change.
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Path = tuple[str | int, ...]
@@ -18,7 +19,9 @@ _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _TRIVIA = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_BEGIN_TRIVIA = frozenset(" \t\r\n/")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LINE_ENDS = re.compile(r"[ \t]*\r?\n")
 _DEEPEST = 200
 _INDENT = "  "
 
@@ -27,8 +30,7 @@ class NotEditable(Exception):
     """A text that cannot be parsed, or has something else where an entry should go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """A value and where it stands in the text; members of an object and items of an array have nodes of their own."""
 
     start: int
@@ -41,8 +43,7 @@ class Node:
         return next((part for part in reversed(self.parts) if part.key == key), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A member or an item: its key, where its name starts, and where the comma after it ends, if there is one."""
 
     key: str | int
@@ -56,6 +57,7 @@ class Part:
         return self.node.end if self.comma is None else self.comma
 
 
+@lru_cache(maxsize=4)  # several questions are asked about one text, and some files have megabytes
 def parse(text: str) -> Node | None:
     """Return the value of a text; None if there is nothing in it but comments.
 
@@ -133,11 +135,14 @@ def remove(text: str, path: Path) -> str:
     part = holder.part(path[-1]) if holder else None
     if holder is None or part is None:
         return text
-    number = holder.parts.index(part)
+    number = next(number for number, one in enumerate(holder.parts) if one is part)
     before = holder.parts[number - 1] if number else None
     floor = before.end if before else holder.start + 1
-    start = _end_of_comments(text, floor, part.start)
+    comments = list(_COMMENT.finditer(text, floor, part.start))
+    start = comments[-1].end() if comments else floor
     end = part.end
+    if comments and comments[-1][0].startswith("//") and not _LINE_ENDS.match(text, end):
+        start = part.start  # without the line break, what follows would become part of the comment
     if before is not None and part.comma is None and before.comma is not None:  # the last: its neighbour's comma goes
         middle = text[before.comma : start]
         text = text[: before.comma - 1] + middle + text[end:]
@@ -263,6 +268,8 @@ class _Reader:
 
     def after_trivia(self, at: int) -> int:
         """Skip space and comments."""
+        if self._text[at : at + 1] not in _BEGIN_TRIVIA:
+            return at
         found = _TRIVIA.match(self._text, at)
         return found.end() if found else at
 
@@ -293,6 +300,8 @@ class _Reader:
         found = _STRING.match(self._text, at)
         if found is None:
             raise self.wrong(at, "a text does not end on its line")
+        if "\\" not in found[0]:
+            return found.end(), found[0][1:-1]
         try:
             return found.end(), str(json.loads(found[0]))
         except json.JSONDecodeError as error:

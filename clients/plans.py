@@ -81,18 +81,20 @@ def apply(plan: ClientPlan, records: Records) -> list[Change]:
 
 
 def _connect(change: Change, records: Records) -> None:
-    """Write a file; the backup and the record come first, so that a crash in between loses nothing."""
+    """Write a file; the record and the backup come first, so that a crash in between loses nothing."""
     known = records.of(change.real)
-    if change.backs_up and change.before is not None:
-        back_up(change.real, change.before)
     records.keep(change.real, change.record)
-    if change.after is None or change.after == change.before:
-        return
     is_shared = change.record is not None and change.record.scope == "project"
     try:
-        write(change.real, change.after, expected=change.before, **({"mode": _SHARED} if is_shared else {}))
+        if change.backs_up and change.before is not None:
+            back_up(change.real, change.before)
+        if change.after is not None and change.after != change.before:
+            write(change.real, change.after, expected=change.before, **({"mode": _SHARED} if is_shared else {}))
     except NotWritable:
         records.keep(change.real, known)
+        if change.backs_up:
+            with suppress(OSError):
+                backup_of(change.real).unlink(missing_ok=True)
         raise
 
 

@@ -4,6 +4,7 @@ Setup adds to a file and replaces nothing in it but the path of our own program.
 hand or by a plugin, is noticed and left.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -74,7 +75,7 @@ class Planner:
         touched: dict[Path, _Draft] = {}
         for server in plan.client.servers:
             path = self._path(server.paths, scope)
-            if path is not None and (not server.optional or path.parent.is_dir()):
+            if path is not None and (not server.optional or os.path.isdir(path.parent)):
                 block = server_block(server, self._machine)
                 self._draft_file(plan, path, block, touched, partial(self._add_server, plan, server))
         if hooks and plan.client.hooks is not None and self._wants_hooks(plan):
@@ -161,7 +162,7 @@ class Planner:
             if present:
                 draft.found.append(named)
             for hook in present:
-                if "command" in hook.handler and hook.handler["command"] != command:
+                if hook.handler.get("command", command) != command and not entries.is_by_hand(hook.handler):
                     draft.text = json_edit.put(draft.text, (*hook.path, "command"), command)
                     draft.changed.append(named)
             if not present:
@@ -200,7 +201,7 @@ class Planner:
                 record=record,
                 backs_up=bool(draft.changed)
                 and known is None
-                and not (draft.found and backup_of(draft.real).exists()),
+                and not (draft.found and os.path.exists(backup_of(draft.real))),
             )
         ]
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from reverie.clients.catalog import Scope
 from reverie.clients.json_edit import Json
-from reverie.errors import ReverieError
 
 BACKUP_ENDING = ".reverie-backup"
 _LARGEST = 100_000_000
@@ -24,7 +23,7 @@ _RECORDS = "setup.json"
 _WRITERS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-class NotWritable(ReverieError):
+class NotWritable(Exception):
     """A file of a client can be neither read nor written as it is; nothing was changed."""
 
 
@@ -66,10 +65,10 @@ def check_writable(path: Path) -> None:
         NotWritable: if it is marked as read-only, or its folder is not ours to write to.
     """
     # The super-user may write anything; but whoever took away the right to write did so on purpose.
-    if path.exists() and not (path.stat().st_mode & _WRITERS and os.access(path, os.W_OK)):
+    if os.path.exists(path) and not (path.stat().st_mode & _WRITERS and os.access(path, os.W_OK)):
         raise NotWritable("it is read-only")
-    folder = next(one for one in path.parents if one.exists())
-    if not folder.is_dir():
+    folder = next(one for one in path.parents if os.path.exists(one))
+    if not os.path.isdir(folder):
         raise NotWritable(f"{folder} is not a folder")
     if not os.access(folder, os.W_OK):
         raise NotWritable(f"the folder {folder} is read-only")
@@ -77,7 +76,7 @@ def check_writable(path: Path) -> None:
 
 def missing_folders(path: Path) -> list[Path]:
     """Return the folders that have to be made for a file, the outermost first."""
-    return [folder for folder in reversed(path.parents) if not folder.exists()]
+    return [folder for folder in reversed(path.parents) if not os.path.exists(folder)]
 
 
 def write(path: Path, content: bytes, *, expected: bytes | None, mode: int = 0o600) -> None:
@@ -190,6 +189,7 @@ class Records:
     def __init__(self, folder: Path) -> None:
         self._path = folder / _RECORDS
         self._folders: list[str] = []
+        self._content: bytes | None = None
         self._records = self._read()
 
     def of(self, path: Path) -> Record | None:
@@ -212,23 +212,25 @@ class Records:
         if left == self._records:
             return
         try:
-            before = read(self._path)
+            content: bytes | None = None
             if left:
-                if before is None:
+                if self._content is None:
                     self._folders = [str(folder) for folder in missing_folders(self._path)]
                 files = {name: asdict(one) for name, one in left.items()}
                 value = {"version": 1, "folders": self._folders, "files": files}
-                write(self._path, (json.dumps(value, indent=2) + "\n").encode(), expected=before)
+                content = (json.dumps(value, indent=2) + "\n").encode()
+                write(self._path, content, expected=self._content)  # not if another setup wrote one meanwhile
             else:
                 delete(self._path, tuple(self._folders))
         except (NotWritable, OSError) as error:
             raise NotWritable(f"the record of it in {self._path} cannot be written: {error}") from None
-        self._records = left
+        self._records, self._content = left, content
 
     def _read(self) -> dict[str, Record]:
         """Read the records; where they are lost or unreadable, entries are recognised by their form alone."""
         try:
-            content: Json = json.loads(read(self._path) or b"{}")
+            self._content = read(self._path)
+            content: Json = json.loads(self._content or b"{}")
         except (NotWritable, ValueError):
             return {}
         if not isinstance(content, dict):

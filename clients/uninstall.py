@@ -142,7 +142,7 @@ def _without_ours(
         return text, gone, kept
     for hook in reversed(list(hooks_in(text))):  # from the end, so that what is before keeps its number
         named = f"hooks.{hook.event}"
-        if not is_ours(named):
+        if entries.is_by_hand(hook.handler) or not is_ours(named):
             kept.append(named)
             continue
         text = json_edit.remove(text, hook.path)

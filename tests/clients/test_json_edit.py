@@ -76,11 +76,19 @@ def test_an_empty_object_takes_its_first_member(text: str) -> None:
 def test_comments_beside_a_member_stay_when_it_is_cut() -> None:
     text = '{\n  // mine\n  "a": 1, // one\n  // about the next\n  "b": 2, // two\n  "c": 3\n}\n'
     assert json_edit.remove(text, ("b",)) == (
-        '{\n  // mine\n  "a": 1, // one\n  // about the next // two\n  "c": 3\n}\n'
+        '{\n  // mine\n  "a": 1, // one\n  // about the next\n   // two\n  "c": 3\n}\n'
     )
     assert json_edit.remove(text, ("c",)) == (
         '{\n  // mine\n  "a": 1, // one\n  // about the next\n  "b": 2 // two\n}\n'
     )
+
+
+def test_a_cut_never_draws_what_follows_into_a_comment() -> None:
+    text = '{ // mine\n  "a": 1, "b": 2, // yours\n  "c": [ // one\n 1, 2]}'
+    assert json_edit.value_at(json_edit.remove(text, ("a",)), ()) == {"b": 2, "c": [1, 2]}
+    assert json_edit.value_at(json_edit.remove(text, ("b",)), ()) == {"a": 1, "c": [1, 2]}
+    assert json_edit.value_at(json_edit.remove(text, ("c", 0)), ()) == {"a": 1, "b": 2, "c": [2]}
+    assert json_edit.value_at(json_edit.remove(text, ("c",)), ()) == {"a": 1, "b": 2}
 
 
 def test_a_value_is_replaced_where_it_stands() -> None:
@@ -119,6 +127,41 @@ def test_a_broken_text_is_refused_with_its_line(text: str, problem: str) -> None
 def test_something_else_where_the_object_should_be_is_refused(text: str) -> None:
     with pytest.raises(NotEditable, match="is not an object"):
         json_edit.put(text, PATH, ENTRY)
+
+
+TRIVIA = st.sampled_from(["", " ", "\n", "\r\n\t", " // c, } \n", "/* ] { */", " /**/ "])
+
+
+@st.composite
+def written(draw: st.DrawFn, depth: int = 0) -> tuple[str, Any]:
+    """A value as somebody might have written it: with comments anywhere, and commas at the end."""
+    kind = draw(st.sampled_from(["plain", "plain", "object", "array"] if depth < 3 else ["plain"]))
+    if kind == "plain" and depth:
+        return draw(st.sampled_from([("null", None), ('"a\\"//b"', 'a"//b'), ("-1.5e3", -1500.0), ("true", True)]))
+    parts = [draw(written(depth + 1)) for _ in range(draw(st.integers(0, 3)))]
+    is_array = kind == "array" and depth > 0
+    text = ("[" if is_array else "{") + draw(TRIVIA)
+    for number, (part, _) in enumerate(parts):
+        name = "" if is_array else f'"k{number}"{draw(TRIVIA)}:{draw(TRIVIA)}'
+        is_last = number == len(parts) - 1
+        text += name + part + draw(TRIVIA) + ("," + draw(TRIVIA) if not is_last or draw(st.booleans()) else "")
+    values = [value for _, value in parts]
+    return text + ("]" if is_array else "}"), values if is_array else {f"k{n}": v for n, v in enumerate(values)}
+
+
+@given(given_text=written(), before=TRIVIA, after=TRIVIA)
+def test_whatever_the_comments_an_entry_comes_and_goes_and_any_other_may_go(
+    given_text: tuple[str, dict[str, Any]], before: str, after: str
+) -> None:
+    text, value = before + given_text[0] + after, given_text[1]
+    assert json_edit.value_at(text, ()) == value
+    added = json_edit.put(text, ("reverie",), ENTRY)
+    assert json_edit.value_at(added, ()) == {**value, "reverie": ENTRY}
+    if value:
+        assert json_edit.remove(added, ("reverie",)) == text
+    for key in value:
+        left = {name: one for name, one in value.items() if name != key}
+        assert json_edit.value_at(json_edit.remove(added, (key,)), ()) == {**left, "reverie": ENTRY}
 
 
 VALUES = st.recursive(

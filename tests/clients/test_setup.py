@@ -470,6 +470,7 @@ def test_a_file_that_changes_between_plan_and_write_is_left(desk: Desk, write: W
     assert "another program changed it" in plan.refusals[0].why
     assert path.read_text("utf-8") == '{"numStartups": 7}'
     assert records.all() == {}
+    assert not backup_of(path).exists()
 
 
 def test_no_file_is_touched_if_the_record_cannot_be_written(desk: Desk, write: Write) -> None:
@@ -478,6 +479,18 @@ def test_no_file_is_touched_if_the_record_cannot_be_written(desk: Desk, write: W
     [plan] = desk.setup("cursor", hooks=False)
     assert "the record of it" in plan.refusals[0].why
     assert desk.everything() == before
+
+
+def test_of_two_setups_at_once_one_is_told_to_try_again(desk: Desk) -> None:
+    first, second = desk.records, desk.records
+    cursor = Planner(desk.machine, first).plan(client_named("cursor"), "user")
+    zed = Planner(desk.machine, second).plan(client_named("zed"), "user")
+    assert len(apply(cursor, first)) == 2
+    assert apply(zed, second) == []
+    assert "try again" in zed.refusals[0].why
+    assert not (desk.machine.home / ".config").exists()
+    desk.setup("zed")
+    assert len(desk.records.all()) == 3
 
 
 # ── what is wired already ─────────────────────────────────────────────────────────────────────────────────
@@ -530,6 +543,24 @@ def test_hooks_that_a_user_put_beside_ours_stay(desk: Desk) -> None:
     path.write_text(text, "utf-8")
     desk.uninstall("claude-code")
     assert json.loads(path.read_text("utf-8")) == {"hooks": {"PreCompact": [{"hooks": [mine]}]}}
+
+
+def test_hooks_of_others_that_look_like_ours_stay(desk: Desk, write: Write) -> None:
+    _, path = desk.files_of(client_named("claude-code"))
+    theirs = {"type": "mcp_tool", "server": "mem0", "tool": "recall", "input": {"query": "${prompt}"}}
+    by_hand = {"type": "command", "command": "reverie-hook"}
+    write(
+        path, json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [theirs]}], "PreCompact": [{"hooks": [by_hand]}]}})
+    )
+    before = path.read_bytes()
+    desk.setup("claude-code")
+    hooks = json.loads(path.read_bytes())["hooks"]
+    assert len(hooks["UserPromptSubmit"]) == 2
+    assert hooks["PreCompact"] == [{"hooks": [by_hand]}]
+    (desk.folder / "config" / "reverie" / "setup.json").unlink()
+    [plan] = desk.uninstall("claude-code")
+    assert path.read_bytes() == before
+    assert plan.notes == [f"{path}: hooks.PreCompact stays, because setup did not write it."]
 
 
 def test_the_plugin_makes_setup_needless(desk: Desk, write: Write) -> None:
