@@ -72,6 +72,12 @@ def test_the_bundled_model_travels_with_the_wheel(wheel: zipfile.ZipFile) -> Non
     assert any(name.endswith(".onnx") for name in bundle)
 
 
+def test_the_lists_of_words_travel_with_the_wheel(wheel: zipfile.ZipFile) -> None:
+    lists = {path.name for path in (ROOT / "text").glob("*.txt")}
+    assert lists
+    assert lists <= {name.removeprefix("reverie/text/") for name in wheel.namelist()}
+
+
 def test_the_command_is_installed(wheel: zipfile.ZipFile) -> None:
     commands = configparser.ConfigParser()
     commands.read_string(wheel.read(f"{DIST_INFO}/entry_points.txt").decode())

@@ -89,13 +89,10 @@ class _Word:
     """A token with its place: whether it begins a sentence, and whether a call's brackets follow it."""
 
     text: str
+    lower: str
     kind: str
     starts: bool
     calls: bool
-
-    @property
-    def lower(self) -> str:
-        return self.text.casefold()
 
 
 def _tokens(text: str) -> list[_Word]:
@@ -108,7 +105,7 @@ def _tokens(text: str) -> list[_Word]:
             shown = _POSSESSIVE.sub("", shown)
         elif kind in ("path", "handle", "dotfile"):
             shown = shown.rstrip(".,:;")
-        found.append(_Word(shown, kind, starts, calls))
+        found.append(_Word(shown, shown.casefold(), kind, starts, calls))
         if kind == "stop":
             starts = (shown not in ("(", ")") and shown.strip('"“”') != "") or shown.startswith("\n") or starts
         elif kind != "other":

@@ -9,7 +9,7 @@ from reverie.codebase.manifests import dependency_names
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.bulk import Edit, write_batch
 from reverie.text.aliases import Entity, entities_of, entity_named
-from reverie.text.entities import names_in
+from reverie.text.entities import Known, names_in
 from reverie.text.word_lists import is_ordinary
 from reverie.tools.requests import EntitiesRequest
 from reverie.tools.results import EntityList, ListedEntity, Reindexed
@@ -32,13 +32,13 @@ async def with_names(session: Session, memories: Sequence[Memory]) -> list[Memor
     return [replace(memory, entities=names_in(memory.content, known[memory.project])) for memory in memories]
 
 
-async def _known_names(session: Session, project: str) -> frozenset[str]:
-    """Return, in lower case, the names that a project uses in memories, in code and in its manifests."""
+async def _known_names(session: Session, project: str) -> Known:
+    """Return what says whether a project uses a name in its memories, its code or its manifests."""
     named, packages = await asyncio.gather(
         session.store.entity_names.known(session.visible_from(project)),
         asyncio.to_thread(_packages, session, project),
     )
-    return named | packages
+    return lambda name: name in named or name in packages
 
 
 def _packages(session: Session, project: str) -> frozenset[str]:
