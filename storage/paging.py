@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow.compute import call_function
 
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.bulk import complete_rows
@@ -74,17 +74,18 @@ async def census_of(store: MemoryStore) -> Census:
     columns = ("layer", "status", "precision", "created_at")
     rows = pa.concat_tables(await asyncio.gather(*(store.database.table(layer).rows(columns) for layer in LAYERS)))
     moments = rows.column("created_at")
-    months = pc.add(pc.multiply(pc.year(moments), 100), pc.month(moments))
+    years = call_function("multiply", [call_function("year", [moments]), pa.scalar(100, pa.int64())])
+    months = call_function("add", [years, call_function("month", [moments])])
     return Census(
         total=len(rows),
         layers=_counts(rows.column("layer")),
         statuses=_counts(rows.column("status")),
         precisions=_counts(rows.column("precision")),
         months={f"{month[:4]}-{month[4:]}": count for month, count in _counts(months).items()},
-        first=iso(pc.min(moments).as_py()) if len(rows) else None,
+        first=iso(call_function("min_max", [moments])["min"].as_py()) if len(rows) else None,
     )
 
 
 def _counts(values: pa.ChunkedArray) -> dict[str, int]:
-    counted = ((str(pair["values"]), int(pair["counts"])) for pair in pc.value_counts(values).to_pylist())
+    counted = ((str(pair["values"]), int(pair["counts"])) for pair in values.value_counts().to_pylist())
     return dict(sorted(counted))
