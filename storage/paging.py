@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
+from pyarrow.compute import call_function
 
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.bulk import complete_rows
@@ -71,15 +72,20 @@ class Census:
 async def census_of(store: MemoryStore) -> Census:
     """Count all memories of a store by what a chart shows."""
     columns = ("layer", "status", "precision", "created_at")
-    rows = pa.concat_tables(
-        await asyncio.gather(*(store.database.table(layer).rows(columns) for layer in LAYERS))
-    ).to_pydict()
-    moments = rows["created_at"]
+    rows = pa.concat_tables(await asyncio.gather(*(store.database.table(layer).rows(columns) for layer in LAYERS)))
+    moments = rows.column("created_at")
+    years = call_function("multiply", [call_function("year", [moments]), pa.scalar(100, pa.int64())])
+    months = call_function("add", [years, call_function("month", [moments])])
     return Census(
-        total=len(moments),
-        layers=dict(Counter(rows["layer"])),
-        statuses=dict(Counter(rows["status"])),
-        precisions={str(bits): count for bits, count in sorted(Counter(rows["precision"]).items())},
-        months=dict(sorted(Counter(f"{moment:%Y-%m}" for moment in moments).items())),
-        first=iso(min(moments)) if moments else None,
+        total=len(rows),
+        layers=_counts(rows.column("layer")),
+        statuses=_counts(rows.column("status")),
+        precisions=_counts(rows.column("precision")),
+        months={f"{month[:4]}-{month[4:]}": count for month, count in _counts(months).items()},
+        first=iso(call_function("min_max", [moments])["min"].as_py()) if len(rows) else None,
     )
+
+
+def _counts(values: pa.ChunkedArray) -> dict[str, int]:
+    counted = ((str(pair["values"]), int(pair["counts"])) for pair in values.value_counts().to_pylist())
+    return dict(sorted(counted))

@@ -4,6 +4,7 @@ Curves are the seven forgetting curves as points, for a typical memory or for on
 sweep in so many days would expire, move and keep if nothing is recalled until then.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -164,8 +165,12 @@ class Forecast:
     kept: dict[str, int]
 
 
-async def forecast(session: Session, days: float, *, all_projects: bool = False) -> Forecast:
+async def forecast(
+    session: Session, days: float, *, all_projects: bool = False, dated: int | None = None
+) -> Forecast:
     """Plan a sweep for a day to come, for this project or the whole domain; changes nothing.
+
+    The day on which each goes takes longest: with `dated`, only so many have theirs, and the others that of the sweep.
 
     Raises:
         InvalidInput: if the days are out of range or end outside the calendar.
@@ -178,14 +183,17 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False)
         raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
     await session.accesses.count_if_possible()
     memories = await session.store.find(one_of("status", LIVING))
-    plan = await heed_demotions(session.store, plan_sweep(memories, then, settings))
+    plan = await heed_demotions(session.store, await asyncio.to_thread(plan_sweep, memories, then, settings))
     seen = session.visible_from(session.here.project)
     shown = {memory.id for memory in memories if all_projects or memory.project in seen}
-    let_go = []
+    let_go: list[ForecastExpiry] = []
     for memory, expiry in plan.expiries:
         if memory.id not in shown:
             continue
-        ending = ending_of(memory, now, settings.retention, settings.tier, settings.parameters)
+        is_dated = dated is None or len(let_go) < dated
+        ending = None
+        if is_dated:
+            ending = ending_of(memory, now, settings.retention, settings.tier, settings.parameters)
         at = then if ending is None else min(max(ending.at, now), then)
         let_go.append(
             ForecastExpiry(memory.id, memory.title, memory.layer, memory.project, iso(at), expiry.rule, expiry.reason)

@@ -159,19 +159,12 @@ async def search(session: Session, request: SearchRequest) -> Searched:
     """
     looking = _looking(session)
     asked = RecallRequest(
-        **{name: getattr(request, name) for name in request.__dataclass_fields__}, explain=True, max_tokens=_TOKENS
+        **{name: getattr(request, name) for name in request.__dataclass_fields__ if name != "why_not"},
+        explain=True,
+        max_tokens=_TOKENS,
     )
     found = await recall(looking, asked)
-    wider = await recall(
-        looking,
-        replace(
-            asked,
-            limit=min(100, request.limit + _MOST_PASSED_OVER),
-            all_projects=True,
-            include=("expired", "superseded", "quarantined"),
-            since=request.since or _EVER,
-        ),
-    )
+    wider = found if not request.why_not else await recall(looking, _more_widely(asked))
     shown = {row.id for row in found.results}
     missed = [row for row in wider.results if row.id not in shown][:_MOST_PASSED_OVER]
     memories = await session.store.get([row.id for row in missed])
@@ -200,6 +193,16 @@ async def search(session: Session, request: SearchRequest) -> Searched:
         filtered=found.filtered,
         index_state=found.index_state,
         project=session.project_for(request.project),
+    )
+
+
+def _more_widely(asked: RecallRequest) -> RecallRequest:
+    return replace(
+        asked,
+        limit=min(100, asked.limit + _MOST_PASSED_OVER),
+        all_projects=True,
+        include=("expired", "superseded", "quarantined"),
+        since=asked.since or _EVER,
     )
 
 
@@ -256,7 +259,7 @@ async def forecast(session: Session, request: ForecastRequest) -> ForecastResult
     Raises:
         InvalidInput: if the days end outside the calendar.
     """
-    found = await ahead.forecast(session, request.days, all_projects=request.all_projects)
+    found = await ahead.forecast(session, request.days, all_projects=request.all_projects, dated=_MOST_LET_GO)
     return ForecastResult(
         at=found.at,
         days=found.days,

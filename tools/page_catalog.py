@@ -94,6 +94,7 @@ class SearchRequest(Request):
     before: Annotated[str, Help("ISO moment or span such as 7d")] = ""
     as_of: Annotated[str, Help("answer with what was known then")] = ""
     include: Annotated[tuple[HiddenStatus, ...], Help("also memories with these statuses")] = ()
+    why_not: Annotated[bool, Help("also say what was passed over, by a second and wider search")] = True
 
 
 @dataclass(frozen=True, kw_only=True)

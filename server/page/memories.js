@@ -106,7 +106,7 @@ async function found(list, params, project) {
   const asked = given(params, [["layer", "layers"], ["kind", "kinds"], ["tag", "tags"], ["since", "since", true]]);
   const hidden = ["expired", "superseded", "quarantined"].includes(params.get("status")) ? { include: [params.get("status")] } : {};
   list.append(el("p", { class: "quiet" }, "Searching…"));
-  const answer = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope() });
+  const answer = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope(), why_not: false });
   list.replaceChildren();
   const chosen = selection(list);
   const word = { well: "", weak: " Nothing fits well.", none: " Nothing answers this." }[answer.fits] ?? "";
@@ -117,7 +117,9 @@ async function found(list, params, project) {
     beside: [meter(memory.score, "score"), el("span", { class: "quiet small" }, `${percent(memory.score)} fit`)],
     below: memory.why ? why(memory) : null,
   }))));
-  if (answer.passed_over.length) list.append(passedOver(answer));
+  // The wider search takes longer on a large store: the answers do not wait for it.
+  const wider = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope() });
+  if (wider.passed_over.length) list.append(passedOver(wider));
 }
 
 function why(memory) {
