@@ -535,7 +535,7 @@ async def test_a_text_that_two_stores_know_by_two_ids_is_left_at_rest(here: Side
     await here.remember("Deploys run on Tuesdays.")
     await here.sync()
     await there.sync()
-    ours, theirs = (next(iter((await side.texts()).values())).id for side in (here, there))
+    ours, theirs = [next(iter((await side.texts()).values())).id for side in (here, there)]
     await revise(here.session, ReviseRequest(id=ours, content="Deploys run on Mondays."))
     await here.sync()
     await forget(there.session, ForgetRequest(ids=(theirs,)))
