@@ -107,7 +107,7 @@ def compare(
 ) -> SyncPlan:
     """Compare what both sides say now with what they said at the last sync."""
     plan = SyncPlan()
-    known = _renamed(known, files, unreadable)
+    known = _renamed(known, files, unreadable, store)
     taken: set[str] = set()  # memories that have a file
     for path, base in known.items():
         if path in unreadable:
@@ -124,9 +124,15 @@ def compare(
     return plan
 
 
-def _renamed(known: Mapping[str, Known], files: Mapping[str, Concept], unreadable: Set[str]) -> dict[str, Known]:
+def _renamed(
+    known: Mapping[str, Known], files: Mapping[str, Concept], unreadable: Set[str], store: StoreView
+) -> dict[str, Known]:
     """Follow files that were moved: the old path is gone and a new one has the same id."""
-    moved = {concept.memory_id: path for path, concept in files.items() if path not in known and concept.memory_id}
+    moved: dict[str, str] = {}
+    for path, concept in files.items():
+        if path not in known and concept.memory_id:
+            moved[store.heads.get(concept.memory_id, concept.memory_id)] = path
+            moved[concept.memory_id] = path
     found: dict[str, Known] = {}
     for path, base in known.items():
         is_gone = path not in files and path not in unreadable
@@ -211,7 +217,8 @@ def _both_there(plan: SyncPlan, path: str, base: Known, concept: Concept, memory
     if carried:
         plan.pulls.append(Pull(path, memory.id, concept, fields=carried))
     after = {**here, **carried}
-    if concept.memory_id != memory.id or any(concept.fields[name] != after[name] for name in in_store):
+    # An id alone is no reason to write: two stores that know one text by two ids would never rest.
+    if not concept.memory_id or any(concept.fields[name] != after[name] for name in in_store):
         plan.pushes.append(Push(path, memory.id, concept))
     elif not carried:
         plan.tracked[path] = Known(memory.id, concept.fields, here)
@@ -233,8 +240,6 @@ def _new_file(plan: SyncPlan, path: str, concept: Concept, store: StoreView, tak
         here = shared_fields(memory)
         if concept.fields["content"] == here["content"]:
             plan.tracked[path] = Known(memory.id, concept.fields, here)
-            if concept.memory_id != memory.id:
-                plan.pushes.append(Push(path, memory.id, concept))
         else:
             plan.conflicts.append(Conflict(path, concept, memory, memory.id))
     elif fate in _NOT_TAKEN:

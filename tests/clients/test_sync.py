@@ -529,3 +529,20 @@ async def test_a_store_that_lost_its_notes_and_memories_takes_the_folder_up_agai
     assert (ours.id, ours.tags, ours.created_at) == (theirs.id, theirs.tags, theirs.created_at)
     assert (ours.trust, theirs.trust) == (1.0, 0.5)
     await there.session.close()
+
+
+async def test_a_text_that_two_stores_know_by_two_ids_is_left_at_rest(here: Side, there: Side) -> None:
+    await here.remember("Deploys run on Tuesdays.")
+    await here.sync()
+    await there.sync()
+    ours, theirs = [next(iter((await side.texts()).values())).id for side in (here, there)]
+    await revise(here.session, ReviseRequest(id=ours, content="Deploys run on Mondays."))
+    await here.sync()
+    await forget(there.session, ForgetRequest(ids=(theirs,)))
+    here.edit("Deploys run on Mondays.", "\nDeploys run on Mondays.", "\nDeploys run on Sundays.")
+    for side in (there, here, there, here):
+        await side.sync()
+    assert (await there.sync()).is_in_step
+    assert (await here.sync()).is_in_step
+    assert list(await here.texts()) == list(await there.texts()) == list(here.files()) == ["Deploys run on Sundays."]
+    await there.session.close()
