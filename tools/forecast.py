@@ -170,7 +170,7 @@ async def forecast(
 ) -> Forecast:
     """Plan a sweep for a day to come, for this project or the whole domain; changes nothing.
 
-    The day on which each goes takes longest: with `dated`, only so many have theirs, the others that of the sweep.
+    The day on which each goes takes longest: with `dated` only so many have theirs, the others that of the sweep.
 
     Raises:
         InvalidInput: if the days are out of range or end outside the calendar.
