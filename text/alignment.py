@@ -249,7 +249,7 @@ def _share(items: Sequence[_Item], others: Sequence[_Item]) -> float:
 
 def _has(item: _Item, others: Sequence[_Item]) -> bool:
     if item.kind in ("amount", "place"):
-        return any(item.keys == other.keys for other in others)
+        return any(not set(item.keys).isdisjoint(other.keys) for other in others)
     return any(is_related(key, its) for other in others for its in other.keys for key in item.keys)
 
 
@@ -324,10 +324,11 @@ def _item(
     token: Token, names: frozenset[str], amounts: dict[str, Measure], *, is_subject: bool, qualifies: bool
 ) -> _Item | None:
     if token.form in amounts:
-        measure = amounts[token.form]
-        return _Item((f"{measure.dimension} {measure.value:.12g} {measure.unit}",), "amount", is_subject, qualifies)
-    if token.kind in ("number", "version"):
-        return _Item((token.form,), "amount", is_subject, qualifies)
+        return _Item(_amount_keys(amounts[token.form]), "amount", is_subject, qualifies)
+    if token.form == "single":
+        return _Item(_count_keys("1"), "amount", is_subject, qualifies)
+    if token.kind in ("number", "version") or _PERCENTILE.fullmatch(token.form):
+        return _Item(_count_keys(token.form), "amount", is_subject, qualifies)
     if token.kind == "path":
         return _Item((token.form,), "place", is_subject, qualifies)
     if token.kind == "negation" or not any(map(str.isalnum, token.form)):
@@ -339,6 +340,31 @@ def _item(
         return None
     return _Item((word_form(form),), "word", is_subject, qualifies)
 
+
+def _amount_keys(measure: Measure) -> tuple[str, ...]:
+    """Return the ways to write an amount: every 10 s is an interval of 10 s, 3 am may be told as 3."""
+    keys = [f"{measure.dimension} {measure.value:.6g} {measure.unit}".strip()]
+    match measure.dimension:
+        case "count":
+            keys = [*_count_keys(f"{measure.value:.6g}"), *keys]
+        case "rate" if measure.value > 0:
+            keys.append(f"time {1 / measure.value:.6g}")
+        case "clock" if measure.value % _MINUTES_AN_HOUR == 0:
+            keys += _count_keys(f"{measure.value / _MINUTES_AN_HOUR:.6g}")
+        case "months":
+            keys += [f"time {measure.value * days * _SECONDS_A_DAY:.6g}" for days in (30, 365 / 12)]
+    return tuple(keys)
+
+
+def _count_keys(form: str) -> tuple[str, ...]:
+    """Return the key of a plain number: `20`, `v20`, `:8080`, `p95` and `95th`."""
+    number = re.sub(r"^[pv:]+(?=\d)|(?<=\d)(?:st|nd|rd|th)$", "", form)
+    return (f"number {number}",)
+
+
+_PERCENTILE: Final = re.compile(r"p\d\d")
+_MINUTES_AN_HOUR = 60
+_SECONDS_A_DAY = 86_400
 
 _DENYING: Final = _set(
     "forbidden prohibited banned disallowed denied rejected reject rejects refused refuses impossible unable "

@@ -140,3 +140,11 @@ async def test_a_belief_goes_to_the_model_with_its_evidence_and_a_verdict_is_fin
     assert (await asking.store.resolve(old.id)).status == "active"
     await consolidate(asking, ConsolidateRequest(steps=["beliefs"]))
     assert len(api.requests) == 1
+
+
+async def test_a_failure_is_told_under_the_step_that_asked(asking: Session, keep: Keep, api: Api) -> None:
+    await family(keep)
+    api.script = [refuses(401, "who are you")]
+    result = await consolidate(asking, ConsolidateRequest())
+    told = [step.name for step in result.steps if any("refused the key" in note for note in step.notes)]
+    assert told == ["cluster"]
