@@ -38,7 +38,7 @@ from reverie.embeddings.bundled import STAMP
 from reverie.lifecycle.rules import contradicting_id
 from reverie.lifecycle.vitals import bounded, strength_of, trust_of
 from reverie.memory import Freshness, Memory, creation_order
-from reverie.parameters import Parameters
+from reverie.parameters import STANDARD, Parameters
 from reverie.recall.results import Fits
 from reverie.storage.rows import CandidateRow, RowLocation
 from reverie.text.tokenize import function_terms, search_text, terms
@@ -310,7 +310,7 @@ def ranked(
     parts: Mapping[str, ScoreParts],
     query: str,
     now: datetime,
-    parameters: Parameters,
+    parameters: Parameters = STANDARD,
 ) -> list[ScoredMemory]:
     """Score memories and return them best first; of equals the newer."""
     others = said_by_others(query, (candidate_row.memory for candidate_row in candidate_rows))

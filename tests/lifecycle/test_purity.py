@@ -26,6 +26,7 @@ PURE = {
     "unicodedata",
     "reverie.errors",
     "reverie.memory",
+    "reverie.parameters",
     "reverie.time",
     "reverie.settings",
 }
