@@ -21,7 +21,7 @@ FLAGS = (
     "--disable-sync",
 )
 AXE = Path(__file__).parents[1] / ".cache" / "axe.min.js"
-REQUIRED = os.environ.get("REVERIE_BROWSER", "") == "required"
+REQUIRED = os.environ.get("BROWSER_TESTS", "") == "required"
 
 
 def chromium() -> str | None:
