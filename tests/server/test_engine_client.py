@@ -72,6 +72,7 @@ REQUESTS = {
     "status": [{}],
     "list": [{}, {"all_projects": True, "sort": "weakest", "layer": ["semantic"]}],
     "named": [{"ids": ["{new}"], "to_change": True}],
+    "entities": [{}, {"limit": 1, "all_projects": True}],
     "pin": [{"id": "{new}"}, {"id": "{new}", "pinned": False}],
     "demote": [{"id": "{new}"}],
     "promote": [{"id": "{new}", "to": "procedural"}],
