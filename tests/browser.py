@@ -21,6 +21,9 @@ FLAGS = (
     "--disable-sync",
 )
 AXE = Path(__file__).parents[1] / ".cache" / "axe.min.js"
+PATIENCE_MS = 60_000
+"""No machine is so slow: how long a page takes decides no test."""
+
 REQUIRED = os.environ.get("BROWSER_TESTS", "") == "required"
 
 
@@ -44,8 +47,9 @@ def why_not() -> str:
 @contextmanager
 def launched() -> "Iterator[Browser]":
     """Start the browser, and end it."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         try:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser import AXE, REQUIRED, launched, why_not
+from tests.browser import AXE, PATIENCE_MS, REQUIRED, launched, why_not
 from tests.page_server import ServedPage, Visit
 from tests.page_store import HOSTILE_PATH, PROJECT, SCRIPT, Made, make_store
 
@@ -58,7 +58,7 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser, served: ServedPage) -> BrowserContext:
     """A browser that has followed a link."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE_MS)
     tab = context.new_page()
     tab.goto(served.link())
     tab.wait_for_selector("li.row")
