@@ -34,7 +34,7 @@ from tests.server.test_engine import Machine
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs signals")]
 
 
 @pytest.fixture(scope="module", autouse=True)

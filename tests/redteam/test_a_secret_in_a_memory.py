@@ -66,10 +66,10 @@ async def test_in_an_import_in_any_field(session, take_in, on_disk, tokens):
 async def test_in_a_store_that_is_older_than_the_scan(session, exported, tokens, on_disk):
     """A secret that lies in a table already still does not leave by an export."""
     from reverie.storage.rows import Embedded
-    from reverie.tools.remember import _draft
+    from reverie.tools.remember import drafted
 
     token = tokens["npm"]
-    draft = _draft(session, RememberRequest(content=f"Publish with {token}"), session.now)
+    draft = drafted(session, RememberRequest(content=f"Publish with {token}"), session.now)
     [embedding] = await session.embed([draft.content])
     await session.store.add([Embedded(draft, embedding.vector, embedding.passages)], actor="test", at=session.now)
     assert on_disk(token)

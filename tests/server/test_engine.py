@@ -23,6 +23,8 @@ from reverie.server.relay import REPEATED
 
 from .conftest import PATIENCE, Wire, _environment
 
+pytestmark = pytest.mark.slow
+
 Wiring = Callable[..., Wire]
 
 

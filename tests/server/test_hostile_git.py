@@ -19,7 +19,7 @@ from reverie.codebase.identity import identify_project
 
 from ..conftest import MakeRepository, Repository
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the canaries are shell scripts")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="the canaries are shell scripts")]
 
 LAMP = "".join(f"def lamp_{number}():\n    return {number}\n\n\n" for number in range(12))
 OIL = "".join(f"def fill_{number}(tank):\n    return tank + {number}\n\n\n" for number in range(12))

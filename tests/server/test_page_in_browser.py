@@ -25,6 +25,8 @@ if not REQUIRED and why_not():
 
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
 
+pytestmark = pytest.mark.slow
+
 VIEWS = ("#/memories", "#/memories?q=database", "#/clock?at=-60", "#/nights", "#/questions", "#/session", "#/health")
 
 

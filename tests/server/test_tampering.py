@@ -21,6 +21,8 @@ from reverie.tools.requests import ForgetRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import IMPORT, TinyEmbedder
 
+pytestmark = pytest.mark.slow
+
 TOLD = ("The harbour master keeps the keys", "Boats are painted blue in spring", "Ropes are stored dry")
 Command = Callable[..., tuple[int, str]]
 Row = dict[str, Any]
