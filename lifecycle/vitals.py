@@ -267,13 +267,13 @@ def recency(idle: float, trust: float, parameters: Parameters = STANDARD) -> flo
 
 
 def spread(access_times: Sequence[datetime]) -> float:
-    """Return how spaced the recalls are: those at least half a day after the last one counted, 1 from five on."""
+    """Return how spaced the recalls are: 0 for one burst, 1 from five on that are each half a day after the last."""
     spaced = 0
     counted: datetime | None = None
     for moment in sorted(access_times):
         if counted is None or seconds_between(counted, moment) >= SPACED_SECONDS:
             spaced, counted = spaced + 1, moment
-    return clamped(spaced / FULL_SPREAD)
+    return clamped((spaced - 1) / (FULL_SPREAD - 1))
 
 
 MIN_STABILITY = 0.01
