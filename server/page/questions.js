@@ -28,7 +28,7 @@ function card(question, number, total) {
   const buttons = question.verdicts.map((verdict, index) =>
     el("button", { "data-verdict": verdict, onclick: () => answer(question, verdict) }, el("kbd", {}, String(index + 1)), ` ${VERDICTS[verdict] ?? verdict}`));
   const item = el("li", { class: "card", tabindex: 0, "aria-label": `Question ${number} of ${total}: ${question.ask}` },
-    el("h3", {}, question.ask),
+    el("h2", {}, question.ask),
     el("div", { class: "sides" }, question.memories.map((memory) =>
       el("blockquote", { class: memory.status }, el("p", {}, marked(memory.content, words.get(memory.content) ?? [])),
         el("footer", { class: "facts" }, el("span", {}, memory.source), el("span", {}, day(memory.happened_at)),

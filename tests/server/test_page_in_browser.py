@@ -379,6 +379,7 @@ def test_a_text_of_ten_thousand_letters_without_a_space_stays_in_its_column(
     for view in ("#/memories", f"#/memory/{kept}"):
         opened(tab, served, view)
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+    opened(tab, served, "#/memories")  # the page of a memory would ask for it again, and be told that it is gone
     visit.call("forget", ids=[kept], purge=True)
 
 
