@@ -86,6 +86,7 @@ _SAID: tuple[tuple[int, str, dict[str, Any]], ...] = (
     (76, "The nightly import of gauge readings fails when a harbour reports in feet!", {"layer": "episodic"}),
     (90, "Rendering a year of tides for one harbour takes 380 milliseconds.", {"layer": "episodic"}),
     (120, "The storm surge model needs wind at ten metres, not at two.", {"layer": "episodic", "tags": ["surge"]}),
+    (130, "The coffee machine on the second floor was repaired.", {"layer": "episodic", "importance": 0.05}),
     (
         150,
         "The staging server is called Halyard and is wiped every Sunday.",

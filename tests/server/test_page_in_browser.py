@@ -258,6 +258,7 @@ def test_what_will_be_gone_by_summer_and_what_was_known_in_spring(
     expect(tab.locator("ul.gone a.text", has_text=text)).to_have_count(0)
     tab.get_by_role("slider").fill("-195")
     expect(tab.locator(".moment")).to_contain_text("what was known")
+    expect(tab.locator("ul.gone")).to_have_count(0)  # the view of the future stays until this one has come
     expect(tab.locator("ul.rows")).to_contain_text("The API listens on port 8080.")
     expect(tab.locator("ul.rows")).not_to_contain_text("8081")
 
