@@ -1,6 +1,7 @@
 """A dream in a process of its own: the same dream, told as it goes, stopped with whoever wanted it."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -44,7 +45,11 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
 
 
 def children() -> list[int]:
-    return [int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    found: list[int] = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 async def superseded(session: Session) -> int:
