@@ -23,6 +23,7 @@ from zlib import crc32
 import Stemmer  # type: ignore[import-not-found, unused-ignore] # publishes no types
 
 _CACHED_STEMS = 1 << 14
+_CACHED_PAIRS = 65_536
 
 _FREQUENT = """a about am an and are as at be been but by can could did do does for from had has have he her his how i
     if in into is it its just me my no not of on or our she should so such that the their then there these they this
@@ -109,6 +110,7 @@ def same_meaning(one: str, other: str) -> bool:
     return one == other or (one, other) in _synonyms()
 
 
+@lru_cache(maxsize=_CACHED_PAIRS)  # a new text is compared with its neighbours word by word, and words come again
 def is_related(one: str, other: str) -> bool:
     """Return whether two word forms have one stem, or one stem begins with the other."""
     shorter, longer = sorted((one.partition("-")[0], other.partition("-")[0]), key=len)
