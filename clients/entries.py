@@ -17,7 +17,7 @@ PLUGIN_SERVER = f"plugin:{SERVER}:{SERVER}"
 """What a hook calls the server of our plugin in Claude Code."""
 
 _HOOK_PROGRAM = "reverie-hook"
-_RECALL: dict[str, Json] = {"query": "${prompt}", "max_tokens": 300}
+_RECALL: dict[str, Json] = {"query": "${prompt}", "client_session": "${session_id}", "max_tokens": 300}
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 _CODEX_VARIABLES = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "XDG_CONFIG_HOME", "XDG_DATA_HOME"]
 

@@ -19,6 +19,7 @@ from typing import Any
 from reverie.clients.hook_trace import SessionNotes, note_run
 from reverie.folders import CLIENT_FOLDERS
 from reverie.server.endpoint import EngineUnavailable, hello, reach
+from reverie.text.prompts import is_worth_a_search
 
 SECONDS_AT_MOST = 1.9
 """After this long the process ends, whatever it does."""
@@ -31,10 +32,10 @@ SECONDS_IN_THE_BACKGROUND = 60.0
 NO_ANSWER = "no answer in time"
 BRIEF_TOKENS = 800
 PROMPT_TOKENS = 300
+LONGEST_SESSION = 64
 
 _LONGEST_EVENT = 8 * 1024 * 1024
 _LONGEST_QUERY = 2_000
-_FEWEST_PROMPT_WORDS = 3
 _IN_THE_BACKGROUND = "REVERIE_HOOK_BACKGROUND"  # never in an environment: it is taken out before the engine is named
 
 START, PROMPT, TOOL, CAPTURE = "start", "prompt", "tool", "capture"
@@ -216,7 +217,7 @@ def answered(event: Event, environment: Mapping[str, str], started: float) -> Ou
 
 
 def _brief(event: Event, engine: Engine, notes: SessionNotes) -> Outcome:
-    found = engine.call("context", query="", max_tokens=BRIEF_TOKENS)
+    found = engine.call("context", query="", max_tokens=BRIEF_TOKENS, client_session=event.session[:LONGEST_SESSION])
     notes.owe_brief(False)
     notes.note_shown(found["memories"])
     return Outcome(
@@ -230,7 +231,13 @@ def _fitting(event: Event, query: str, engine: Engine, notes: SessionNotes) -> O
         parts.append(_brief(event, engine, notes).context)
     found: dict[str, Any] = {"text": "", "memories": []}
     if query:
-        found = engine.call("context", query=query, max_tokens=PROMPT_TOKENS, shown=notes.shown())
+        found = engine.call(
+            "context",
+            query=query,
+            max_tokens=PROMPT_TOKENS,
+            shown=notes.shown(),
+            client_session=event.session[:LONGEST_SESSION],
+        )
         notes.note_shown(found["memories"])
     late = " and the briefing" if parts and parts[0] else ""
     context = "\n\n".join(part for part in (*parts, found["text"]) if part)
@@ -243,9 +250,8 @@ _ERROR_WORDS = re.compile(r"error|exception|fail|fatal|not found|cannot|denied|r
 def _query(event: Event) -> str:
     """Return what to look for: a prompt of the person, or the lines of an error that say what went wrong."""
     if event.role == PROMPT:
-        is_theirs = event.source in ("", "user") and not event.prompt.lstrip().startswith(("/", "<", "!"))
-        long_enough = len(event.prompt.split()) >= _FEWEST_PROMPT_WORDS
-        return event.prompt[:_LONGEST_QUERY] if is_theirs and long_enough else ""
+        is_theirs = event.source in ("", "user") and is_worth_a_search(event.prompt)
+        return event.prompt[:_LONGEST_QUERY] if is_theirs else ""
     error = event.error.strip()
     if event.given.get("is_interrupt") or not error:
         return ""
@@ -325,7 +331,7 @@ def capture(event: Event, environment: Mapping[str, str], deadline: float) -> Ou
     found = Engine(environment, event, deadline).call(
         "capture",
         client=event.client,
-        session=event.session[:64],
+        session=event.session[:LONGEST_SESSION],
         items=[{"kind": item.kind, "text": item.text, "turn": item.turn} for item in items],
     )
     left = "".join(f", {count} {why}" for why, count in found["left_out"].items())

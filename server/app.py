@@ -39,7 +39,7 @@ from reverie.server.resources import add_prompts, add_resources
 from reverie.server.schemas import ToolSchema, UnreadableArguments, schema_of
 from reverie.tools.catalog import CONSOLIDATE, TOOLS, AnyTool, call_any, ignore_progress
 from reverie.tools.render import render
-from reverie.tools.requests import Request
+from reverie.tools.requests import RecallRequest, Request
 from reverie.tools.results import Result
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class ReverieServer(MCPServer[Any]):
                 number = None if context is None else context.request_context.request_id
                 session = await self._client.session(None if number is None else self._call_of(number))
                 progress = ignore_progress if context is None else _Progress(context).report
-                steps = await self._first_steps(session)
+                steps = "" if _is_by_hook(request) else await self._first_steps(session)
                 result = await call_any(schema.tool, session, request, progress)
                 return answer(result, steps, request)
         except (RateLimited, UnreadableArguments) as error:
@@ -172,6 +172,11 @@ def answer(result: Result, steps: str = "", request: Request | None = None) -> C
 
         text = with_first_steps(text, steps, request)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=lean(result))
+
+
+def _is_by_hook(request: Request) -> bool:
+    """Whether a hook makes this call, whose answer nobody waits for."""
+    return isinstance(request, RecallRequest) and bool(request.client_session)
 
 
 def _listed(schema: ToolSchema) -> ListedTool:

@@ -406,6 +406,14 @@ class RecallRequest(Request):
     ] = 0.0
     include: Annotated[tuple[HiddenStatus, ...], Help("also memories with these statuses")] = ()
     explain: Annotated[bool, Help("say why each was found")] = False
+    client_session: Annotated[
+        Label, Help("for hooks: only what fits well and this session has not been shown, or nothing", in_schema=True)
+    ] = ""
+
+    def __post_init__(self) -> None:
+        if self.client_session:  # a hook passes on whatever a person typed: too long or empty is no mistake of theirs
+            object.__setattr__(self, "query", self.query[:LONGEST_QUERY] if self.query.strip() else "?")
+        super().__post_init__()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -591,3 +599,4 @@ class ContextRequest(Request):
     query: Annotated[str, Help("a prompt or an error")] = ""
     max_tokens: Tokens = 300
     shown: Annotated[tuple[str, ...], _IDS] = ()
+    client_session: Annotated[Label, Help("the client's name for the session it is for")] = ""

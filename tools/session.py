@@ -44,6 +44,7 @@ SHARE_OF_MEMORY = 16
 
 MOST_SERVED = 200
 MOST_IDS = 20_000
+MOST_CLIENT_SESSIONS = 64
 LONGEST_SERVED = 8_000
 _LIKELY = 0.6
 """The share of words in common from which two texts are compared token by token; contractions cost some."""
@@ -121,6 +122,33 @@ def _joins_only(difference: Difference) -> bool:
     return bool(differing) and all(word.casefold() in _JOINING for word in differing)
 
 
+@dataclass(slots=True)
+class ShownToSessions:
+    """Which memories hooks have put into which of a client's sessions, by the client's own name for it.
+
+    A client's hooks come as processes and connections of their own; this is what they have in common. An engine that
+    ends forgets it: then something is shown twice.
+    """
+
+    _ids: dict[str, set[str]] = field(default_factory=dict)
+
+    def begin(self, client_session: str, ids: Iterable[str]) -> None:
+        """Note that a session was given a briefing, and nothing else since."""
+        self._ids.pop(client_session, None)
+        self.note(client_session, ids)
+
+    def note(self, client_session: str, ids: Iterable[str]) -> None:
+        """Note that a session was given these; the session that was given something longest ago is dropped."""
+        if client_session:
+            self._ids[client_session] = self._ids.pop(client_session, set()) | set(ids)
+        if len(self._ids) > MOST_CLIENT_SESSIONS:
+            del self._ids[next(iter(self._ids))]
+
+    def ids(self, client_session: str) -> set[str]:
+        """Return what a session was given."""
+        return self._ids.get(client_session, set())
+
+
 async def echoed(session: "Session", draft: Memory) -> Memory | None:
     """Return the memory that a draft merely repeats.
 
@@ -151,6 +179,7 @@ class OpenDomain:
     maintenance: Maintenance
     engine: str = "none: this process works alone"  # what serves it, in words
     embedder_fault: str | None = None  # why the embedder could not be warmed
+    shown_to: ShownToSessions = field(default_factory=ShownToSessions)
     _warming: "asyncio.Task[None] | None" = None
 
     @classmethod

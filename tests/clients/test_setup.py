@@ -264,7 +264,11 @@ def test_claude_code_runs_the_hook_without_a_shell_and_recalls_through_the_serve
     ]
     recall = {"type": "mcp_tool", "server": "reverie", "tool": "recall", "timeout": 3}
     assert hooks["UserPromptSubmit"] == [
-        {"hooks": [{**recall, "input": {"query": "${prompt}", "max_tokens": 300}}]},
+        {
+            "hooks": [
+                {**recall, "input": {"query": "${prompt}", "client_session": "${session_id}", "max_tokens": 300}}
+            ]
+        },
     ]
 
 

@@ -9,9 +9,10 @@ import pytest
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.settings import Settings
+from reverie.tools.recall import recall
 from reverie.tools.remember import remember
-from reverie.tools.requests import ContextRequest, RememberRequest
-from reverie.tools.session import Session
+from reverie.tools.requests import ContextRequest, RecallRequest, RememberRequest
+from reverie.tools.session import MOST_CLIENT_SESSIONS, Session, ShownToSessions
 from reverie.tools.session_context import session_context
 
 pytestmark = pytest.mark.anyio
@@ -78,6 +79,58 @@ async def test_what_was_shown_is_not_shown_again(stocked: Session) -> None:
     first = await context(stocked, query)
     assert first.memories
     assert DATABASE not in (await context(stocked, query, shown=first.memories)).text
+
+
+async def asked_by_hook(session: Session, prompt: str, client_session: str) -> Any:
+    return await recall(session, RecallRequest(query=prompt, client_session=client_session, max_tokens=300))
+
+
+async def test_a_hook_that_calls_recall_is_given_what_fits_once_in_a_session(stocked: Session) -> None:
+    prompt = "How do I connect to the staging database with psql?"
+    first = await asked_by_hook(stocked, prompt, "c1")
+    assert DATABASE in first.text
+    assert [row.content for row in first.results] == [DATABASE]
+    again = await asked_by_hook(stocked, prompt, "c1")
+    assert (again.text, again.results) == ("", [])
+    assert (await asked_by_hook(stocked, prompt, "c2")).text
+    assert not (await context(stocked, prompt, client_session="c1")).text
+
+
+async def test_what_the_briefing_showed_is_not_shown_for_a_prompt(stocked: Session) -> None:
+    briefed = await context(stocked, client_session="c3")
+    assert CHECKS in briefed.text
+    prompt = "please run the tests and tell me what fails"
+    assert CHECKS in (await asked_by_hook(stocked, prompt, "c5")).text
+    assert CHECKS not in (await asked_by_hook(stocked, prompt, "c3")).text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "   ",
+        "yes",
+        "/compact now please",
+        "recipe for lasagna with spinach and ricotta",
+        "<task-notification>the staging database with psql</task-notification>",
+        "how do I bake a cake? " * 2_000,
+    ],
+)
+async def test_a_hook_is_given_an_empty_text_when_nothing_fits_whatever_the_prompt(
+    stocked: Session, prompt: str
+) -> None:
+    found = await asked_by_hook(stocked, prompt, "c4")
+    assert (found.text, found.results, found.fits) == ("", [], "none")
+
+
+async def test_sessions_of_clients_are_remembered_up_to_a_number() -> None:
+    shown = ShownToSessions()
+    for number in range(MOST_CLIENT_SESSIONS + 1):
+        shown.note(f"s{number}", ["one"])
+    assert shown.ids("s0") == set()
+    assert shown.ids("s1") == {"one"}
+    shown.note("", ["one"])
+    assert shown.ids("") == set()
 
 
 async def test_a_long_memory_is_cut_to_the_budget(stocked: Session) -> None:
