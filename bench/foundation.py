@@ -1,6 +1,6 @@
 """The foundation in figures: starting, remembering, recalling, memory, eight at once, importing, leaving.
 
-    python bench/foundation.py                          every figure, in about ten minutes
+    python bench/foundation.py                          every figure, in about fifteen minutes
     python bench/foundation.py --only handshake,eight
     python bench/foundation.py --write                  and into docs/benchmarks.md, with this machine named
 
@@ -83,7 +83,10 @@ def main() -> int:
         bench = Bench(Path(folder))
         for name in chosen:
             print(f"… {name}", file=sys.stderr, flush=True)
-            figures += SECTIONS[name](bench)
+            measured = SECTIONS[name](bench)
+            figures += measured
+            for one in measured:  # the whole takes a quarter of an hour, and may be cut short
+                print(f"  {one.name}: {one.shown}  {one.aim} {one.verdict}", file=sys.stderr, flush=True)
     text = f"{machine()}\n\n{table(figures)}"
     print(text)
     if given.write:

@@ -28,6 +28,7 @@ _runtime = tempfile.mkdtemp(prefix="rvbench")  # a short path: a socket's may ha
 def environment_for(home: Path, engine: str = "auto") -> dict[str, str]:
     """Return this environment with nothing set but the data folder, the project and where engines listen."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("REVERIE_", "OPENAI_"))}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # users do not compile every module at every start
     own = {"REVERIE_HOME": str(home), "REVERIE_PROJECT": "bench", "REVERIE_RUNTIME": _runtime}
     return kept | own | {"REVERIE_ENGINE": engine}
 

@@ -389,7 +389,7 @@ class RecallRequest(Request):
         str, Check(checked_query), Help("what you want to know, in plain words", in_schema=True), Positional("QUERY")
     ]
     entity: Annotated[
-        Label, Help("only memories that name this person, service, table …, by any of its names", in_schema=True)
+        Label, Help("only what names this person, service or table, in any spelling", in_schema=True)
     ] = ""
     limit: Annotated[int, Range(1, MOST_RESULTS), Help("how many at most")] = 8
     max_tokens: Tokens = 1500
@@ -407,7 +407,7 @@ class RecallRequest(Request):
     include: Annotated[tuple[HiddenStatus, ...], Help("also memories with these statuses")] = ()
     explain: Annotated[bool, Help("say why each was found")] = False
     client_session: Annotated[
-        Label, Help("for hooks: only what fits well and this session has not been shown, or nothing", in_schema=True)
+        Label, Help("for hooks: only what fits well and this session of the client was not shown, or nothing")
     ] = ""
 
     def __post_init__(self) -> None:
