@@ -306,37 +306,47 @@ def _capture_in_time(event: Event, environment: Mapping[str, str], started: floa
     if environment.get("REVERIE_CAPTURE", "").strip() == "off":
         return Outcome("capture is off")
     try:
-        return capture(event, environment, started + SECONDS_TO_CAPTURE)
+        outcome = capture(event, environment, started + SECONDS_TO_CAPTURE)
     except EngineUnavailable:
         if environment.get("REVERIE_ENGINE", "").strip() == "off":
             raise
-        _start_in_background(event, environment)
-        return Outcome("goes on in the background")
+        outcome = None
+    if outcome is not None:
+        return outcome
+    _start_in_background(event, environment)
+    return Outcome("goes on in the background")
 
 
-def capture(event: Event, environment: Mapping[str, str], deadline: float) -> Outcome:
-    """Find what is worth keeping of a session, and hand it to the engine.
+def capture(
+    event: Event, environment: Mapping[str, str], deadline: float, *, may_wait: bool = False
+) -> Outcome | None:
+    """Find what is worth keeping of a session, and hand it to the engine; None if a model must be waited for.
 
     Raises:
         EngineUnavailable: if there is no engine, or no answer in time.
         ValueError: if the engine answers with an error.
     """
     from reverie.clients.capture import captured  # half of what a hook imports, and most need none of it
-    from reverie.clients.transcripts import Transcript, read_transcript, summary_steps
+    from reverie.clients.transcripts import Transcript, read_transcript, said_lately, summary_steps
 
     transcript = read_transcript(event.transcript) if event.transcript else Transcript(())
     items = captured(Transcript((*transcript.steps, *summary_steps(event.summary)), transcript.folder), event.folder)
-    if not items:
+    if not items and not environment.get("REVERIE_LLM", "").strip():
         return Outcome("nothing worth keeping")
     found = Engine(environment, event, deadline).call(
         "capture",
         client=event.client,
         session=event.session[:LONGEST_SESSION],
         items=[{"kind": item.kind, "text": item.text, "turn": item.turn} for item in items],
+        said=[{"text": step.text, "turn": step.turn} for step in said_lately(transcript)],
+        may_wait=may_wait,
     )
+    if found["mode"] == "later":
+        return None
     left = "".join(f", {count} {why}" for why, count in found["left_out"].items())
     verb = {"ask": "asked about", "auto": "kept"}.get(found["mode"], "capture is off:")
-    return Outcome(f"{verb} {len(found['kept'])}{left}")
+    model = f" ({found['model']})" if found["model"] else ""
+    return Outcome(f"{verb} {len(found['kept'])}{left}{model}" if found["kept"] or left or model else "nothing new")
 
 
 def _start_in_background(event: Event, environment: Mapping[str, str]) -> None:
@@ -377,7 +387,8 @@ def main() -> int:
     try:
         run.event = Event(_read_event(), environment)
         if in_background:
-            outcome = capture(run.event, environment, started + SECONDS_IN_THE_BACKGROUND)
+            deadline = started + SECONDS_IN_THE_BACKGROUND
+            outcome = capture(run.event, environment, deadline, may_wait=True) or Outcome("nothing worth keeping")
         else:
             outcome = answered(run.event, environment, started)
         run.finish(outcome)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 LONGEST_READ = 4 * 1024 * 1024
@@ -18,6 +18,8 @@ LONGEST_READ = 4 * 1024 * 1024
 _LONGEST_RECORD = 1024 * 1024
 _LONGEST_TEXT = 20_000
 _LONGEST_OUTPUT = 4_000
+_LONGEST_SAID = 2_000
+_MOST_SAID = 60
 
 StepKind = Literal["said", "ran", "edited", "summary"]
 Record = Mapping[str, Any]
@@ -67,6 +69,12 @@ def parse_transcript(text: str) -> Transcript:
 def summary_steps(summary: str) -> tuple[Step, ...]:
     """Return the step of a summary that a client hands over when it compacted a conversation."""
     return (Step(kind="summary", text=summary[:_LONGEST_TEXT], turn=0),) if summary.strip() else ()
+
+
+def said_lately(transcript: Transcript) -> list[Step]:
+    """Return what the person said, the newest of it if it is much; what was pasted is cut."""
+    said = [replace(step, text=step.text[:_LONGEST_SAID]) for step in transcript.steps if step.kind == "said"]
+    return said[-_MOST_SAID:]
 
 
 # -- records -----------------------------------------------------------------------------------------------

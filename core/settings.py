@@ -101,7 +101,7 @@ LLM = Setting(
     "REVERIE_LLM",
     "`openai:MODEL`",
     "none: dreams judge by rules, and you or your assistant through `review`",
-    "A language model for dreams. Uses OPENAI_API_KEY and OPENAI_BASE_URL.",
+    "A language model for dreams and captures. Uses OPENAI_API_KEY and OPENAI_BASE_URL.",
 )
 LLM_PRICE = Setting(
     "REVERIE_LLM_PRICE",

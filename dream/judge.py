@@ -143,7 +143,7 @@ class ModelJudge:
             return None
         text = str(answer["text"]).strip()
         lost = missing_facts(text, members)
-        added = {form for _, form in facts_of(text)} - {f for m in members for f in _words_and_facts(m.content)}
+        added = {form for _, form in facts_of(text)} - {f for m in members for f in words_and_facts(m.content)}
         if not text or lost or added:
             self._notes.append(
                 f"a merged text was refused: it {'lost ' + ', '.join(lost[:3]) if lost else 'added what nobody said'}"
@@ -179,7 +179,7 @@ class ModelJudge:
         if answer is None:
             return None
         text = str(answer["text"]).strip()
-        known_forms = {form for memory in ledger for form in _words_and_facts(memory.content)}
+        known_forms = {form for memory in ledger for form in words_and_facts(memory.content)}
         if not text or len(text) > most_characters or {form for _, form in facts_of(text)} - known_forms:
             self._notes.append("the model's day note was refused: too long, or it names what nobody said")
             return None
@@ -210,7 +210,7 @@ def _as_notes(memories: Sequence[Memory]) -> dict[str, Any]:
     }
 
 
-def _words_and_facts(text: str) -> set[str]:
+def words_and_facts(text: str) -> set[str]:
     """Return every word and fact of a text, which a fact of a text made from it may repeat."""
     return {form for _, form in facts_of(text)} | {word.strip(".,;:!?()'\"`") for word in text.casefold().split()}
 

@@ -13,6 +13,7 @@ from reverie.errors import BudgetSpent, ModelError, ModelNonsense
 from reverie.guard.hidden_text import visible
 from reverie.guard.secrets import redact
 from reverie.llm.connection import Connection, Service, Timeouts, complains_of_format
+from reverie.settings import Settings
 
 if TYPE_CHECKING:
     from openai import OpenAI, Timeout
@@ -235,6 +236,14 @@ class LanguageModel:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def model_from(settings: Settings, budget_cents: float, count: Callable[[str], int]) -> LanguageModel | None:
+    """Return the model that the settings name, with so much to spend; None if they name none."""
+    if settings.llm is None:
+        return None
+    name = settings.llm.partition(":")[2].strip()
+    return LanguageModel(name, Budget(budget_cents), price_of(name, settings.llm_price), count)
 
 
 def _asking_for(form: Form, most_tokens: int, way: "Way") -> dict[str, Any]:

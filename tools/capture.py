@@ -2,7 +2,7 @@
 
 `REVERIE_CAPTURE=ask` writes the items into quarantine, where nothing is recalled, and asks one question about all
 that wait in a project: keep or drop. `auto` keeps them as memories of an interaction, which fade unless something
-confirms them. What was dropped once is not asked again.
+confirms them. What was dropped once is not asked again. With `REVERIE_LLM` a model words what was said.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from reverie.storage.dream_records import OPEN, ReviewQuestion
 from reverie.storage.filters import equals, starts_with
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
+from reverie.tools.capture_by_model import written_by_model
 from reverie.tools.classify import classify, readings_for
 from reverie.tools.remember import anchored, confirm, drafted, duplicate_among, neighbours_of, refuse_purged
 from reverie.tools.requests import CapturedText, CaptureRequest, RememberRequest
@@ -27,6 +28,9 @@ from reverie.tools.session import Session
 MOST_PER_SESSION = 6
 MOST_WAITING = 12
 """Items that one question asks about: when more come, the oldest give way."""
+
+LATER = "later"
+NOT_SAID: tuple[Kind, ...] = ("error_fix", "event")
 
 WAITS = "captured from a session: waits for keep or drop in review"
 _GAVE_WAY = "captured from a session, never answered: newer ones took its place"
@@ -43,14 +47,23 @@ async def capture(session: Session, request: CaptureRequest) -> Captured:
         StoreError: if the store cannot be read or written.
     """
     mode = session.settings.capture
-    if mode == "off" or not request.items:
+    uses_model = session.settings.llm is not None and bool(request.said)
+    if mode == "off" or not (request.items or uses_model):
         return Captured(mode=mode)
+    if uses_model and not request.may_wait:
+        return Captured(mode=LATER)
     origin = f"{request.client} session {request.session}"
+    items, told = request.items, ""
+    if uses_model:
+        written = await written_by_model(session, request.said, origin)
+        told = written.told
+        if not written.note:  # what was said is the model's to word; what was run and edited it was not shown
+            items = (*written.items, *(item for item in items if item.kind in NOT_SAID))
     before = await session.store.find(starts_with("source_ref", f"{origin}, "))
     room = MOST_PER_SESSION - len(before)
     left_out: Counter[str] = Counter()
     new: list[Memory] = []
-    for item in request.items:
+    for item in items:
         if len(new) >= room:
             left_out["enough of this session"] += 1
             continue
@@ -60,7 +73,9 @@ async def capture(session: Session, request: CaptureRequest) -> Captured:
         else:
             new.append(memory)
     asked = await _ask(session) if mode == "ask" else ""
-    return Captured(mode=mode, kept=[memory.id for memory in new], question=asked, left_out=dict(left_out))
+    return Captured(
+        mode=mode, kept=[memory.id for memory in new], question=asked, left_out=dict(left_out), model=told
+    )
 
 
 async def _kept(session: Session, item: CapturedText, origin: str, *, asks: bool) -> tuple[Memory | None, str]:

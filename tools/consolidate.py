@@ -12,7 +12,7 @@ from reverie.dream.judge import Judge, ModelJudge, Rules
 from reverie.dream.snapshot import EvidenceChecker, ProjectEvidence
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens
-from reverie.llm.client import Budget, LanguageModel, price_of
+from reverie.llm.client import LanguageModel, model_from
 from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.dreams import last_dream
 from reverie.tools.requests import ConsolidateRequest
@@ -38,7 +38,7 @@ async def consolidate(
         StoreError: if the store cannot be read or written.
     """
     projects = session.names_of(request.project) if request.project else ()
-    model = _model(session, request.budget_cents)
+    model = model_from(session.settings, request.budget_cents, count_tokens)
     judge: Judge = Rules() if model is None else ModelJudge(model)
     began = time.perf_counter()
     await session.accesses.count()  # what was recalled a moment ago must not count as unused
@@ -99,14 +99,6 @@ async def _as_task(work: Any) -> DreamReport:
     except asyncio.CancelledError:
         task.cancel()
         raise
-
-
-def _model(session: Session, budget_cents: float) -> LanguageModel | None:
-    if session.settings.llm is None:
-        return None
-    name = session.settings.llm.partition(":")[2].strip()
-    price = price_of(name, session.settings.llm_price)
-    return LanguageModel(name, Budget(budget_cents), price, count_tokens)
 
 
 async def _visible_changes(session: Session, report: DreamReport) -> list[dict[str, str]]:

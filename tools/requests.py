@@ -584,12 +584,22 @@ class CapturedText:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SaidText:
+    """What the person said in a turn of a session."""
+
+    text: str
+    turn: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class CaptureRequest(Request):
     """What a hook found in a session's transcript: which client's, which session, and the statements."""
 
     client: Annotated[str, Check(checked_label), Help("whose session it was")]
     session: Annotated[str, Check(checked_label), Help("its id there")]
-    items: Annotated[tuple[CapturedText, ...], Help("statements with kind and turn")] = ()
+    items: Annotated[tuple[CapturedText, ...], Help("statements with kind and turn, found by rule")] = ()
+    said: Annotated[tuple[SaidText, ...], Help("what the person said, for a model to read")] = ()
+    may_wait: Annotated[bool, Help("nobody waits: a model may be asked")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

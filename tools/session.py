@@ -180,6 +180,7 @@ class OpenDomain:
     engine: str = "none: this process works alone"  # what serves it, in words
     embedder_fault: str | None = None  # why the embedder could not be warmed
     shown_to: ShownToSessions = field(default_factory=ShownToSessions)
+    capture_cents: dict[str, float] = field(default_factory=dict)  # what a model's captures of a session cost
     _warming: "asyncio.Task[None] | None" = None
 
     @classmethod

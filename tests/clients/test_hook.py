@@ -22,6 +22,7 @@ from reverie.server.endpoint import Endpoint
 from reverie.server.engine_client import EngineSession
 from reverie.tools import catalog
 from reverie.tools.requests import RememberRequest, ReviewRequest
+from tests.model_server import KEY, Api, says, serving
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENCE = 120.0
@@ -95,7 +96,7 @@ class Machine:
 
     def runs(self) -> list[dict[str, Any]]:
         file = Path(self.environment["REVERIE_HOME"]) / "hooks" / "runs.jsonl"
-        return [json.loads(line) for line in file.read_text().splitlines()]
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     def stop(self) -> None:
         runtime = os.fsencode(self.environment["REVERIE_RUNTIME"])
@@ -407,6 +408,19 @@ def test_a_clients_own_summary_is_read_after_compaction(machine: Machine) -> Non
     assert machine.run(machine.event("PostCompact", machine.new_session(), compact_summary=summary)) == ""
     _until(lambda: any("asked about" in run["outcome"] for run in machine.runs()[before:]))
     assert any("semicolons" in content for content in machine.waiting())
+
+
+@pytest.mark.slow  # another setting is another engine
+def test_with_a_model_capture_goes_on_in_the_background_and_the_trace_says_what_it_cost(machine: Machine) -> None:
+    api = Api()
+    api.script = [says({"statements": ["1 preference: The user runs tests with `just check`."]})]
+    before = len(machine.runs())
+    given = machine.event("SessionEnd", machine.new_session(), transcript_path=str(FIXTURES / "claude_rules.jsonl"))
+    with serving(api) as address:
+        model = {"REVERIE_LLM": "openai:m", "REVERIE_LLM_PRICE": "0/0", "OPENAI_BASE_URL": address, "NO_PROXY": "*"}
+        assert machine.run(given, **model, OPENAI_API_KEY=KEY) == ""
+        _until(lambda: any("(model: 0 of 5 cents)" in run["outcome"] for run in machine.runs()[before:]))
+    assert len(api.requests) == 1
 
 
 def test_capture_can_be_switched_off(machine: Machine) -> None:
