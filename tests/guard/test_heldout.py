@@ -29,6 +29,7 @@ def _share_held(texts, embedder):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "found", "false_alarms"),
     [

@@ -6,7 +6,7 @@ import pytest
 
 PROCESSES = 8
 REMEMBERS = 50
-ROUNDS = 20
+ROUNDS = 6
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "wire", "version": "1"}}
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -53,7 +53,7 @@ def test_eight_processes_that_tell_the_same_text_at_once_leave_it_findable_and_w
 
 
 def test_every_session_that_recalls_a_memory_is_counted_once(wire):
-    """A session is a process, so this starts a hundred and sixty of them, eight at a time."""
+    """A session is a process, so this starts forty-eight of them, eight at a time."""
     writer = wire()
     writer.shake_hands()
     kept = writer.call("remember", content="The staging database is rebuilt every Monday at six.")["id"]

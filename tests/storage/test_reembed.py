@@ -333,6 +333,7 @@ CHILD = """
 """.replace("TINY_EMBEDDER", IMPORT)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("delay", [0.05, 0.35, *(pytest.param(d, marks=pytest.mark.slow) for d in (0.0, 0.2, 0.5))])
 def test_killed_at_any_moment_one_whole_store_is_there_and_a_second_run_succeeds(

@@ -125,6 +125,7 @@ def test_a_negation_is_never_overlooked(text, negation):
     assert substantive_differences(text, f"{negation} {text}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [".", "-", "a+", "1.", "/", "\\", "_", "!", "a-", "1-", "9"], ids=repr)
 def test_long_runs_are_read_in_one_pass(run):
     # Were the time to grow with the square of the length, this would take minutes.

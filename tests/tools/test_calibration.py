@@ -121,6 +121,7 @@ async def test_a_script_that_the_model_cannot_read_is_judged_by_its_words(locker
     assert answer.results[0].id == kept.id
 
 
+@pytest.mark.slow
 async def test_the_held_out_world_is_answered_as_published(tmp_path: Path) -> None:
     def read(name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (HELD_OUT / f"{name}.jsonl").read_text("utf-8").splitlines()]

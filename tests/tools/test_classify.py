@@ -71,6 +71,7 @@ def test_words_alone_tell_kind_and_layer(text: str, kind: str, layer: str) -> No
     assert (guess.kind, guess.layer) == (kind, layer)
 
 
+@pytest.mark.slow
 def test_three_of_four_kinds_are_right_on_texts_that_nobody_trained_on() -> None:
     assert share([guess.kind in row.get("kinds", [row["kind"]]) for row, guess in guessed("kinds")]) >= 0.85
 
@@ -95,6 +96,7 @@ def test_what_is_passing_is_seen_and_what_lasts_is_kept() -> None:
     assert share([guess.passing for guess in lasting]) <= 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "found", "among_what_lasts", "lost"),
     [("passing_2", 0.85, 0.05, 0.08), ("passing_3", 0.75, 0.08, 0.02), ("passing_4", 0.7, 0.07, 0.03)],
@@ -109,6 +111,7 @@ def test_later_held_out_texts_fade_and_stay_as_published(
     assert share([guess.passing for guess in lasting]) <= lost
 
 
+@pytest.mark.slow
 def test_the_second_held_out_kinds_and_layers_are_guessed_as_published() -> None:
     rows = guessed("kinds_2")
     assert share([guess.kind in row.get("kinds", [row["kind"]]) for row, guess in rows]) >= 0.88

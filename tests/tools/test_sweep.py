@@ -268,6 +268,7 @@ def _any_memory(dice: random.Random, session: Session, number: int) -> Memory:
     )
 
 
+@pytest.mark.slow
 async def test_what_the_sweep_does_not_read_no_rule_would_touch(
     open_session: OpenSession, subtests: pytest.Subtests
 ) -> None:
