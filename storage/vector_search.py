@@ -52,7 +52,7 @@ class VectorSearch:
         self._budget = budget
         self._in_memory: bool | None = None  # None: the vectors are not counted yet
         self._room: RowRoom | None = RowRoom(budget.row_bytes)
-        self._make_indexes()
+        self._indexes, self._passages = self._fresh_indexes()
         self._archived: dict[str, MemoryIndex] = {}  # the archive and its passages, once they are asked for
 
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
@@ -117,7 +117,7 @@ class VectorSearch:
         """
         await self._database.write_ahead_log.flush_before_read()
         await self.are_in_memory(scope)
-        tables: dict[str, MemoryIndex] = dict(self._indexes)
+        tables: dict[str, MemoryIndex] = {layer: index for layer, index in self._indexes.items()}  # noqa: C416
         tables[PASSAGES] = self._passages
         if scope.reads_archive:
             tables |= self._archived
@@ -186,7 +186,7 @@ class VectorSearch:
                 self._in_memory = self._budget.fits(sum(counts), dimensions)
                 if not self._in_memory:
                     self._room = None
-                    self._make_indexes()
+                    self._indexes, self._passages = self._fresh_indexes()
         elif self._in_memory and not self._budget.fits(self._size(), dimensions):
             self._in_memory, self._room = False, None
             await asyncio.gather(*(index.drop_vectors() for index in (*self._indexes.values(), self._passages)))
@@ -237,13 +237,12 @@ class VectorSearch:
     def _size(self) -> int:
         return sum(map(len, self._indexes.values())) + len(self._passages)
 
-    def _make_indexes(self) -> None:
+    def _fresh_indexes(self) -> tuple[dict[Layer, MemoryIndex], MemoryIndex]:
+        """Return empty indexes of the layers and of the passages, with vectors if there is room for them."""
         dimensions, tables, room = self._database.stamp.dimensions, self._database, self._room
-        self._indexes: dict[Layer, MemoryIndex] = {
-            layer: MemoryIndex(tables.raw_table(layer), dimensions, _LABELS, room) for layer in LAYERS
-        }
-        raw = tables.raw_table(PASSAGES)
-        self._passages: MemoryIndex = MemoryIndex(raw, dimensions, ("project",), room, of_memories=False)
+        indexes = {layer: MemoryIndex(tables.raw_table(layer), dimensions, _LABELS, room) for layer in LAYERS}
+        passages = MemoryIndex(tables.raw_table(PASSAGES), dimensions, ("project",), room, of_memories=False)
+        return indexes, passages
 
 
 def _is_worth_shrinking(index: MemoryIndex) -> bool:
