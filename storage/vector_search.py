@@ -132,10 +132,10 @@ class VectorSearch:
     async def shrink(self) -> None:
         """Build those indexes anew of whose memories many have no row any more; searches go on with the old ones."""
         for layer, index in self._indexes.items():
-            if _is_worth_shrinking(index):
+            if await _is_worth_shrinking(index):
                 self._indexes[layer] = await self._built_anew(index, layer, _LABELS)
         passages = self._passages
-        if _is_worth_shrinking(passages):
+        if await _is_worth_shrinking(passages):
             self._passages = await self._built_anew(passages, PASSAGES, ("project",), of_memories=False)
 
     async def _built_anew(
@@ -245,7 +245,9 @@ class VectorSearch:
         return indexes, passages
 
 
-def _is_worth_shrinking(index: MemoryIndex) -> bool:
+async def _is_worth_shrinking(index: MemoryIndex) -> bool:
+    if len(index):  # else nothing was searched yet
+        await index.refresh()
     return index.gone >= max(_FEWEST_GONE, len(index) / 4)
 
 
