@@ -41,7 +41,7 @@ from reverie.tools.revise import promote, revise
 from reverie.tools.session import Session
 from reverie.tools.status import status
 from reverie.tools.sweep import sweep
-from tests.conftest import ManualClock
+from tests.conftest import START, FolderCopy, ManualClock
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
@@ -81,9 +81,36 @@ async def archived(session: Session, clock: ManualClock) -> None:
     await sweep(session)
 
 
+class Lived:
+    """The story's data folder, its clock and its ids; it is lived once, and copied for every other test."""
+
+    def __init__(self) -> None:
+        self.folder: FolderCopy | None = None
+        self.moment = START
+        self.ids: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def lived() -> Lived:
+    return Lived()
+
+
 @pytest.fixture
-async def story(session: Session, keep: Keep, clock: ManualClock) -> dict[str, str]:
+async def session(
+    request: pytest.FixtureRequest, open_session: OpenSession, home: Path, clock: ManualClock, lived: Lived
+) -> Session:
+    """A session on an empty store, or, in tests with the story, on a copy of its store."""
+    if "story" in request.fixturenames and lived.folder is not None:
+        lived.folder.write_to(home)
+        clock.moment = lived.moment
+    return await open_session()
+
+
+@pytest.fixture
+async def story(session: Session, keep: Keep, clock: ManualClock, home: Path, lived: Lived) -> dict[str, str]:
     """A memory that was superseded, one that expired, one that was forgotten, and what is left of them, archived."""
+    if lived.folder is not None:
+        return lived.ids
     oil, fog = await keep(OIL, layer="semantic"), await keep(FOG, layer="episodic", forget_after="2d")
     long = await keep(LONG, layer="procedural")
     clock.advance(days=1)
@@ -92,7 +119,10 @@ async def story(session: Session, keep: Keep, clock: ManualClock) -> dict[str, s
     clock.advance(days=2)
     await sweep(session)  # fog is over
     await archived(session, clock)
-    return {"oil": oil.id, "gas": gas.id, "fog": fog.id, "long": long.id}
+    await session.store.journal.flush()
+    lived.ids = {"oil": oil.id, "gas": gas.id, "fog": fog.id, "long": long.id}
+    lived.folder, lived.moment = FolderCopy(home), clock.moment
+    return lived.ids
 
 
 async def test_what_is_retired_for_a_day_is_in_the_archive_and_nowhere_else(
