@@ -4,12 +4,12 @@
     python bench/year.py --curve huber --json
 
 The developer of `developer.py` works for a year on a clock that this program moves. Every memory goes in through
-`remember`, every question through `recall`, and every morning `sweep` runs as it does when a server starts: it
-counts the recalls of the day before, lets go, and archives. The embedder is the tiny one: what is measured is
-forgetting, not meaning.
+`remember`, every question through `recall`, and on the first morning of every five that are worked `sweep` runs as it
+does behind a server: it counts the recalls since, lets go, and archives. A server does so every five minutes, but
+every sweep here is time. The embedder is the tiny one: what is measured is forgetting, not meaning.
 
-Upkeep runs on some mornings, not behind the answers: a year of table versions piles up within a minute here, and what
-runs behind would make two runs differ.
+Upkeep runs on the same mornings, not behind the answers: a year of table versions piles up within a minute here, and
+what runs behind would make two runs differ.
 
 "Decay off" asks the same question at the same moment with nothing let go hidden and strength left out of the ranking.
 
@@ -41,6 +41,7 @@ from reverie.recall import score as rank
 from reverie.settings import RETENTION_MODES, RetentionMode, Settings
 from reverie.storage import maintenance as maintenance
 from reverie.storage.access_log import AccessRecorder
+from reverie.storage.archive import GRACE
 from reverie.storage.maintenance import Maintenance
 from reverie.storage.purge import _rewrite
 from reverie.time import days_between
@@ -57,7 +58,7 @@ MEMORIES = 600
 SHOWN = 8
 WARM_UP = 10
 HELD = ("semantic", "procedural")
-MORNINGS_BETWEEN_UPKEEP = 3
+MORNINGS_BETWEEN_SWEEPS = 5
 WITH_TIERS: tuple[tuple[RetentionMode, Tier], ...] = (("lifespan", "elephant"), ("lifespan", "standard"))
 
 
@@ -151,8 +152,10 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
             life.written[moment.number] = await _remember(session, moment), moment.at
         else:
             await _ask(life, moment)
-    for outcome in mornings:
-        await _morning(life, outcome)
+    for morning in mornings[:-1]:
+        await _morning(life, morning)
+    await _sweep(life, mornings[-1])
+    await _sweep(life, mornings[-1] + GRACE)  # what the last one let go is archived a day later
     memories = await session.store.find()
     _insist(memories, report)
     report.seconds, report.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
@@ -211,11 +214,16 @@ async def _found_without_decay(session: Session, request: RecallRequest) -> set[
 
 
 async def _morning(life: Life, moment: datetime) -> None:
-    await _go_on_to(life, moment, f"morning-{life.mornings}")
-    if life.mornings % MORNINGS_BETWEEN_UPKEEP == 0:
-        with patch.object(maintenance, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
-            await life.session.maintenance.run()
     life.mornings += 1
+    if life.mornings % MORNINGS_BETWEEN_SWEEPS:
+        return
+    await _sweep(life, moment)
+
+
+async def _sweep(life: Life, moment: datetime) -> None:
+    await _go_on_to(life, moment, f"morning-{life.mornings}")
+    with patch.object(maintenance, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
+        await life.session.maintenance.run()
     swept = await sweep(life.session)
     life.let_go |= {memory_id: rule for rule, ids in swept.expired.items() for memory_id in ids}
     life.report.let_go.update({rule: len(ids) for rule, ids in swept.expired.items()})

@@ -262,7 +262,7 @@ async def search(store: MemoryStore, evidence: Evidence, query: Query, page: Pag
         **features.out_of_scope,
         "distance": len(features.candidates) - found.matches,
         "status": features.out_of_scope.get("status", 0) + found.overdue,
-        "archived": await _archived(store, query.scope),
+        "archive": await _archived(store, query.scope),
         "strength": weak,
         "does not fit": unfit,
         "source": chosen.capped,

@@ -154,10 +154,10 @@ async def test_a_plain_recall_searches_without_it_and_says_how_much_it_passed_ov
     monkeypatch.setattr(Table, "take", noted_take)
     answer = await ask("lamp burns")
     assert [row.id for row in answer.results] == [story["gas"]]
-    assert answer.filtered["archived"] == 3
+    assert answer.filtered["archive"] == 3
     assert not {"archive", "archived_passages"} & set(read)
     assert session.store.vectors._archived == {}  # nor is anything of it in memory
-    assert (await ask("lamp burns", layers=["semantic"])).filtered["archived"] == 1
+    assert (await ask("lamp burns", layers=["semantic"])).filtered["archive"] == 1
 
 
 @pytest.mark.parametrize("search_memory", [None, 0], ids=["in memory", "on disk"])
