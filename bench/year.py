@@ -34,6 +34,7 @@ from unittest.mock import patch
 
 from developer import DAYS, OPENED_WITH_A_RECALL, Query, Write, Year, year_of
 
+from reverie.embeddings import tokens
 from reverie.lifecycle.expiry import is_lasting
 from reverie.memory import LAYERS, Memory, Tier
 from reverie.parameters import STANDARD
@@ -138,6 +139,7 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     report = Report(curve if tier is None else f"{curve}, {tier}")
     started, worked = time.perf_counter(), time.process_time()
     clock = MovingClock(year.mornings[0])
+    tokens.warm()  # as a server does; until then every answer is measured by a slower bound
     settings = Settings(home=home, retention=curve, tier=tier)
     session = await Session.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
     session.domain.maintenance = MorningUpkeep(session.store)

@@ -97,9 +97,9 @@ async def main():
                 await forget(session, ForgetRequest(ids=some, reason="a trial"))
             else:
                 await restore(session, RestoreRequest(ids=some))
+            await sweep(session)
         except ReverieError:
-            pass  # it is forgotten or restored already
-        await sweep(session)
+            pass  # it is forgotten or restored already, or others were in the way for long
         print(".", flush=True)
 
 asyncio.run(main())
