@@ -4,13 +4,18 @@
     python bench/year.py --curve huber --json
 
 The developer of `developer.py` works for a year on a clock that this program moves. Every memory goes in through
-`remember`, every question through `recall`, accesses are written when a session ends, and every morning `sweep` runs
-as it does when a server starts. The embedder is the tiny one: what is measured is forgetting, not meaning.
+`remember`, every question through `recall`, and on the first morning of every five that are worked `sweep` runs as it
+does behind a server: it counts the recalls since, lets go, and archives. A server does so every five minutes, but
+every sweep here is time. The embedder is the tiny one: what is measured is forgetting, not meaning.
 
-Upkeep runs on some mornings, not behind the answers: a year of table versions piles up within a minute here, and what
-runs behind would make two runs differ.
+Upkeep runs on the same mornings, not behind the answers: a year of table versions piles up within a minute here, and
+what runs behind would make two runs differ.
 
 "Decay off" asks the same question at the same moment with nothing let go hidden and strength left out of the ranking.
+
+What a search holds and how long a recall takes is measured twice on the store at the end of the year: as forgetting
+leaves it, and with everything that was archived back in the layer tables, as it would be without an archive. A recall
+is timed by the processor, so that other work on the machine counts less.
 """
 
 import argparse
@@ -29,6 +34,7 @@ from unittest.mock import patch
 
 from developer import DAYS, OPENED_WITH_A_RECALL, Query, Write, Year, year_of
 
+from reverie.embeddings import tokens
 from reverie.lifecycle.expiry import is_lasting
 from reverie.memory import LAYERS, Memory, Tier
 from reverie.parameters import STANDARD
@@ -36,10 +42,9 @@ from reverie.recall import score as rank
 from reverie.settings import RETENTION_MODES, RetentionMode, Settings
 from reverie.storage import maintenance as maintenance
 from reverie.storage.access_log import AccessRecorder
-from reverie.storage.filters import one_of
+from reverie.storage.archive import GRACE
 from reverie.storage.maintenance import Maintenance
-from reverie.storage.purge import _rewrite, purge
-from reverie.storage.schema import SIDE_TABLES
+from reverie.storage.purge import _rewrite
 from reverie.time import days_between
 from reverie.tools import recall, remember
 from reverie.tools.export_jsonl import line_of
@@ -52,8 +57,9 @@ from tests.tiny_embedder import TinyEmbedder
 SEED = 7
 MEMORIES = 600
 SHOWN = 8
+WARM_UP = 10
 HELD = ("semantic", "procedural")
-MORNINGS_BETWEEN_UPKEEP = 3
+MORNINGS_BETWEEN_SWEEPS = 5
 WITH_TIERS: tuple[tuple[RetentionMode, Tier], ...] = (("lifespan", "elephant"), ("lifespan", "standard"))
 
 
@@ -97,12 +103,18 @@ class Report:
     faded: int = 0
     let_go: Counter[str] = field(default_factory=Counter)
     moved: Counter[str] = field(default_factory=Counter)
-    bytes_all: int = 0
-    bytes_kept: int = 0
+    archived: int = 0
     exported_all: int = 0
     exported_kept: int = 0
-    disk_all: int = 0
-    disk_purged: int = 0
+    searched: int = 0  # bytes of the rows and passages that a plain recall may look at
+    searched_without: int = 0  # the same, had nothing been archived
+    disk_searched: int = 0
+    disk_searched_without: int = 0
+    disk: int = 0  # everything, the journal too
+    recall_p50: float = 0.0  # milliseconds of processor time
+    recall_p95: float = 0.0
+    recall_p50_without: float = 0.0
+    recall_p95_without: float = 0.0
     needed: int = 0
     needed_late: int = 0
     gone: Counter[str] = field(default_factory=Counter)
@@ -127,6 +139,7 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     report = Report(curve if tier is None else f"{curve}, {tier}")
     started, worked = time.perf_counter(), time.process_time()
     clock = MovingClock(year.mornings[0])
+    tokens.warm()  # as a server does; until then every answer is measured by a slower bound
     settings = Settings(home=home, retention=curve, tier=tier)
     session = await Session.open(settings, embedder=TinyEmbedder(), clock=clock, folder=Path(home))
     session.domain.maintenance = MorningUpkeep(session.store)
@@ -141,12 +154,15 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
             life.written[moment.number] = await _remember(session, moment), moment.at
         else:
             await _ask(life, moment)
-    for outcome in mornings:
-        await _morning(life, outcome)
+    for morning in mornings[:-1]:
+        await _morning(life, morning)
+    await _sweep(life, mornings[-1])
+    await _sweep(life, mornings[-1] + GRACE)  # what the last one let go is archived a day later
     memories = await session.store.find()
     _insist(memories, report)
     report.seconds, report.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
-    await _measure(session, memories, report)
+    questions = [moment for moment in year.moments if isinstance(moment, Query)]
+    await _measure(session, memories, questions, report)
     await session.close()
     return report
 
@@ -165,9 +181,9 @@ async def _remember(session: Session, said: Write) -> str:
 
 
 async def _go_on_to(life: Life, moment: datetime, session: str) -> None:
-    """Move the clock; a session that ends writes what it was served, as a server does at exit."""
+    """Move the clock; a session that ends notes what it was served, as a server does at exit."""
     if session != life.session.store.session:
-        await life.session.accesses.count()
+        await life.session.accesses.keep()
         life.session.store.session = session
         life.session.served = ServedTexts()
     life.clock.moment = moment
@@ -200,11 +216,17 @@ async def _found_without_decay(session: Session, request: RecallRequest) -> set[
 
 
 async def _morning(life: Life, moment: datetime) -> None:
-    await _go_on_to(life, moment, f"morning-{life.mornings}")
-    if life.mornings % MORNINGS_BETWEEN_UPKEEP == 0:
-        with patch.object(maintenance, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
-            await life.session.maintenance.run()
     life.mornings += 1
+    if life.mornings % MORNINGS_BETWEEN_SWEEPS:
+        return
+    await _sweep(life, moment)
+
+
+async def _sweep(life: Life, moment: datetime) -> None:
+    await _go_on_to(life, moment, f"morning-{life.mornings}")
+    await life.session.accesses.count()  # or it is counted behind our back while tables are rewritten
+    with patch.object(maintenance, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
+        await life.session.maintenance.run()
     swept = await sweep(life.session)
     life.let_go |= {memory_id: rule for rule, ids in swept.expired.items() for memory_id in ids}
     life.report.let_go.update({rule: len(ids) for rule, ids in swept.expired.items()})
@@ -222,40 +244,64 @@ def _insist(memories: Sequence[Memory], report: Report) -> None:
     assert gone == report.let_go.total(), "the sweeps told what they did"
 
 
-async def _measure(session: Session, memories: Sequence[Memory], report: Report) -> None:
-    """Weigh the store with all that was ever written, and again once what was let go is purged."""
+async def _measure(session: Session, memories: Sequence[Memory], questions: Sequence[Query], report: Report) -> None:
+    """Weigh what a search looks at and time recalls: with the archive, and with all of it back in the layers."""
     kept = [memory for memory in memories if memory.status == "active"]
     gone = [memory for memory in memories if memory.status != "active"]
     report.written, report.kept = len(memories), len(kept)
     report.core = sum(memory.core for memory in kept)
     report.may_fade = sum(_may_fade(memory) for memory in memories)
     report.faded = sum(_may_fade(memory) for memory in gone)
-    report.bytes_all, report.bytes_kept = _content_bytes(memories), _content_bytes(kept)
     report.exported_all = sum(len(line_of(memory, None)) for memory in memories)
     report.exported_kept = sum(len(line_of(memory, None)) for memory in kept)
     await session.maintenance.stop()
-    report.disk_all = await _rewritten(session)
+    report.archived = await session.store.archive.table.count()
+    report.searched, report.disk_searched = await _searched_bytes(session)
+    report.disk = (await status(session, StatusRequest())).disk_bytes
+    report.recall_p50, report.recall_p95 = await _recall_times(session, questions)
     async with session.store.changing():
-        await purge(session.store, gone, actor="year", at=session.now)
-    assert await session.store.count(one_of("id", [memory.id for memory in gone])) == 0
-    report.disk_purged = await _rewritten(session)
+        await session.store.archive.bring_back([memory.id for memory in gone])
+    assert await session.store.archive.table.count() == 0
+    report.searched_without, report.disk_searched_without = await _searched_bytes(session)
+    report.recall_p50_without, report.recall_p95_without = await _recall_times(session, questions)
 
 
 def _may_fade(memory: Memory) -> bool:
     return not memory.pinned and not is_lasting(memory)
 
 
-async def _rewritten(session: Session) -> int:
-    """Return what the tables take once written out anew, as a purge does, so that before and after compare."""
-    for name in (*LAYERS, *SIDE_TABLES):
+async def _searched_bytes(session: Session) -> tuple[int, int]:
+    """Return the bytes of the layers' rows and passages, as values and as files written out anew."""
+    values, files = 0, 0
+    for name in (*LAYERS, "passages"):
         table = session.store.database.table(name)
         if await table.count():
             await _rewrite(table)
-    return (await status(session, StatusRequest())).disk_bytes
+            values += (await table.rows((await table.lance.schema()).names)).nbytes
+        folder = session.store.database.generations.path(session.store.database.generation) / f"{name}.lance"
+        files += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return values, files
 
 
-def _content_bytes(memories: Iterable[Memory]) -> int:
-    return sum(len(memory.content.encode()) for memory in memories)
+async def _recall_times(session: Session, questions: Sequence[Query]) -> tuple[float, float]:
+    """Return what the year's questions take if they are asked again, uncounted: the median and the 95th percentile.
+
+    A session of its own asks them, so that nothing is in memory but what this store needs.
+    """
+    asking = await Session.open(
+        session.settings, embedder=TinyEmbedder(), clock=session.domain.clock, folder=Path(session.settings.home)
+    )
+    asking.domain.accesses = Unheard(asking.store)
+    took = []
+    for number, question in enumerate([*questions[:WARM_UP], *questions]):
+        request = RecallRequest(query=question.query, project=question.project, limit=SHOWN)
+        began = time.process_time()
+        await recall.recall(asking, request)
+        if number >= WARM_UP:
+            took.append(1000 * (time.process_time() - began))
+    await asking.close()
+    took.sort()
+    return took[len(took) // 2], took[int(len(took) * 0.95)]
 
 
 def told(report: Report) -> str:
@@ -269,9 +315,13 @@ def told(report: Report) -> str:
         ("", f"{_share(report.faded, report.may_fade)} of the {report.may_fade:,} that may fade"),
         ("moved", ", ".join(f"{move} {count}" for move, count in sorted(report.moved.items())) or "none"),
         ("core", f"{report.core:,}"),
-        ("texts", _shrunk(report.bytes_all, report.bytes_kept)),
+        ("archived", f"{report.archived:,}"),
         ("export", _shrunk(report.exported_all, report.exported_kept)),
-        ("disk, purged", _shrunk(report.disk_all, report.disk_purged)),
+        ("searched", _shrunk(report.searched_without, report.searched)),
+        ("", f"as files {_shrunk(report.disk_searched_without, report.disk_searched)}"),
+        ("disk", f"{report.disk / 1000:,.0f} kB, journal and archive included"),
+        ("recall", f"median {report.recall_p50:.1f} ms, without the archive {report.recall_p50_without:.1f} ms"),
+        ("", f"p95 {report.recall_p95:.1f} ms, without the archive {report.recall_p95_without:.1f} ms"),
         ("needed later", f"{report.needed:,}, {report.needed_late:,} of them after more than 90 days"),
         ("gone by then", f"{report.gone.total():,} ({_share(report.gone.total(), report.needed)}) {gone_by}"),
         (
@@ -297,9 +347,9 @@ def as_record(report: Report) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()} | {
         "smaller": {
             "rows": round(1 - report.kept / report.written, 4),
-            "texts": round(1 - report.bytes_kept / report.bytes_all, 4),
             "export": round(1 - report.exported_kept / report.exported_all, 4),
-            "disk": round(1 - report.disk_purged / report.disk_all, 4),
+            "searched": round(1 - report.searched / report.searched_without, 4),
+            "searched_files": round(1 - report.disk_searched / report.disk_searched_without, 4),
         },
         "gone_share": round(report.gone.total() / report.needed, 4),
         "found_share": round(report.found / report.needed, 4),

@@ -95,6 +95,7 @@ def _print(result: Result, lines: list[Line], options: Options) -> int:
 _LEFT_OUT = {
     "scope": "outside the scope",
     "status": "let go or replaced",
+    "archive": "in the archive",
     "quarantine": "in quarantine",
     "distance": "too far from the question",
     "strength": "too weak",

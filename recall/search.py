@@ -14,6 +14,7 @@ from reverie.codebase.evidence import Evidence
 from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.pairs import judged_pair
+from reverie.errors import StoreError
 from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory, Tier
 from reverie.parameters import Parameters
@@ -261,6 +262,7 @@ async def search(store: MemoryStore, evidence: Evidence, query: Query, page: Pag
         **features.out_of_scope,
         "distance": len(features.candidates) - found.matches,
         "status": features.out_of_scope.get("status", 0) + found.overdue,
+        "archive": await _archived(store, query.scope),
         "strength": weak,
         "does not fit": unfit,
         "source": chosen.capped,
@@ -274,6 +276,14 @@ async def search(store: MemoryStore, evidence: Evidence, query: Query, page: Pag
         filtered=left_out,
     )
     return render(answer, page, query.now)
+
+
+async def _archived(store: MemoryStore, scope: Scope) -> int:
+    """Count what the archive has of these projects and layers; an answer does not depend on it."""
+    try:
+        return await store.archive.passed_over(scope)
+    except StoreError:
+        return 0
 
 
 async def _score(store: MemoryStore, query: Query, features: Features) -> Ranked:

@@ -15,6 +15,7 @@ from reverie.lifecycle.vitals import KEPT_ACCESS_TIMES, KEPT_SESSIONS, after_acc
 from reverie.memory import Memory
 from reverie.storage.filters import literal, moment_by_id, number_by_id, one_of
 from reverie.storage.schema import side_schema
+from reverie.storage.scope import RETIRED
 from reverie.storage.store import MemoryStore
 from reverie.storage.write_ahead_log import LogFile, lines_of
 from reverie.time import iso, parse_iso
@@ -171,7 +172,10 @@ async def _record(store: MemoryStore, accesses: Mapping[str, Access]) -> None:
     for layer in dict.fromkeys(memory.layer for memory in memories):
         accessed = {memory: accesses[memory.id].at for memory in memories if memory.layer == layer}
         ids = [memory.id for memory in accessed]
-        await store.database.table(layer).update_by(_after_access(accessed, session), one_of("id", ids))
+        expressions = _after_access(accessed, session)
+        await store.database.table(layer).update_by(expressions, one_of("id", ids))
+        if any(memory.status in RETIRED for memory in accessed):  # it may be archived, and stays so
+            await store.archive.table.update_by(expressions, one_of("id", ids))
     # The memory first: its access times show whether an access was counted if this is cut short here.
     rows = [asdict(accesses[memory.id]) for memory in memories]
     await store.database.table("accesses").add(pa.Table.from_pylist(rows, schema=side_schema("accesses", 1)))

@@ -27,6 +27,7 @@ from reverie.storage.journal import (
     state_of,
     text_digest,
 )
+from reverie.storage.lance_table import Table
 from reverie.storage.rows import FIELDS, from_row
 from reverie.storage.store import MemoryStore
 
@@ -292,8 +293,8 @@ class _Seen:
 async def _last_changes(store: MemoryStore) -> set[tuple[str, datetime]]:
     """Return which memories there are and when each was last changed."""
     seen: set[tuple[str, datetime]] = set()
-    for layer in LAYERS:
-        rows = await store.database.table(layer).rows(["id", "updated_at"])
+    for table in store.database.memory_tables.values():
+        rows = await table.rows(["id", "updated_at"])
         seen |= {(row["id"], row["updated_at"].astimezone(UTC)) for row in rows.to_pylist()}
     return seen
 
@@ -301,10 +302,18 @@ async def _last_changes(store: MemoryStore) -> set[tuple[str, datetime]]:
 async def _present(store: MemoryStore) -> dict[str, _Seen]:
     """Return what every row says, the newer where two have one id."""
     found: dict[str, _Seen] = {}
-    for layer in LAYERS:
-        rows = await store.database.table(layer).rows(FIELDS)
+
+    async def see(table: Table) -> int:
+        rows = await table.rows(FIELDS)
         for start in range(0, len(rows), _ROWS_AT_A_TIME):  # piecewise: rows as Python values are large
             await asyncio.to_thread(_see, rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), found)
+        return len(rows)
+
+    async def see_layers() -> Sequence[int]:
+        found.clear()
+        return [await see(store.database.table(layer)) for layer in LAYERS]
+
+    await store.archive.read_after(see_layers, see)
     return found
 
 

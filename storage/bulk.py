@@ -23,6 +23,7 @@ from reverie.storage.store import MemoryStore
 Order = Literal["importance", "happened_at"]
 
 _SORT_COLUMNS = ("id", "layer", "project", "source", "kind", "importance", "happened_at")
+_TABLE = "_table"
 _PERSON = "human"
 _GUIDING_KINDS: tuple[Kind, ...] = ("decision", "preference", "how_to", "rejected")
 
@@ -43,9 +44,7 @@ async def top_memories(
     that decide this are read of all that fit, and complete rows of the first.
     """
     tables = [store.database.table(layer) for layer in layers]
-    fitting = pa.concat_tables(
-        await asyncio.gather(*(table.rows(_SORT_COLUMNS, where, with_row_ids=True) for table in tables))
-    )
+    fitting = await located_rows(tables, _SORT_COLUMNS, where)
     first = _first(fitting, project, by, limit)
     parts = await asyncio.gather(*(complete_rows(table, first) for table in tables))
     found = {memory.id: memory for part in parts for memory in part}
@@ -63,9 +62,18 @@ def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
     return ranked.sort_by([*keys, ("id", "ascending")]).slice(0, limit)
 
 
+async def located_rows(tables: Sequence[Table], columns: Sequence[str], where: Condition) -> pa.Table:
+    """Read columns of the matching rows of several tables, with where each row is."""
+    parts = await asyncio.gather(*(table.rows(columns, where, with_row_ids=True) for table in tables))
+    return pa.concat_tables(
+        rows.append_column(_TABLE, pa.array([table.name] * len(rows), pa.string()))
+        for table, rows in zip(tables, parts, strict=True)
+    )
+
+
 async def complete_rows(table: Table, rows: pa.Table) -> list[Memory]:
-    """Return the memories of a table whose ids, layers and row ids were read before."""
-    here = rows.filter(pa.array([layer == table.name for layer in rows.column("layer").to_pylist()], pa.bool_()))
+    """Return the memories of a table of which `located_rows` was read before."""
+    here = rows.filter(pa.array([name == table.name for name in rows.column(_TABLE).to_pylist()], pa.bool_()))
     row_ids = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
     return from_table(await table.take_by_id(row_ids, FIELDS)) if row_ids else []
 
@@ -77,13 +85,13 @@ RowVersion = tuple[Layer, int, int]
 
 
 async def read_all(store: MemoryStore, where: Condition) -> tuple[list[Memory], Vector]:
-    """Return the matching memories, oldest first, and their vectors in the same order."""
+    """Return the matching memories, oldest first, and their vectors in the same order; the archive is not read."""
     tables = [await store.database.table(layer).rows([*FIELDS, "vector"], where) for layer in LAYERS]
     return await asyncio.to_thread(_joined, tables, store.database.stamp.dimensions)
 
 
 async def read_versions(store: MemoryStore) -> Mapping[str, RowVersion]:
-    """Return the version of each memory, whatever its status: it changes with every change and recall."""
+    """Return the version of each memory that is not archived: it changes with every change and recall."""
     versions: dict[str, RowVersion] = {}
     for layer in LAYERS:
         rows = await store.database.table(layer).rows(["id", "updated_at", "access_count"])
@@ -134,6 +142,8 @@ async def write_batch(
     store: MemoryStore, added: Sequence[Embedded] = (), edits: Sequence[Edit] = (), removed: Sequence[Memory] = ()
 ) -> None:
     """Write new memories, then edits, then removals; call it inside `changing()`. Repeating it does no harm."""
+    touched = (*(item.memory for item in added), *(edit.before for edit in edits), *removed)
+    await store.archive.bring_back(memory.id for memory in touched)
     await _add(store, added)
     moves = [edit for edit in edits if edit.before.layer != edit.after.layer]
     await _move(store, moves)

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reverie.memory import Layer
 from reverie.storage.database import Database
 from reverie.storage.joined_index import NOBODY, JoinedIndex
 from reverie.storage.lance_table import Table, TextHit
 from reverie.storage.memory_index import MemoryIndex
 from reverie.storage.rows import Vector
+from reverie.storage.schema import ARCHIVE
 from reverie.storage.scope import Scope
 from reverie.storage.vector_search import VectorSearch
 from reverie.text.tokenize import search_text
@@ -46,7 +46,7 @@ class CandidateSearch:
     def __init__(self, database: Database, vectors: VectorSearch) -> None:
         self._database = database
         self._vectors = vectors
-        self._joined: JoinedIndex | None = None  # reused until a table changes
+        self._joined: dict[tuple[str, ...], JoinedIndex] = {}  # by tables; reused until one of them changes
 
     async def find(self, vector: Vector | None, scope: Scope, limit: int) -> Candidates:
         """Return what a query can find, of which `limit` by vector are wanted."""
@@ -54,7 +54,7 @@ class CandidateSearch:
         in_scope = await self._in_scope(index, scope)
         if vector is None:
             return Candidates(index, scope, in_scope, np.zeros(len(index), np.bool_), _no_cosines)
-        if await self._vectors.are_in_memory():
+        if await self._vectors.are_in_memory(scope):
             return _in_memory(index, scope, in_scope, vector)
         return await self._on_disk(index, scope, in_scope, vector, limit)
 
@@ -66,14 +66,16 @@ class CandidateSearch:
         async def search(table: Table) -> list[TextHit]:
             return await table.matching(query, where, limit) if await table.count() else []
 
-        parts = await asyncio.gather(*(search(self._database.table(layer)) for layer in scope.tables))
+        layers = [name for name in scope.tables if name != ARCHIVE]  # which has no index of its texts
+        parts = await asyncio.gather(*(search(self._database.table(layer)) for layer in layers))
         return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.score)[:limit]
 
-    def _join(self, layers: Mapping[Layer, MemoryIndex], passages: MemoryIndex) -> JoinedIndex:
-        versions = (*(index.version for index in layers.values()), passages.version)
-        if self._joined is None or self._joined.versions != versions:
-            self._joined = JoinedIndex(versions, layers, passages)
-        return self._joined
+    def _join(self, tables: Mapping[str, MemoryIndex], passages: Mapping[str, MemoryIndex]) -> JoinedIndex:
+        versions = tuple(index.version for index in (*tables.values(), *passages.values()))
+        known = self._joined.get(tuple(tables))
+        if known is None or not known.is_of(versions, tables):
+            known = self._joined[tuple(tables)] = JoinedIndex(versions, tables, passages)
+        return known
 
     async def _in_scope(self, index: JoinedIndex, scope: Scope) -> np.ndarray:
         """Return a mask of the memories in scope; the tables decide where project and status do not."""
@@ -110,14 +112,15 @@ class CandidateSearch:
             location = index.location_at(number)
             by_table.setdefault(location.table, {})[memory_id] = location.row_id
         passages = index.passages_of(indices)
-        if passages:
-            by_table["passages"] = {passage_id: row_id for passage_id, (_, row_id) in passages.items()}
+        for name, some in passages.items():
+            if some:
+                by_table[name] = {passage_id: row_id for passage_id, (_, row_id) in some.items()}
         read = await asyncio.gather(*(self._vectors.read_vectors(table, rows) for table, rows in by_table.items()))
         vectors = {one: own for part in read for one, own in part.items()}
         cosines = np.full(len(index), _NO_COSINE, np.float32)
         owners = [
             *((one, number) for number, one in ids.items()),
-            *((one, own) for one, (own, _) in passages.items()),
+            *((one, own) for some in passages.values() for one, (own, _) in some.items()),
         ]
         known = [(one, number) for one, number in owners if one in vectors]
         if known:

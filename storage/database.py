@@ -20,12 +20,11 @@ import pyarrow as pa
 from lancedb import AsyncConnection
 
 from reverie.errors import StoreDamaged, StoreTooNew, StoreUnavailable, WrongEmbedder
-from reverie.memory import LAYERS, Layer
 from reverie.storage.lance_table import LANCE_ERRORS, Table, retried, translated
 from reverie.storage.lancedb_import import connect, table_names
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import MIGRATIONS, NEWEST
-from reverie.storage.schema import TABLES, side_schema
+from reverie.storage.schema import MEMORY_TABLES, TABLES, side_schema
 from reverie.storage.write_ahead_log import LogFile, WriteAheadLog
 from reverie.time import iso
 
@@ -160,9 +159,9 @@ class Database:
         return self._raw_tables[name]
 
     @property
-    def layers(self) -> dict[Layer, Table]:
-        """The five layer tables."""
-        return {layer: self._tables[layer] for layer in LAYERS}
+    def memory_tables(self) -> dict[str, Table]:
+        """The five layer tables and, after them, the archive."""
+        return {name: self._tables[name] for name in MEMORY_TABLES}
 
     def is_current(self) -> bool:
         """Whether this generation of tables is still the one in use."""

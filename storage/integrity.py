@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from reverie.errors import ReverieError
-from reverie.memory import LAYERS
 from reverie.storage.database import connect_to, write_ahead_log_folder
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.locks import ProcessLock
-from reverie.storage.schema import TABLES
+from reverie.storage.schema import ARCHIVE, MEMORY_TABLES, PASSAGE_TABLES, TABLES
 from reverie.storage.write_ahead_log import pending_lines
 
 INDEXED = ("id", "search_text")
@@ -36,10 +35,11 @@ class TableReport:
 
     @property
     def missing_indexes(self) -> list[str]:
-        """The indexes that a layer should have and does not."""
-        if self.damage is not None or self.name not in LAYERS:
+        """The indexes that a layer should have and does not; the archive needs that by id."""
+        if self.damage is not None or self.name not in MEMORY_TABLES:
             return []
-        return [column for column in INDEXED if column not in self.indexed]
+        wanted = INDEXED[:1] if self.name == ARCHIVE else INDEXED
+        return [column for column in wanted if column not in self.indexed]
 
 
 @dataclass(slots=True)
@@ -89,9 +89,12 @@ class IntegrityCheck:
         return {row["id"]: row["value"] for row in rows.to_pylist()}
 
     async def doubled(self) -> dict[str, list[str]]:
-        """Return the ids that are in several layers, each with its layers, the newest row first."""
+        """Return the ids that are in several tables, each with its tables, the newest row first.
+
+        Of two equal rows, as a move to or from the archive leaves them, the layer's comes first.
+        """
         seen: dict[str, list[tuple[datetime, str]]] = {}
-        for layer in LAYERS:
+        for layer in MEMORY_TABLES:
             if layer in self.tables:
                 for row in (await self.tables[layer].rows(["id", "updated_at"])).to_pylist():
                     seen.setdefault(row["id"], []).append((row["updated_at"], layer))
@@ -105,21 +108,24 @@ class IntegrityCheck:
         """Return the ids of memories that have passages but no row."""
         if self.damaged:
             return set()  # what cannot be read may be where they belong
-        owners = set((await self.tables["passages"].rows(["memory_id"])).column("memory_id").to_pylist())
-        for layer in LAYERS:
+        owners: set[str] = set()
+        for name in PASSAGE_TABLES:
+            owners |= set((await self.tables[name].rows(["memory_id"])).column("memory_id").to_pylist())
+        for layer in MEMORY_TABLES:
             owners -= set((await self.tables[layer].rows(["id"])).column("id").to_pylist())
         return owners
 
     async def drop_doubles(self, doubled: dict[str, list[str]]) -> None:
         """Remove all but the newest row of each id. Call it with the write lock held."""
-        for layer in LAYERS:
+        for layer in MEMORY_TABLES:
             ids = [memory_id for memory_id, (_, *older) in doubled.items() if layer in older]
             if ids:
                 await self.tables[layer].delete(one_of("id", ids))
 
     async def drop_orphans(self, ids: set[str]) -> None:
         """Remove the passages of memories that have no row."""
-        await self.tables["passages"].delete(one_of("memory_id", ids))
+        for name in PASSAGE_TABLES:
+            await self.tables[name].delete(one_of("memory_id", ids))
 
     async def build_indexes(self) -> None:
         """Build the indexes that are missing."""

@@ -1,12 +1,15 @@
-"""The in-memory indexes of all layers joined end to end: one index numbers every memory of the store."""
+"""The in-memory indexes of several tables joined end to end: one index numbers every memory that a query may see.
+
+For most queries these are the layers; the archive is joined to them where a query may see what is in it.
+"""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from reverie.memory import Layer
 from reverie.storage.memory_index import MemoryIndex
 from reverie.storage.rows import RowLocation, Vector
+from reverie.storage.schema import ARCHIVE
 from reverie.storage.scope import Scope
 
 NOBODY = -1
@@ -16,23 +19,29 @@ NOBODY = -1
 class JoinedIndex:
     """The memories that the indexes had when it was made; what is added to a layer later has no number here."""
 
-    def __init__(self, versions: tuple[int, ...], layers: Mapping[Layer, MemoryIndex], passages: MemoryIndex) -> None:
+    def __init__(
+        self, versions: tuple[int, ...], layers: Mapping[str, MemoryIndex], passages: Mapping[str, MemoryIndex]
+    ) -> None:
         self.versions = versions
         self._layers = {layer: index for layer, index in layers.items() if len(index)}
         self._sizes = {layer: len(index) for layer, index in self._layers.items()}
-        self._starts: dict[Layer, int] = dict(
+        self._starts: dict[str, int] = dict(
             zip(self._layers, np.cumsum([0, *self._sizes.values()]).tolist(), strict=False)
         )
         self._size = sum(self._sizes.values())
         self._sessions = self._joined([index.sessions for index in self._layers.values()], np.int64)
         moments = self._joined([index.moments for index in self._layers.values()], np.int64)
         self._by_session_and_time = np.lexsort((np.arange(self._size), moments, self._sessions))
-        self._passages = passages
-        self._passage_owners = self._owners_of(passages)
+        self._passages = dict(passages)
+        self._owners = {name: self._owners_of(index) for name, index in passages.items()}
         self._last_neighbours: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
 
     def __len__(self) -> int:
         return self._size
+
+    def is_of(self, versions: tuple[int, ...], tables: Mapping[str, MemoryIndex]) -> bool:
+        """Whether it was made of these versions of these indexes: one that was built anew numbers memories anew."""
+        return self.versions == versions and all(tables[name] is index for name, index in self._layers.items())
 
     def id_at(self, index: int) -> str:
         """Return the id of a memory."""
@@ -60,8 +69,10 @@ class JoinedIndex:
         """Return a mask of the memories whose project, status and layer are in scope."""
         wanted = [scope.projects, scope.statuses if statuses is None else statuses]
         parts = [
-            index.with_labels(wanted) if layer in scope.layers else np.zeros(len(index), np.bool_)
-            for layer, index in self._layers.items()
+            index.with_labels([*wanted, scope.layers])
+            if table == ARCHIVE
+            else (index.with_labels(wanted) if table in scope.layers else np.zeros(len(index), np.bool_))
+            for table, index in self._layers.items()
         ]
         return self._joined(parts, np.bool_)
 
@@ -95,30 +106,31 @@ class JoinedIndex:
     def cosines(self, vector: Vector) -> np.ndarray:
         """Return the cosine of each memory, the best of its own vector and its passages'; these must be in memory."""
         cosines = self._joined([index.similarities(vector) for index in self._layers.values()], np.float32)
-        owned = self._passage_owners != NOBODY
-        similarities = self._passages.similarities(vector)[: len(owned)]
-        np.maximum.at(cosines, self._passage_owners[owned], similarities[owned])
+        for name, owners in self._owners.items():
+            owned = owners != NOBODY
+            similarities = self._passages[name].similarities(vector)[: len(owned)]
+            np.maximum.at(cosines, owners[owned], similarities[owned])
         return cosines
 
     def passage_counts(self) -> np.ndarray:
         """Return how many passages each memory has."""
-        owners = self._passage_owners
+        owners = np.concatenate(list(self._owners.values()))
         return np.bincount(owners[owners != NOBODY], minlength=self._size)
 
     @property
     def has_passages(self) -> bool:
         """Whether any memory has passages."""
-        return bool((self._passage_owners != NOBODY).any())
+        return any((owners != NOBODY).any() for owners in self._owners.values())
 
-    def passages_of(self, indices: np.ndarray) -> dict[str, tuple[int, int | None]]:
-        """Return the passages of some memories by their ids: the index of the memory, and the row id if known."""
+    def passages_of(self, indices: np.ndarray) -> dict[str, dict[str, tuple[int, int | None]]]:
+        """Return the passages of some memories by table and id: the index of the memory, and the row id if known."""
         wanted = np.zeros(self._size + 1, np.bool_)
         wanted[indices] = True  # NOBODY is the last one, which stays False
-        numbers = np.flatnonzero(wanted[self._passage_owners]).tolist()
-        return {
-            self._passages.ids[number]: (int(self._passage_owners[number]), self._passages.row_id(number))
-            for number in numbers
-        }
+        found: dict[str, dict[str, tuple[int, int | None]]] = {}
+        for name, owners in self._owners.items():
+            passages, numbers = self._passages[name], np.flatnonzero(wanted[owners]).tolist()
+            found[name] = {passages.ids[n]: (int(owners[n]), passages.row_id(n)) for n in numbers}
+        return found
 
     def neighbours(self, in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return for each memory the one before and the one after it in its session, of those in scope."""
@@ -141,7 +153,7 @@ class JoinedIndex:
             owners[index] = self.index_of(owner_of(passages.ids[index]))
         return owners
 
-    def _layer_and_index(self, index: int) -> tuple[Layer, int]:
+    def _layer_and_index(self, index: int) -> tuple[str, int]:
         layer = [layer for layer, start in self._starts.items() if start <= index][-1]
         return layer, index - self._starts[layer]
 

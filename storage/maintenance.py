@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from reverie.errors import StoreError
-from reverie.memory import LAYERS
 from reverie.storage.filters import before
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.lance_table import Table
-from reverie.storage.schema import SIDE_TABLES
+from reverie.storage.schema import MEMORY_TABLES, PASSAGE_TABLES, TABLES
 from reverie.storage.store import MemoryStore
 from reverie.time import parse_iso
 
@@ -52,8 +51,8 @@ async def fold_old_logs(store: MemoryStore, cutoff: datetime, at: datetime) -> N
 async def _foldable(store: MemoryStore, cutoff: datetime) -> list[Row]:
     """Return the old events that can go, in the order of the chain."""
     living: set[str] = set()
-    for layer in LAYERS:
-        living |= set((await store.database.table(layer).rows(["id"])).column("id").to_pylist())
+    for table in store.database.memory_tables.values():
+        living |= set((await table.rows(["id"])).column("id").to_pylist())
     rows = await store.journal.rows()
     last = {row["memory_id"]: row["number"] for row in rows}
     batches = Counter(row["batch"] for row in rows)
@@ -142,14 +141,14 @@ class Maintenance:
                 return []
             if idle or self._journal.pending_bytes() > MOST_PENDING_BYTES:
                 await self._journal.flush()
-            tables = [self._database.raw_table(name) for name in (*LAYERS, *SIDE_TABLES)]
+            tables = [self._database.raw_table(name) for name in TABLES]
             return [table.name for table in tables if await self._maintain(table, idle=idle)]
 
     async def compact(self) -> None:
         """Merge small fragments and update the indexes at once, whether that is due or not."""
         async with self._database.maintenance_lock.held_if_free() as ours:
             if ours:
-                for name in (*LAYERS, "passages", "events"):
+                for name in (*MEMORY_TABLES, *PASSAGE_TABLES, "events"):
                     await self._database.table(name).tidy(KEEP_VERSIONS_FOR)
         await self.run()
 
@@ -168,10 +167,10 @@ class Maintenance:
         return await self._index(table, rows) or is_fragmented
 
     async def _index(self, table: Table, rows: int) -> bool:
-        if table.name not in (*LAYERS, "passages"):
+        if table.name not in (*MEMORY_TABLES, *PASSAGE_TABLES):
             return False
         wanted: set[str] = set()
-        if table.name in LAYERS and rows >= FEWEST_ROWS_TO_INDEX_VALUES:
+        if table.name in MEMORY_TABLES and rows >= FEWEST_ROWS_TO_INDEX_VALUES:
             wanted |= {"project", "status", "content_hash"}
         if rows >= FEWEST_ROWS_TO_INDEX_VECTORS and not await self._vectors.are_in_memory():
             wanted.add("vector")
@@ -186,7 +185,7 @@ class Maintenance:
 
 def _most_fragments(table: str, rows: int, *, idle: bool) -> int:
     """Return how many fragments a table may have: merging costs more, and is worth less, the larger it is."""
-    if table not in LAYERS:
+    if table not in MEMORY_TABLES:
         return _MOST_SIDE_FRAGMENTS
     few, many = (_FRAGMENTS_IDLE, _MOST_FRAGMENTS_IDLE) if idle else (_FRAGMENTS_BUSY, _MOST_FRAGMENTS_BUSY)
     return min(many, few + rows // _ROWS_PER_FRAGMENT)

@@ -89,6 +89,16 @@ class MemoryIndex:
         return self._version
 
     @property
+    def has_vectors(self) -> bool:
+        """Whether the vectors are in memory."""
+        return self._vectors is not None
+
+    @property
+    def gone(self) -> int:
+        """How many of the memories indexed have no row any more."""
+        return len(self._ids) - int(np.count_nonzero(self._alive[: len(self._ids)]))
+
+    @property
     def ids(self) -> list[str]:
         """The id at each index."""
         return self._ids

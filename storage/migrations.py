@@ -11,7 +11,7 @@ from reverie.memory import LAYERS
 from reverie.storage.journal import START, link_after, text_digest
 from reverie.storage.lance_table import Table
 from reverie.storage.lancedb_import import table_names
-from reverie.storage.schema import PIECES, SIDE_TABLES, memory_schema, side_schema
+from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PIECES, SIDE_TABLES, memory_schema, side_schema
 from reverie.time import iso
 
 
@@ -90,12 +90,25 @@ async def _seal_events(connection: AsyncConnection, dimensions: int) -> None:
         await lance.add_columns(missing)
 
 
+async def _create_archive(connection: AsyncConnection, dimensions: int) -> None:
+    schemas = {ARCHIVE: memory_schema(dimensions), ARCHIVED_PASSAGES: side_schema(ARCHIVED_PASSAGES, dimensions)}
+    for name, schema in schemas.items():
+        if not _has_a_version(connection, name):
+            lance = await connection.create_table(name, schema=schema, mode="overwrite")
+            await lance.set_unenforced_primary_key("id")
+        table = Table(name, await connection.open_table(name))
+        found_by = "id" if name == ARCHIVE else "memory_id"
+        if found_by not in await table.indexed_columns():
+            await table.index_values(found_by)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the five layers and the side tables", _create_tables),
     Migration(2, "what belongs to a memory is found by an index", _index_side_tables_by_memory),
     Migration(3, "the journal is a chain in which tampering shows", _chain_events),
     Migration(4, "a memory may keep the vectors of its word pieces", _room_for_pieces),
     Migration(5, "an event says what it left in the row, and who wrote it", _seal_events),
+    Migration(6, "what is expired or superseded has a table of its own", _create_archive),
 )
 
 NEWEST = MIGRATIONS[-1].number

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow.compute import call_function
 
 from reverie.memory import LAYERS, Layer, Memory
-from reverie.storage.bulk import complete_rows
+from reverie.storage.bulk import complete_rows, located_rows
 from reverie.storage.filters import Condition
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
@@ -40,10 +40,8 @@ async def page_of(
 ) -> MemoryPage:
     """Return so many memories of a scope from a position on; with a moment in the scope, as they were then."""
     where = scope.condition() & also
-    tables = [store.database.table(layer) for layer in scope.tables]
-    fitting = pa.concat_tables(
-        await asyncio.gather(*(table.rows(_COLUMNS, where, with_row_ids=True) for table in tables))
-    )
+    tables = [store.database.table(name) for name in scope.tables]
+    fitting = await located_rows(tables, _COLUMNS, where)
     column, direction = _BY[by]
     ordered = fitting.sort_by([(column, direction), ("created_at", "descending"), ("id", "ascending")])
     page = ordered.slice(offset, limit)
@@ -72,7 +70,7 @@ class Census:
 async def census_of(store: MemoryStore) -> Census:
     """Count all memories of a store by what a chart shows."""
     columns = ("layer", "status", "precision", "created_at")
-    rows = pa.concat_tables(await asyncio.gather(*(store.database.table(layer).rows(columns) for layer in LAYERS)))
+    rows = pa.concat_tables([await table.rows(columns) for table in store.database.memory_tables.values()])
     moments = rows.column("created_at")
     years = call_function("multiply", [call_function("year", [moments]), pa.scalar(100, pa.int64())])
     months = call_function("add", [years, call_function("month", [moments])])

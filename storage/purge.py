@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reverie.errors import StoreDamaged
-from reverie.memory import LAYERS, Memory
+from reverie.memory import Memory
 from reverie.storage.database import connect_to, open_tables, write_ahead_log_to
 from reverie.storage.filters import at_most, differs, equals, has_any, one_of
 from reverie.storage.journal import GONE, REDACTED, Event, Row, text_digest
 from reverie.storage.lance_table import Table
 from reverie.storage.locks import ProcessLock
 from reverie.storage.rows import FIELDS, from_table
+from reverie.storage.schema import MEMORY_TABLES, PASSAGE_TABLES
 from reverie.storage.store import MemoryStore
 
 BLANK = "[purged]"
@@ -24,6 +25,7 @@ BLANK = "[purged]"
 _MAY_BE_NULL = {"layer": ("branch", "session", "source_ref", "status_reason"), "events": ("batch", "reason")}
 """The columns of free text that have nulls."""
 
+_PURGED_TABLES = (*MEMORY_TABLES, *PASSAGE_TABLES, "accesses", "questions", "dreams")
 _AT_ONCE = timedelta(0)
 _WORTH_BLANKING = 8  # a title of a letter or two stands in every report
 _WORDS_OF_A_PART = 8  # so many words in a row are recognised as part of a text
@@ -82,7 +84,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
     # Nobody else writes to the tables meanwhile: then files that no version names are left over from a write that
     # was cut short, and can go as well.
     async with database.maintenance_lock.held(), store.journal.flushed(), database.write_ahead_log.paused():
-        tables = {name: database.raw_table(name) for name in (*LAYERS, "passages", "accesses", "questions", "dreams")}
+        tables = {name: database.raw_table(name) for name in _PURGED_TABLES}
         ids = [memory.id for memory in gone]
         rows = await store.journal.rows()
         quotes = Quotes([*_texts_of(gone), *_texts_in(rows, set(ids))])
@@ -177,7 +179,7 @@ async def _only_in_journal(
 ) -> list[str]:
     """Return memories that only the journal has, such as what an undone dream wrote, and that quote the purged."""
     living: set[str] = set(ids)
-    for layer in LAYERS:
+    for layer in MEMORY_TABLES:
         living |= set((await tables[layer].rows(["id"])).column("id").to_pylist())
     gone = [row for row in rows if row["memory_id"] and row["memory_id"] not in living]
     grounds: dict[str, set[str]] = {}
@@ -211,9 +213,9 @@ def _purged_event(store: MemoryStore, memory_id: str, actor: str, at: datetime) 
 async def _delete(tables: Mapping[str, Table], ids: Sequence[str]) -> None:
     for start in range(0, len(ids), _IDS_AT_ONCE):
         part = ids[start : start + _IDS_AT_ONCE]
-        for layer in LAYERS:  # all of them: a move that was cut short leaves a second row
+        for layer in MEMORY_TABLES:  # all of them: a move that was cut short leaves a second row
             await tables[layer].delete(one_of("id", part))
-        for side in ("passages", "accesses"):
+        for side in (*PASSAGE_TABLES, "accesses"):
             await tables[side].delete(one_of("memory_id", part))
         await tables["questions"].delete(has_any("memory_ids", part))
 
@@ -222,7 +224,7 @@ async def _redact_rows(
     store: MemoryStore, tables: Mapping[str, Table], quotes: Quotes, *, actor: str, at: datetime
 ) -> None:
     """Remove quotations from the status reasons of other memories."""
-    for layer in LAYERS:
+    for layer in MEMORY_TABLES:
         reasons = (await tables[layer].rows(["id", "status_reason"])).to_pylist()
         quoting = {row["id"]: row["status_reason"] for row in reasons if row["status_reason"]}
         for memory_id, reason in quoting.items():
@@ -307,9 +309,9 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
         await (await write_ahead_log_to(path, tables)).flush()
         await _delete(tables, ids)
         await tables["events"].delete(at_most("number", max(newest, default=0)))
-        for name in ("passages", "accesses", "questions", "dreams"):
+        for name in (*PASSAGE_TABLES, "accesses", "questions", "dreams"):
             await tables[name].delete(differs("id", ""))
-        for name in (*LAYERS, "passages", "accesses", "questions", "dreams", "events"):
+        for name in (*_PURGED_TABLES, "events"):
             await _rewrite(tables[name])
 
 
@@ -328,7 +330,7 @@ async def _rewrite(table: Table) -> None:
 
     Other processes that were reading an older version find it gone and read the newest instead.
     """
-    if table.name in LAYERS or table.name == "events":
+    if table.name in MEMORY_TABLES or table.name == "events":
         await table.rewrite_nulls(_MAY_BE_NULL["events" if table.name == "events" else "layer"])
     # LanceDB rewrites a large fragment for the sake of one deleted row only if there is another to merge it
     # with: touching a row puts it in a fragment of its own.

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from reverie.errors import StoreDamaged, WrongEmbedder
-from reverie.memory import LAYERS, Memory
+from reverie.memory import Memory
 from reverie.storage.database import (
     Database,
     Generations,
@@ -39,7 +39,17 @@ from reverie.storage.locks import ProcessLock
 from reverie.storage.maintenance import KEEP_VERSIONS_FOR
 from reverie.storage.memory_index import as_matrix
 from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table, vector_column
-from reverie.storage.schema import PIECES, SIDE_TABLES, vector_type
+from reverie.storage.schema import (
+    ARCHIVE,
+    ARCHIVED_PASSAGES,
+    MEMORY_TABLES,
+    PASSAGE_TABLES,
+    PASSAGES,
+    PIECES,
+    SIDE_TABLES,
+    TABLES,
+    vector_type,
+)
 
 Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the text, of its passages, of its tokens
 Embed = Callable[[Sequence[str]], Sequence[Made]]
@@ -110,7 +120,7 @@ async def take_over_if_empty(folder: Path, stamp: Stamp, now: datetime) -> bool:
         old = await Database.open(folder, await stamp_of(folder) or stamp, now)
         if old.stamp == stamp:
             return True
-        if sum([await old.table(layer).count() for layer in LAYERS]):
+        if sum([await old.table(name).count() for name in MEMORY_TABLES]):
             return False
         try:
             await _converted(old, _Conversion(folder, stamp, refuse, lambda _done, _total: None), now)
@@ -131,7 +141,7 @@ class _Conversion:
 
     async def run(self, database: Database, now: datetime) -> int:
         """Embed, copy, switch, carry over, clean up."""
-        old = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
+        old = {name: database.table(name) for name in TABLES}
         staging = await _staging(self._folder / _STAGING, self.stamp)
         await self._stage(old, staging)
         async with database.write_lock.held(), _flushed_journal(database):
@@ -144,11 +154,11 @@ class _Conversion:
             self._generations.switch(number)
             await self._carry_over(old, fresh, staging)
         self._clean_up(number)
-        return sum([await fresh[layer].count() for layer in LAYERS])
+        return sum([await fresh[name].count() for name in MEMORY_TABLES])
 
     async def finish(self, database: Database) -> None:
         """Do what a conversion still had to do when it was killed after the switch."""
-        fresh = {name: database.table(name) for name in (*LAYERS, *SIDE_TABLES)}
+        fresh = {name: database.table(name) for name in TABLES}
         async with database.write_lock.held(), _flushed_journal(database):
             for path in self._generations.older_than(database.generation):
                 try:
@@ -164,9 +174,9 @@ class _Conversion:
         """Copy what was written to the old tables between their copying and the switch."""
         await self._stage(old, staging)
         known = await _ids(fresh["events"], "memory_id", equals("action", "purged"))
-        for layer in LAYERS:
-            known |= await _ids(fresh[layer])  # of all layers first: it may have moved since
-        for layer in LAYERS:
+        for layer in MEMORY_TABLES:
+            known |= await _ids(fresh[layer])  # of all tables first: it may have moved since
+        for layer in MEMORY_TABLES:
             missing = await _ids(old[layer]) - known
             if missing:
                 memories = from_table(await old[layer].rows(FIELDS, one_of("id", missing)))
@@ -179,7 +189,7 @@ class _Conversion:
         """Embed every text that has no vector in the staging table yet."""
         done = await _ids(staging)
         texts: dict[str, str] = {}
-        for layer in LAYERS:
+        for layer in MEMORY_TABLES:
             rows = await old[layer].rows(["content_hash", "content"])
             hashes, contents = rows.column("content_hash").to_pylist(), rows.column("content").to_pylist()
             texts |= dict(zip(hashes, contents, strict=True))
@@ -258,11 +268,11 @@ def _staged(part: Sequence[tuple[str, str]], embedded: Sequence[Made], schema: p
 
 
 async def _copy(old: Tables, fresh: Tables, staging: Table, stamp: Stamp) -> None:
-    for layer in LAYERS:
+    for layer in MEMORY_TABLES:
         await _write(from_table(await old[layer].rows(FIELDS)), fresh, layer, staging, stamp)
         await fresh[layer].tidy(KEEP_VERSIONS_FOR)  # or the first search would go through every text
     for side in SIDE_TABLES:
-        if side in ("passages", "meta"):  # passages are written with the new vectors
+        if side in (*PASSAGE_TABLES, "meta"):  # passages are written with the new vectors
             continue
         rows = await _complete_rows(old[side])
         if len(rows):
@@ -271,15 +281,15 @@ async def _copy(old: Tables, fresh: Tables, staging: Table, stamp: Stamp) -> Non
     await fresh["meta"].upsert(meta_rows({key: value for key, value in notes.items() if key not in _NOT_COPIED}))
 
 
-async def _write(memories: Sequence[Memory], fresh: Tables, layer: str, staging: Table, stamp: Stamp) -> None:
+async def _write(memories: Sequence[Memory], fresh: Tables, table: str, staging: Table, stamp: Stamp) -> None:
     for part in _parts(memories):
         items = await _with_vectors(part, staging, stamp)
         if not items:
             continue
-        await fresh[layer].add(to_table(items, stamp.dimensions))
+        await fresh[table].add(to_table(items, stamp.dimensions))
         passages = passage_rows(items, stamp.dimensions)
         if len(passages):
-            await fresh["passages"].add(passages)
+            await fresh[ARCHIVED_PASSAGES if table == ARCHIVE else PASSAGES].add(passages)
 
 
 def _parts(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:

@@ -12,8 +12,16 @@ _TEXTS = pa.list_(pa.string())
 PIECES = pa.field("pieces", pa.binary())
 """The packed token vectors of a memory; null or empty where the embedder gives none."""
 
-SIDE_TABLES = ("passages", "events", "accesses", "dreams", "questions", "meta")
-TABLES = (*LAYERS, *SIDE_TABLES)
+ARCHIVE = "archive"
+"""The table of memories that are expired or superseded for a while: every layer's, in the schema of a layer."""
+
+ARCHIVED_PASSAGES = "archived_passages"
+PASSAGES = "passages"
+PASSAGE_TABLES = (PASSAGES, ARCHIVED_PASSAGES)
+
+MEMORY_TABLES: tuple[str, ...] = (*LAYERS, ARCHIVE)
+SIDE_TABLES = (*PASSAGE_TABLES, "events", "accesses", "dreams", "questions", "meta")
+TABLES = (*MEMORY_TABLES, *SIDE_TABLES)
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field:
@@ -27,7 +35,7 @@ def vector_type(dimensions: int) -> pa.DataType:
 
 @cache
 def memory_schema(dimensions: int) -> pa.Schema:
-    """Return the one schema of the five layer tables (DESIGN §3)."""
+    """Return the one schema of the five layer tables and the archive (DESIGN §3)."""
     return pa.schema(
         [
             # identity
@@ -88,7 +96,7 @@ def memory_schema(dimensions: int) -> pa.Schema:
 def side_schema(table: str, dimensions: int) -> pa.Schema:
     """Return the schema of one side table."""
     match table:
-        case "passages":  # the windows of memories too long for one vector
+        case "passages" | "archived_passages":  # the windows of memories too long for one vector
             return pa.schema(
                 [
                     _required("id", pa.string()),

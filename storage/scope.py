@@ -17,11 +17,14 @@ from reverie.storage import filters
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.journal import FOLDED, Event, Journal
 from reverie.storage.lance_table import Table
+from reverie.storage.schema import ARCHIVE
 
 RECALLED: tuple[Status, ...] = ("active", "challenged")
 """The statuses that recall sees unless more are asked for."""
 
-_RETIRED: tuple[Status, ...] = ("superseded", "expired")
+RETIRED: tuple[Status, ...] = ("superseded", "expired")
+"""The statuses that leave the layer tables for the archive after a while."""
+
 _SCOPE_COLUMNS = ("id", "layer", "status", "project", "kind", "tags", "entities", "created_at", "happened_at")
 _FOLDED_AFTER = timedelta(days=90)
 """Older versions of Reverie folded every event of this age; now what a change replaced is kept."""
@@ -37,7 +40,7 @@ class PastState:
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by id: fields as they were
     present: tuple[str, ...] = ()  # in scope then, but not as they are now
     absent: tuple[str, ...] = ()  # in scope as they are now, but not then
-    tables: frozenset[Layer] = frozenset()  # the tables that those present then are in now
+    tables: frozenset[str] = frozenset()  # the tables that those present then are in now
     known_from: datetime | None = (
         None  # earlier changes were folded by an older version: before this the rows alone decide
     )
@@ -63,11 +66,16 @@ class Scope:
     past: PastState | None = None  # what the journal says of that moment; see MemoryStore.as_of_scope
 
     @property
-    def tables(self) -> tuple[Layer, ...]:
-        """The tables to look in: the wanted layers, and those that memories have moved to since `as_of`."""
-        if self.past is None:
-            return self.layers
-        return tuple(layer for layer in LAYERS if layer in self.layers or layer in self.past.tables)
+    def tables(self) -> tuple[str, ...]:
+        """The tables to look in: the wanted layers, those that memories have moved to since `as_of`, the archive."""
+        moved_to = frozenset[str]() if self.past is None else self.past.tables
+        layers = tuple(layer for layer in LAYERS if layer in self.layers or layer in moved_to)
+        return (*layers, ARCHIVE) if self.reads_archive else layers
+
+    @property
+    def reads_archive(self) -> bool:
+        """Whether it may see what is expired or superseded, or was not at the moment it is about."""
+        return self.as_of is not None or not set(RETIRED).isdisjoint(self.statuses)
 
     @property
     def is_plain(self) -> bool:
@@ -78,10 +86,10 @@ class Scope:
     def condition(self) -> Condition:
         """Return the WHERE clause that limits a layer table to this scope."""
         fits = reduce(Condition.__and__, self._parts())
+        if self.layers != LAYERS and self.reads_archive:  # other tables are searched too
+            fits &= filters.one_of("layer", self.layers)
         if self.past is None:
             return fits
-        if self.layers != LAYERS:  # other tables are searched for what has moved there since
-            fits &= filters.one_of("layer", self.layers)
         if self.past.absent:
             fits &= filters.none_of("id", self.past.absent)
         return fits | filters.one_of("id", self.past.present) if self.past.present else fits
@@ -109,7 +117,7 @@ class Scope:
         fits = filters.one_of("status", self.statuses)
         if self.as_of is not None:
             # By the row alone; what the journal knows better is in `past`.
-            retired_since = filters.one_of("status", _RETIRED) & filters.after("expired_at", self.as_of)
+            retired_since = filters.one_of("status", RETIRED) & filters.after("expired_at", self.as_of)
             fits = (fits | retired_since) & filters.not_after("created_at", self.as_of)
         yield fits
         if self.projects is not None:
@@ -126,20 +134,20 @@ class Scope:
             yield filters.before("happened_at", self.before)
 
 
-async def past_state_of(journal: Journal, tables: Mapping[Layer, Table], scope: Scope) -> PastState:
+async def past_state_of(journal: Journal, tables: Mapping[str, Table], scope: Scope) -> PastState:
     """Read from the journal what the memories that changed since the scope's moment were then."""
     if scope.as_of is None:
         return PastState()
     values = _first_replaced(await journal.changes_after(scope.as_of))
-    present, absent, where = list[str](), list[str](), set[Layer]()
-    for layer in LAYERS:
-        rows = await _rows(tables[layer], values)
-        fits_now = await _fitting(tables[layer], scope.condition(), list(rows)) if rows else set()
+    present, absent, where = list[str](), list[str](), set[str]()
+    for name, table in tables.items():
+        rows = await _rows(table, values)
+        fits_now = await _fitting(table, scope.condition(), list(rows)) if rows else set()
         for memory_id, row in rows.items():
             fitted = _fitted(scope, row, row | values[memory_id])
-            if fitted and not (memory_id in fits_now and layer in scope.layers):
+            if fitted and not (memory_id in fits_now and row["layer"] in scope.layers):
                 present.append(memory_id)
-                where.add(layer)
+                where.add(name)
             elif memory_id in fits_now and not fitted:
                 absent.append(memory_id)
     known_from = _known_from(await journal.with_action(FOLDED))

@@ -19,6 +19,7 @@ import pyarrow as pa
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
 from reverie.installation import Installation
 from reverie.memory import LAYERS, SHORTEST_PREFIX, IdMaker, Layer, Memory, creation_order
+from reverie.storage.archive import Archive
 from reverie.storage.candidates import CandidateSearch
 from reverie.storage.database import Database, PurgedTexts, Stamp
 from reverie.storage.dream_records import DreamLog, ReviewQueue
@@ -44,6 +45,7 @@ from reverie.storage.rows import (
     passage_rows,
     to_table,
 )
+from reverie.storage.schema import PASSAGE_TABLES
 from reverie.storage.scope import Scope, past_state_of
 from reverie.storage.vector_search import MemoryBudget, VectorSearch
 from reverie.storage.write_ahead_log import MOST_AT_ONCE
@@ -82,6 +84,7 @@ class MemoryStore:
         self.review_queue = ReviewQueue(database.table("questions"))
         self.projects = ProjectTable(database)
         self.purged_texts = PurgedTexts(self.folder)
+        self.archive = Archive(database)
         self.vectors = VectorSearch(database, MemoryBudget(search_memory))
         self.search = CandidateSearch(database, self.vectors)
         self.entity_names = EntityNames(database)
@@ -171,12 +174,22 @@ class MemoryStore:
 
     async def find(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> list[Memory]:
         """Return every memory that a condition matches, oldest first."""
-        parts = await asyncio.gather(*(self.database.table(layer).rows(FIELDS, where) for layer in layers))
+
+        async def read_layers() -> list[pa.Table]:
+            return await asyncio.gather(*(self.database.table(layer).rows(FIELDS, where) for layer in layers))
+
+        async def read(archive: Table) -> pa.Table:
+            return await archive.rows(FIELDS, _within(where, layers))
+
+        parts = await self.archive.read_after(read_layers, read)
         memories = [memory for part in parts for memory in from_table(part)]
         return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, creation_order(memory.id)))
 
     async def find_few(self, where: Mapping[Layer, Condition]) -> list[Memory]:
-        """Return the memories that each layer's condition matches, oldest first; fastest where they are few."""
+        """Return the memories that each layer's condition matches, oldest first; fastest where they are few.
+
+        The archive is not read.
+        """
         parts = await asyncio.gather(
             *(self._read_from(self.database.table(layer), condition) for layer, condition in where.items())
         )
@@ -185,15 +198,17 @@ class MemoryStore:
 
     async def count(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> int:
         """Count memories."""
-        counts = await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
-        return sum(counts)
+
+        async def count_layers() -> list[int]:
+            return await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
+
+        return sum(await self.archive.read_after(count_layers, lambda table: table.count(_within(where, layers))))
 
     async def count_by_project(self, names: Sequence[str] | None = None) -> dict[str, Counter[str]]:
         """Count the memories of each project by status; of these projects, or of all."""
         counts: dict[str, Counter[str]] = {}
         where = None if names is None else one_of("project", names)
-        for table in self.database.layers.values():
-            rows = await table.rows(["project", "status"], where)
+        for rows in await self._columns_of_all(["project", "status"], where):
             for project, status in zip(
                 rows.column("project").to_pylist(), rows.column("status").to_pylist(), strict=True
             ):
@@ -203,8 +218,7 @@ class MemoryStore:
     async def ids_oldest_first(self, where: Condition | None = None) -> list[str]:
         """Return the ids of every memory that a condition matches."""
         created: dict[str, datetime] = {}
-        for table in self.database.layers.values():
-            rows = await table.rows(["id", "created_at"], where)
+        for rows in await self._columns_of_all(["id", "created_at"], where):
             created |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
         return sorted(created, key=lambda memory_id: (created[memory_id], creation_order(memory_id)))
 
@@ -237,9 +251,7 @@ class MemoryStore:
         vectors = self.vectors.cached_vectors(locations)
         columns = CANDIDATE_COLUMNS if vectors.keys() >= set(ids) else (*CANDIDATE_COLUMNS, "vector")
         if ids:
-            parts = await asyncio.gather(
-                *(self._rows_from(layer, seen, ids, columns, scope) for layer in scope.tables)
-            )
+            parts = await asyncio.gather(*(self._rows_from(name, seen, ids, columns, scope) for name in scope.tables))
             read = [part for part in parts if part is not None]
             if columns != CANDIDATE_COLUMNS:
                 vectors |= vectors_in(read, self.database.stamp.dimensions)
@@ -250,7 +262,7 @@ class MemoryStore:
         """Return the scope with what the journal says of its moment; one without a moment stays as it is."""
         if scope.as_of is None:
             return scope
-        return replace(scope, past=await past_state_of(self.journal, self.database.layers, scope))
+        return replace(scope, past=await past_state_of(self.journal, self.database.memory_tables, scope))
 
     async def memories_of(self, near: NearMemories, scope: Scope) -> dict[str, Memory]:
         """Return the memories behind vector hits, with the fields that recall reads."""
@@ -260,10 +272,10 @@ class MemoryStore:
         return found | {row.memory.id: row.memory for row in rows}
 
     async def _rows_from(
-        self, layer: Layer, seen: Mapping[str, RowLocation], ids: Sequence[str], columns: Sequence[str], scope: Scope
+        self, name: str, seen: Mapping[str, RowLocation], ids: Sequence[str], columns: Sequence[str], scope: Scope
     ) -> pa.Table | None:
-        table = self.database.raw_table(layer)  # what was seen is there
-        known = {i: seen[i].row_id for i in ids if i in seen and seen[i].table == layer}
+        table = self.database.raw_table(name)  # what was seen is there
+        known = {i: seen[i].row_id for i in ids if i in seen and seen[i].table == name}
         row_ids = {i: row_id for i, row_id in known.items() if row_id is not None}
         # A passage names its memory but not the layer, nor whether it is in scope.
         unknown = [i for i in ids if (i not in seen) or (i in known and i not in row_ids)]
@@ -271,8 +283,20 @@ class MemoryStore:
             row_ids |= await table.row_ids(one_of("id", unknown) & scope.condition())
         return await table.take_by_id(row_ids, columns) if row_ids else None
 
+    async def _columns_of_all(self, columns: Sequence[str], where: Condition | None) -> list[pa.Table]:
+        """Read columns of every memory, whatever its status and wherever it is."""
+
+        async def read_layers() -> list[pa.Table]:
+            return [await self.database.table(layer).rows(columns, where) for layer in LAYERS]
+
+        return await self.archive.read_after(read_layers, lambda table: table.rows(columns, where))
+
     async def _read(self, where: Condition) -> list[Memory]:
-        parts = await asyncio.gather(*(self._read_from(table, where) for table in self.database.layers.values()))
+        async def read_layers() -> list[list[Memory]]:
+            tables = [self.database.table(layer) for layer in LAYERS]
+            return await asyncio.gather(*(self._read_from(table, where) for table in tables))
+
+        parts = await self.archive.read_after(read_layers, lambda table: self._read_from(table, where))
         return _newest_of_each([memory for part in parts for memory in part])
 
     async def _read_from(self, table: Table, where: Condition) -> list[Memory]:
@@ -332,6 +356,7 @@ class MemoryStore:
     async def replace(self, items: Sequence[Embedded], *, actor: str, at: datetime) -> None:
         """Write memories over those that have the same ids. Call it inside `changing()`."""
         ids = [item.memory.id for item in items]
+        await self.archive.bring_back(ids)
         known = await self.get(ids)
         await self.journal.write(
             [
@@ -372,6 +397,7 @@ class MemoryStore:
         What the journal records as `before` is read now: the caller may have read it before it had the lock.
         A memory that was purged meanwhile is left out.
         """
+        await self.archive.bring_back(memory.id for memory in memories)
         memories = await self._reread(memories)
         if not memories:
             return []
@@ -410,6 +436,7 @@ class MemoryStore:
         Raises:
             MemoryNotFound: if it was purged meanwhile.
         """
+        await self.archive.bring_back([memory.id])
         current = await self._reread([memory])
         if not current:
             raise MemoryNotFound(memory.id)
@@ -458,7 +485,8 @@ class MemoryStore:
 
     async def remove_passages(self, memory_ids: Sequence[str]) -> None:
         """Remove the passages of memories whose text is about to change."""
-        await self.database.table("passages").delete(one_of("memory_id", memory_ids))
+        for name in PASSAGE_TABLES:
+            await self.database.table(name).delete(one_of("memory_id", memory_ids))
 
     async def move_passages(self, memory_ids: Sequence[str], project: str) -> None:
         """Set the project of memories' passages: a search filters passages by their own."""
@@ -489,6 +517,12 @@ class MemoryStore:
             raise StoreBusy(
                 "The store was re-embedded since this session opened it. Start the session again and repeat this."
             )
+
+
+def _within(where: Condition | None, layers: Sequence[Layer]) -> Condition:
+    """Limit a condition on the archive to the memories of some layers."""
+    home = one_of("layer", layers)
+    return home if where is None else where & home
 
 
 def _column(rows: pa.Table, name: str, values: pa.Array) -> tuple[int, pa.Field, pa.Array]:

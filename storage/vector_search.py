@@ -19,11 +19,13 @@ from reverie.storage.joined_index import owner_of
 from reverie.storage.memory_index import MemoryIndex, VectorHit, vectors_in
 from reverie.storage.row_cache import RowRoom
 from reverie.storage.rows import Embedded, Vector, as_values
+from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PASSAGE_TABLES, PASSAGES
 from reverie.storage.scope import Scope
 
 _BYTES_A_NUMBER = 4
 _LABELS = ("project", "status")
-_TABLES: tuple[str, ...] = (*LAYERS, "passages")
+_TABLES: tuple[str, ...] = (*LAYERS, PASSAGES)
+_FEWEST_GONE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,9 @@ class VectorSearch:
         self._database = database
         self._budget = budget
         self._in_memory: bool | None = None  # None: the vectors are not counted yet
-        self._make_indexes(RowRoom(budget.row_bytes))
+        self._room: RowRoom | None = RowRoom(budget.row_bytes)
+        self._indexes, self._passages = self._fresh_indexes()
+        self._archived: dict[str, MemoryIndex] = {}  # the archive and its passages, once they are asked for
 
     async def nearest(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         """Return the closest memories in scope, best first."""
@@ -79,20 +83,21 @@ class VectorSearch:
         hits: list[VectorHit] = []
         if await self.are_in_memory():
             await self._passages.refresh()
+        on_disk: tuple[str, ...] = PASSAGE_TABLES if scope.reads_archive else (PASSAGES,)
         if self._in_memory:
             hits = self._passages.nearest(vector, limit, [scope.projects])
-        else:
-            table = self._database.raw_table("passages")
-            where = everything() if scope.projects is None else one_of("project", scope.projects)
-            hits = _hits(await table.nearest(vector, where, ["id"], limit), "passages")
+            on_disk = on_disk[1:]
+        where = everything() if scope.projects is None else one_of("project", scope.projects)
+        for name in on_disk:
+            hits += _hits(await self._database.raw_table(name).nearest(vector, where, ["id"], limit), name)
         best: dict[str, float] = {}
-        for hit in hits:
+        for hit in _best(hits, limit):
             best.setdefault(owner_of(hit.id), hit.similarity)
         return best
 
     async def nearest_on_disk(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         """Return the closest memories in scope by LanceDB's search, best first."""
-        found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.tables))
+        found = await asyncio.gather(*(self._from_disk(name, vector, scope, limit) for name in scope.tables))
         return _best([hit for part in found for hit in part], limit)
 
     async def read_vectors(self, table: str, row_ids: Mapping[str, int | None]) -> dict[str, Vector]:
@@ -105,32 +110,85 @@ class VectorSearch:
             parts.append(await raw.rows(("id", "vector"), one_of("id", others)))
         return vectors_in(parts, self._database.stamp.dimensions)
 
-    async def indexes(self, scope: Scope) -> tuple[dict[Layer, MemoryIndex], MemoryIndex]:
-        """Return the indexes of the layers and of the passages, up to date.
+    async def indexes(self, scope: Scope) -> tuple[dict[str, MemoryIndex], dict[str, MemoryIndex]]:
+        """Return the indexes of memories and of passages by table, up to date; of the archive if it is in scope.
 
         A table that cannot be read is an error only if the scope needs it.
         """
         await self._database.write_ahead_log.flush_before_read()
-        await self.are_in_memory()
-        memory_indexes = (*self._indexes.values(), self._passages)
-        refreshed = await asyncio.gather(*(index.refresh() for index in memory_indexes), return_exceptions=True)
-        for name, failure in zip(_TABLES, refreshed, strict=True):
-            needed = name in (*scope.tables, "passages")
+        await self.are_in_memory(scope)
+        tables: dict[str, MemoryIndex] = {layer: index for layer, index in self._indexes.items()}  # noqa: C416
+        tables[PASSAGES] = self._passages
+        if scope.reads_archive:
+            tables |= self._archived
+        refreshed = await asyncio.gather(*(index.refresh() for index in tables.values()), return_exceptions=True)
+        for name, failure in zip(tables, refreshed, strict=True):
+            needed = name in (*scope.tables, *PASSAGE_TABLES)
             if failure is not None and (needed or not isinstance(failure, StoreError)):
                 raise failure
-        return self._indexes, self._passages
+        passages = {name: tables.pop(name) for name in PASSAGE_TABLES if name in tables}
+        return tables, passages
 
-    async def are_in_memory(self) -> bool:
-        """Whether the vectors are kept in memory; once they are too many for it, no longer."""
+    async def shrink(self) -> None:
+        """Build those indexes anew of whose memories many have no row any more; searches go on with the old ones."""
+        for layer, index in self._indexes.items():
+            if await _is_worth_shrinking(index):
+                self._indexes[layer] = await self._built_anew(index, layer, _LABELS)
+        passages = self._passages
+        if await _is_worth_shrinking(passages):
+            self._passages = await self._built_anew(passages, PASSAGES, ("project",), of_memories=False)
+
+    async def _built_anew(
+        self, old: MemoryIndex, table: str, labels: Sequence[str], *, of_memories: bool = True
+    ) -> MemoryIndex:
+        if old.row_cache is not None:
+            old.row_cache.clear()  # both do not fit
+        raw, dimensions = self._database.raw_table(table), self._database.stamp.dimensions
+        new = MemoryIndex(raw, dimensions, labels, self._room, of_memories=of_memories)
+        await new.refresh()
+        if self._room is None:  # what others wrote meanwhile was too much
+            await new.drop_vectors()
+        return new
+
+    async def are_in_memory(self, scope: Scope | None = None) -> bool:
+        """Whether the vectors are kept in memory that a query in a scope needs, without one those of all layers.
+
+        Once they are too many for it they are not, and stay on disk.
+        """
+        in_memory = await self._layers_are_in_memory()
+        if scope is None or not scope.reads_archive:
+            return in_memory
+        return await self._archive_is_in_memory() and in_memory
+
+    async def _archive_is_in_memory(self) -> bool:
+        """Make the indexes of the archive if this is the first query for it; its rows are not cached."""
+        names, dimensions = (ARCHIVE, ARCHIVED_PASSAGES), self._database.stamp.dimensions
+        tables = {name: self._database.raw_table(name) for name in names}
+        vectors = self._size() + sum([await table.count() for table in tables.values()])
+        fits = bool(self._in_memory) and self._budget.fits(vectors, dimensions)
+        if not self._archived:
+            room = RowRoom(0) if fits else None
+            self._archived = {
+                ARCHIVE: MemoryIndex(tables[ARCHIVE], dimensions, (*_LABELS, "layer"), room),
+                ARCHIVED_PASSAGES: MemoryIndex(
+                    tables[ARCHIVED_PASSAGES], dimensions, ("project",), room, of_memories=False
+                ),
+            }
+        elif not fits:
+            await asyncio.gather(*(index.drop_vectors() for index in self._archived.values()))
+        return all(index.has_vectors for index in self._archived.values())
+
+    async def _layers_are_in_memory(self) -> bool:
         dimensions = self._database.stamp.dimensions
         if self._in_memory is None:
             counts = await asyncio.gather(*(self._database.raw_table(name).count() for name in _TABLES))
             if self._in_memory is None:  # nobody else has counted meanwhile
                 self._in_memory = self._budget.fits(sum(counts), dimensions)
                 if not self._in_memory:
-                    self._make_indexes(None)
+                    self._room = None
+                    self._indexes, self._passages = self._fresh_indexes()
         elif self._in_memory and not self._budget.fits(self._size(), dimensions):
-            self._in_memory = False
+            self._in_memory, self._room = False, None
             await asyncio.gather(*(index.drop_vectors() for index in (*self._indexes.values(), self._passages)))
         return self._in_memory
 
@@ -159,7 +217,9 @@ class VectorSearch:
 
     async def _in_tables(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         if scope.is_plain and await self.are_in_memory():
-            found = await asyncio.gather(*(self._from_memory(layer, vector, scope, limit) for layer in scope.tables))
+            layers = [self._from_memory(layer, vector, scope, limit) for layer in scope.layers]
+            archive = [self._from_disk(ARCHIVE, vector, scope, limit)] if scope.reads_archive else []
+            found = await asyncio.gather(*layers, *archive)
             return _best([hit for part in found for hit in part], limit)
         return await self.nearest_on_disk(vector, scope, limit)
 
@@ -170,18 +230,25 @@ class VectorSearch:
             return await self._from_disk(layer, vector, scope, limit)
         return index.nearest(vector, limit, [scope.projects, scope.statuses])
 
-    async def _from_disk(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        table = self._database.raw_table(layer)
-        return _hits(await table.nearest(vector, scope.condition(), ["id"], limit), layer)
+    async def _from_disk(self, name: str, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
+        table = self._database.raw_table(name)
+        return _hits(await table.nearest(vector, scope.condition(), ["id"], limit), name)
 
     def _size(self) -> int:
         return sum(map(len, self._indexes.values())) + len(self._passages)
 
-    def _make_indexes(self, room: RowRoom | None) -> None:
-        dimensions = self._database.stamp.dimensions
-        tables = self._database
-        self._indexes = {layer: MemoryIndex(tables.raw_table(layer), dimensions, _LABELS, room) for layer in LAYERS}
-        self._passages = MemoryIndex(tables.raw_table("passages"), dimensions, ("project",), room, of_memories=False)
+    def _fresh_indexes(self) -> tuple[dict[Layer, MemoryIndex], MemoryIndex]:
+        """Return empty indexes of the layers and of the passages, with vectors if there is room for them."""
+        dimensions, tables, room = self._database.stamp.dimensions, self._database, self._room
+        indexes = {layer: MemoryIndex(tables.raw_table(layer), dimensions, _LABELS, room) for layer in LAYERS}
+        passages = MemoryIndex(tables.raw_table(PASSAGES), dimensions, ("project",), room, of_memories=False)
+        return indexes, passages
+
+
+async def _is_worth_shrinking(index: MemoryIndex) -> bool:
+    if len(index):  # else nothing was searched yet
+        await index.refresh()
+    return index.gone >= max(_FEWEST_GONE, len(index) / 4)
 
 
 def _best(hits: Iterable[VectorHit], limit: int) -> list[VectorHit]:

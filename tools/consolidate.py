@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from reverie.dream.judge import Judge, ModelJudge, Rules
 from reverie.dream.snapshot import EvidenceChecker, ProjectEvidence
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens
+from reverie.errors import StoreError
 from reverie.llm.client import LanguageModel, model_from
 from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.dreams import last_dream
@@ -65,6 +67,8 @@ async def consolidate(
         if model is not None:
             model.close()
     if not request.dry_run:
+        with suppress(StoreError):  # the dream is done; a sweep archives what is due as well
+            await session.store.archive.take_in(session.now)
         session.maintenance.note_write()
         note_own(session, report.dream_id, unless_since)
     changes = await _visible_changes(session, report)

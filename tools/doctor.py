@@ -13,12 +13,12 @@ from typing import Literal
 from reverie import __version__
 from reverie.embeddings.base import Embedder, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
-from reverie.memory import LAYERS
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
 from reverie.storage.database import Generations
 from reverie.storage.integrity import IntegrityCheck, holders, is_free
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import NEWEST
+from reverie.storage.schema import MEMORY_TABLES
 
 State = Literal["ok", "warn", "fail"]
 
@@ -223,7 +223,7 @@ def _space(folder: Path) -> Check:
 
 
 def _memories_in(checkup: IntegrityCheck) -> int:
-    return checkup.pending_memories + sum(report.rows for report in checkup.reports if report.name in LAYERS)
+    return checkup.pending_memories + sum(report.rows for report in checkup.reports if report.name in MEMORY_TABLES)
 
 
 def _damage(checkup: IntegrityCheck) -> list[Check]:

@@ -25,7 +25,7 @@ async def status(session: Session, request: StatusRequest) -> Status:
     counts = await asyncio.gather(
         *(_counts(session, layer, one_of("project", own)) for layer in LAYERS), return_exceptions=True
     )
-    damage = [str(found) for found in counts if isinstance(found, StoreError)]
+    damage = list(dict.fromkeys(str(found) for found in counts if isinstance(found, StoreError)))
     for found in counts:
         if isinstance(found, BaseException) and not isinstance(found, StoreError):
             raise found

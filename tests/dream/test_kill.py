@@ -73,7 +73,7 @@ async def opened(home: Path, clock: ManualClock) -> Session:
 
 async def everything(session: Session) -> dict[str, dict[str, Any]]:
     rows = await session.store.find()
-    counted = [await table.count() for table in session.store.database.layers.values()]
+    counted = [await table.count() for table in session.store.database.memory_tables.values()]
     assert len(rows) == sum(counted), "a row is there twice"
     return {memory.id: to_record(memory) for memory in rows}
 

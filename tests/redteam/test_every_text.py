@@ -30,6 +30,7 @@ MADE_HERE = frozenset({"content_hash", "embedder", "search_text"})  # computed f
 # callers can reach it, feed it below.
 SIDE_TEXTS = {
     "passages": {"id", "memory_id", "project"},  # of a memory
+    "archived_passages": {"id", "memory_id", "project"},
     "events": {
         "id",
         "action",

@@ -67,5 +67,5 @@ async def test_a_second_row_left_by_a_move_cut_short_is_removed(session: Session
     memory = (await written(session, 1))[0]
     await write_batch(session.store, [Embedded(replace(memory, layer="episodic"), VECTOR)])
     await remove_strays(session.store, {memory.id: "episodic"})
-    counts = {layer: await table.count() for layer, table in session.store.database.layers.items()}
+    counts = {layer: await table.count() for layer, table in session.store.database.memory_tables.items()}
     assert (counts["episodic"], counts["semantic"]) == (1, 0)

@@ -198,7 +198,7 @@ async def test_writing_over_a_known_id_in_its_layer_replaces_the_vector_that_is_
 
 
 async def test_all_tables_of_the_design_are_there_with_a_primary_key(session: Session) -> None:
-    names = (*LAYERS, "events", "accesses", "dreams", "questions", "meta", "passages")
+    names = (*LAYERS, "archive", "events", "accesses", "dreams", "questions", "meta", "passages", "archived_passages")
     for name in names:
         schema = await session.store.database.table(name).lance.schema()
         assert schema.field("id").nullable is False
