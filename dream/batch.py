@@ -8,8 +8,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
+from reverie.dream.fading import embedded_again, lifted
 from reverie.dream.plan import (
     ChangeSet,
     ProposedQuestion,
@@ -104,13 +106,19 @@ def make_batch(
     return Batch(tuple(added), tuple(edits), tuple(events), tuple(questions), tuple(too_late))
 
 
-async def write(batch: Batch, store: MemoryStore, at: datetime, embedded: Sequence[Embedded] = ()) -> None:
+async def write(
+    batch: Batch,
+    store: MemoryStore,
+    at: datetime,
+    embedded: Sequence[Embedded] = (),
+    again: Mapping[str, Embedded] = MappingProxyType({}),
+) -> None:
     """Write a batch: the journal first, new rows before retired ones. Call it inside `changing()`.
 
-    `embedded` are the batch's new memories with their vectors.
+    `embedded` are the batch's new memories with their vectors, `again` those whose vectors become finer.
     """
     await store.journal.write(batch.events)
-    await write_batch(store, embedded, batch.edits)
+    await write_batch(store, embedded, batch.edits, embedded=again)
     await store.review_queue.write([review_question(question, at) for question in batch.questions])
 
 
@@ -369,14 +377,15 @@ async def _with_after(store: MemoryStore, memory: Memory, history: Sequence[Even
 async def _write(
     store: MemoryStore, edits: Sequence[Edit], removed: Sequence[Memory], already: Sequence[Event], undo: Undo
 ) -> None:
-    """Write the journal and then the rows; a text that comes back is embedded again."""
+    """Write the journal and then the rows; a text or a finer vector that comes back is embedded again."""
     reworded = [edit for edit in edits if edit.before.content != edit.after.content]
     others = [edit for edit in edits if edit.before.content == edit.after.content]
     embedded = await _embedded([edit.after for edit in reworded], undo.embedder)
+    again = await embedded_again(lifted(others), undo.embedder)
     await store.journal.write([*_undo_events(store, edits, removed, undo), *already])
     if embedded:
         await store.remove_passages([one.memory.id for one in embedded])
-    await write_batch(store, embedded, others, removed)
+    await write_batch(store, embedded, others, removed, again)
 
 
 async def _embedded(memories: Sequence[Memory], embedder: Embedder) -> list[Embedded]:

@@ -5,6 +5,7 @@ beyond that LanceDB is asked, through the index that maintenance builds by then.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,16 +13,17 @@ from typing import Literal
 import pyarrow as pa
 
 from reverie.errors import StoreError
+from reverie.lifecycle.precision import WHOLE
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
-from reverie.storage.filters import everything, one_of
+from reverie.storage.filters import differs, equals, everything, one_of
 from reverie.storage.joined_index import owner_of
-from reverie.storage.memory_index import MemoryIndex, VectorHit, vectors_in
+from reverie.storage.memory_index import MemoryIndex, VectorHit
+from reverie.storage.packed_vectors import PACKED_BITS, VECTOR_COLUMNS, bytes_of, vectors_in
 from reverie.storage.row_cache import RowRoom
 from reverie.storage.rows import Embedded, Vector, as_values
 from reverie.storage.scope import Scope
 
-_BYTES_A_NUMBER = 4
 _LABELS = ("project", "status")
 _TABLES: tuple[str, ...] = (*LAYERS, "passages")
 
@@ -32,9 +34,10 @@ class MemoryBudget:
 
     total_bytes: int
 
-    def fits(self, vectors: int, dimensions: int) -> bool:
-        """Whether so many vectors may be kept in memory."""
-        return 4 * vectors * dimensions * _BYTES_A_NUMBER <= 3 * self.total_bytes
+    def fits(self, vectors: Mapping[int, int], dimensions: int) -> bool:
+        """Whether so many vectors of each precision may be kept in memory."""
+        needed = sum(count * bytes_of(bits, dimensions) for bits, count in vectors.items())
+        return 4 * needed <= 3 * self.total_bytes
 
     @property
     def row_bytes(self) -> int:
@@ -84,14 +87,16 @@ class VectorSearch:
         else:
             table = self._database.raw_table("passages")
             where = everything() if scope.projects is None else one_of("project", scope.projects)
-            hits = _hits(await table.nearest(vector, where, ["id"], limit), "passages")
+            await self._passages.refresh()
+            packed = self._passages.nearest(vector, limit, [scope.projects], packed_only=True)
+            hits = _best([*packed, *_hits(await table.nearest(vector, where, ["id"], limit), "passages")], limit)
         best: dict[str, float] = {}
         for hit in hits:
             best.setdefault(owner_of(hit.id), hit.similarity)
         return best
 
     async def nearest_on_disk(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        """Return the closest memories in scope by LanceDB's search, best first."""
+        """Return the closest memories in scope, best first: LanceDB's search, and packed vectors from memory."""
         found = await asyncio.gather(*(self._from_disk(layer, vector, scope, limit) for layer in scope.tables))
         return _best([hit for part in found for hit in part], limit)
 
@@ -100,9 +105,10 @@ class VectorSearch:
         raw = self._database.raw_table(table)
         located = {one: row_id for one, row_id in row_ids.items() if row_id is not None}
         others = [one for one, row_id in row_ids.items() if row_id is None]
-        parts = [await raw.take_by_id(located, ("id", "vector"))] if located else []
+        columns = ("id", *VECTOR_COLUMNS)
+        parts = [await raw.take_by_id(located, columns)] if located else []
         if others:
-            parts.append(await raw.rows(("id", "vector"), one_of("id", others)))
+            parts.append(await raw.rows(columns, one_of("id", others)))
         return vectors_in(parts, self._database.stamp.dimensions)
 
     async def indexes(self, scope: Scope) -> tuple[dict[Layer, MemoryIndex], MemoryIndex]:
@@ -124,12 +130,12 @@ class VectorSearch:
         """Whether the vectors are kept in memory; once they are too many for it, no longer."""
         dimensions = self._database.stamp.dimensions
         if self._in_memory is None:
-            counts = await asyncio.gather(*(self._database.raw_table(name).count() for name in _TABLES))
+            counts = await self._counts()
             if self._in_memory is None:  # nobody else has counted meanwhile
-                self._in_memory = self._budget.fits(sum(counts), dimensions)
+                self._in_memory = self._budget.fits(counts, dimensions)
                 if not self._in_memory:
                     self._make_indexes(None)
-        elif self._in_memory and not self._budget.fits(self._size(), dimensions):
+        elif self._in_memory and not self._budget.fits(self._sizes(), dimensions):
             self._in_memory = False
             await asyncio.gather(*(index.drop_vectors() for index in (*self._indexes.values(), self._passages)))
         return self._in_memory
@@ -171,11 +177,37 @@ class VectorSearch:
         return index.nearest(vector, limit, [scope.projects, scope.statuses])
 
     async def _from_disk(self, layer: Layer, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        table = self._database.raw_table(layer)
-        return _hits(await table.nearest(vector, scope.condition(), ["id"], limit), layer)
+        table, index = self._database.raw_table(layer), self._indexes[layer]
+        hits = _hits(await table.nearest(vector, scope.condition(), ["id"], limit), layer)
+        await index.refresh()
+        if not index.has_packed_vectors:
+            return hits
+        if scope.is_plain:
+            packed = index.nearest(vector, limit, [scope.projects, scope.statuses], packed_only=True)
+        else:
+            ids = (await table.rows(["id"], scope.condition() & differs("precision", WHOLE))).column("id").to_pylist()
+            packed = index.nearest_packed_of(vector, limit, ids)
+        return _best([*hits, *packed], limit)
 
-    def _size(self) -> int:
-        return sum(map(len, self._indexes.values())) + len(self._passages)
+    async def _counts(self) -> dict[int, int]:
+        """Count the vectors on disk by their precision."""
+        tables = [self._database.raw_table(name) for name in _TABLES]
+        counts = dict.fromkeys((WHOLE, *PACKED_BITS), 0)
+        for table in tables:
+            rest = await table.count()
+            for bits in PACKED_BITS if rest else ():
+                packed = await table.count(equals("precision", bits))
+                counts[bits] += packed
+                rest -= packed
+            counts[WHOLE] += rest
+        return counts
+
+    def _sizes(self) -> Counter[int]:
+        """Count the vectors in memory by their precision."""
+        sizes: Counter[int] = Counter()
+        for index in (*self._indexes.values(), self._passages):
+            sizes.update(index.vector_counts())
+        return sizes
 
     def _make_indexes(self, room: RowRoom | None) -> None:
         dimensions = self._database.stamp.dimensions

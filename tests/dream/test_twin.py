@@ -62,7 +62,7 @@ async def test_2_no_dream_writes_a_vector_that_nothing_can_read(
     await run_dream()
     assert await found(session, "kestrel nests above the harbour") == ["The kestrel nests above the harbour gate"]
     rows = await session.store.database.table("episodic").rows(["vector", "precision"])
-    assert {len(vector) for vector in rows.column("vector").to_pylist()} == {64}
+    assert {len(vector) for [vector] in rows.column("vector").to_pylist()} == {64}
     assert set(rows.column("precision").to_pylist()) == {32}
 
 
