@@ -32,6 +32,7 @@ from reverie.storage.dream_records import OPEN, ReviewQuestion
 from reverie.storage.journal import GONE, Event, state_of
 from reverie.storage.rows import FIELDS, Embedded
 from reverie.storage.store import MemoryStore
+from reverie.storage.vector_precision import set_precisions
 
 ACTOR = "dream"
 
@@ -118,7 +119,7 @@ async def write(
     `embedded` are the batch's new memories with their vectors, `again` those whose vectors become finer.
     """
     await store.journal.write(batch.events)
-    await write_batch(store, embedded, batch.edits, embedded=again)
+    await write_batch(store, embedded, batch.edits, (), again)
     await store.review_queue.write([review_question(question, at) for question in batch.questions])
 
 
@@ -304,6 +305,7 @@ async def undo_events(store: MemoryStore, events: Sequence[Event], undo: Undo) -
                 left.append((memory_id, f"changed since: {', '.join(kept)}"))
     await _write(store, edits, removed, already, undo)
     await remove_strays(store, _layers_now(histories, present, edits))
+    await set_precisions(store, _of_other_precision(histories, present, edits), {})
     return Undone(
         tuple(edit.after.id for edit in edits) + tuple(memory.id for memory in removed),
         tuple(left),
@@ -405,6 +407,16 @@ def _layers_now(
     after = {edit.after.id: edit.after for edit in edits}
     moved = [one for one, history in histories.items() if any("layer" in event.before for event in history)]
     return {one: after.get(one, present[one]).layer for one in moved if one in present}
+
+
+def _of_other_precision(
+    histories: Mapping[str, Sequence[Event]], present: Mapping[str, Memory], edits: Sequence[Edit]
+) -> list[Memory]:
+    """Return the memories, as they are now, whose precision the events changed: a kill may have left their passages
+    finer than they are."""
+    after = {edit.after.id: edit.after for edit in edits}
+    touched = [one for one, history in histories.items() if any("precision" in event.before for event in history)]
+    return [after.get(one, present[one]) for one in touched if one in present]
 
 
 def _without_share(name: str, before: Any, after: Any, now: Any) -> Any:

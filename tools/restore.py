@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from reverie.dream.batch import Undo, Undone, undo_batch, undo_events
-from reverie.dream.fading import embedded_again
+from reverie.dream.fading import UNPACKED, embedded_again
 from reverie.errors import InvalidInput
 from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.rules import as_restored
@@ -72,12 +72,10 @@ async def undo_plan(session: Session, request: RestoreRequest) -> UndoPlan:
 async def _restore_memories(session: Session, ids: Sequence[str], now: datetime) -> Restored:
     memories = await resolved_each(session, ids)
     gone = [memory for memory in memories if memory.status in _RESTORABLE or session.is_overdue(memory)]
-    await _unpack(session, gone)
+    await _unpack(session, gone, now)
     for memory in gone:
         back = _restored(session, memory, now)
         values = {name: getattr(back, name) for name in _CLEARED} | _raised(memory, back)
-        if memory.precision != WHOLE:
-            values |= {"precision": WHOLE}
         if is_held(await session.store.journal.about(memory.id)):
             values |= {"status": "quarantined", "status_reason": _QUARANTINED}
         await session.store.change([memory], values, action="restored", actor=ACTOR, at=now)
@@ -90,10 +88,19 @@ async def _restore_memories(session: Session, ids: Sequence[str], now: datetime)
     )
 
 
-async def _unpack(session: Session, memories: Sequence[Memory]) -> None:
-    """Give memories whose vectors faded the vectors of their texts again; `codebase` has none that did."""
-    packed = [replace(memory, precision=WHOLE) for memory in memories if memory.precision != WHOLE]
-    await set_precisions(session.store, packed, await embedded_again(packed, session.embedder))
+async def _unpack(session: Session, memories: Sequence[Memory], now: datetime) -> None:
+    """Give memories whose vectors faded the vectors of their texts again."""
+    store = session.store
+    packed = [memory for memory in memories if memory.precision != WHOLE]
+    vectors = await embedded_again(packed, session.embedder)
+    after = {"precision": WHOLE}
+    await store.journal.write(
+        [
+            store.event(UNPACKED, one, actor=ACTOR, at=now, before={"precision": one.precision}, after=after)
+            for one in packed
+        ]
+    )
+    await set_precisions(store, [replace(memory, precision=WHOLE) for memory in packed], vectors)
 
 
 def _why_not(memory: Memory) -> str:
