@@ -4,8 +4,8 @@
     python bench/precision.py --data … --stores 0 --write        on all of them, and into docs/benchmarks.md
 
 Every conversation of locomo-dev is imported into a store of its own; a year later each memory has the precision that
-its retention deserves, as the night would give it, or one of the four drawn evenly: a store in which some memories are
-in use. The same questions are asked each time, and no recall is counted.
+its retention deserves, as the night would give it, or one of the four drawn evenly: a store of which some is in use.
+The same questions are asked each time, and no recall is counted.
 """
 
 import argparse

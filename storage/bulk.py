@@ -231,9 +231,9 @@ async def _remove(store: MemoryStore, removed: Sequence[Memory]) -> None:
     ids = [memory.id for memory in removed]
     if not ids:
         return
+    await store.database.table("passages").delete(one_of("memory_id", ids))  # without its row nobody looks for them
     for layer in _layers(removed):
         await store.database.table(layer).delete(one_of("id", ids))
-    await store.database.table("passages").delete(one_of("memory_id", ids))
 
 
 def _layers(memories: Iterable[Memory]) -> list[Layer]:

@@ -7,7 +7,7 @@ coarser step is made of whole finer ones. So a vector may fade from 8 to 4 to 2 
 codes that it would have had at once.
 
 Rounding adds noise of Δ²/12 a dimension, where Δ is the width of a step. A rounded vector is therefore longer than
-the vector it stands for, and its plain cosine too small. `_gains` takes the noise out of the length.
+the vector it stands for, and its plain cosine too small. `_factors` takes the noise out of the length.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,12 +78,6 @@ def unpack(records: Records, dimensions: int) -> Vector:
     levels = _levels(_codes(records[:, _HEADER:], bits)[:, :dimensions], bits)
     factors = _factors(levels, _scales(records), bits)
     return np.asarray(levels * factors[:, None], np.float32)
-
-
-def expected_fidelity(records: Records, dimensions: int) -> Vector:
-    """Return the cosine that each rounded vector should have with the whole one, by the noise of its steps."""
-    levels = _levels(_codes(records[:, _HEADER:], _bits_of(records))[:, :dimensions], _bits_of(records))
-    return np.asarray(np.sqrt(_shares_without_noise(levels)), np.float32)
 
 
 def _joined(codes: Records, scale: NDArray[np.float32], bits: int) -> Records:
