@@ -39,7 +39,7 @@ class NothingRecorded(AccessRecorder):
 
 
 def log_of_a_harbour(make: Make, start: datetime) -> list[Embedded]:
-    """Memories as an assistant has them: sessions of turns, layers, projects, every status and precision, some long."""
+    """Memories as an assistant has them: turns, layers, projects, every status and precision, some of them long."""
     dice = np.random.default_rng(15)
 
     def one(number: int) -> Embedded:
