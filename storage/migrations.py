@@ -109,7 +109,8 @@ async def _room_for_packed_vectors(connection: AsyncConnection, dimensions: int)
             if await lance.count_rows():  # a column that is dropped stays on disk until its rows are rewritten
                 await lance.update(updates_sql={"id": "id"})
         if _LISTS in (await lance.schema()).names:
-            await lance.alter_columns({"path": _LISTS, "rename": "vector"})
+            # Typed as taking lists of these; it takes them one by one.
+            await lance.alter_columns({"path": _LISTS, "rename": "vector"})  # type: ignore[dict-item]
         names = (await lance.schema()).names
         if PACKED.name not in names:
             await lance.add_columns([PACKED])

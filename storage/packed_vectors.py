@@ -15,7 +15,6 @@ from typing import Final, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from reverie.lifecycle.precision import WHOLE, Precision
@@ -69,14 +68,14 @@ def coarser(records: Records, bits: int, dimensions: int) -> Records:
     if bits > had:
         raise ValueError(f"a vector of {had} bits has no {bits} bits")
     codes = _codes(records[:, _HEADER:], had)[:, :dimensions] << (_FINEST - had)
-    return _joined(codes, _scales(records), bits)
+    return _joined(np.asarray(codes, np.uint8), _scales(records), bits)
 
 
 def unpack(records: Records, dimensions: int) -> Vector:
     """Return packed vectors as numbers whose product with a unit vector is the cosine."""
     bits = _bits_of(records)
     levels = _levels(_codes(records[:, _HEADER:], bits)[:, :dimensions], bits)
-    factors = _factors(levels, _scales(records), bits)
+    factors = _factors(levels, _scales(records))
     return np.asarray(levels * factors[:, None], np.float32)
 
 
@@ -124,10 +123,10 @@ def _shares_without_noise(levels: Vector) -> NDArray[np.float64]:
     """Return which share of the squared length of rounded vectors is not noise, which is Δ²/12 a dimension."""
     squares = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
     noise = levels.shape[1] / 12
-    return np.maximum(1 - noise / np.maximum(squares, 1e-12), _LEAST_SHARE)
+    return np.asarray(np.maximum(1 - noise / np.maximum(squares, 1e-12), _LEAST_SHARE), np.float64)
 
 
-def _factors(levels: Vector, scales: NDArray[np.float32], bits: int) -> Vector:
+def _factors(levels: Vector, scales: NDArray[np.float32]) -> Vector:
     """Return what to multiply the levels of each vector by, so that a product with a unit vector is the cosine."""
     squares = np.einsum("ij,ij->i", levels, levels, dtype=np.float64)
     if COUNTS_NOISE:
@@ -175,7 +174,7 @@ def whole_column(matrix: Vector, present: NDArray[np.bool_], dimensions: int) ->
 def whole_rows(column: pa.ChunkedArray, dimensions: int) -> tuple[NDArray[np.int64], Vector]:
     """Return which rows of a column have a whole vector, and those vectors."""
     array = _as_one(column)
-    rows = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(pc.list_value_length(array), 1), False)))
+    rows = np.flatnonzero(_is_valid(array) & (np.diff(array.offsets.to_numpy()) == 1))
     chosen = array if len(rows) == len(array) else array.take(pa.array(rows))
     flat = chosen.flatten().flatten().to_numpy(zero_copy_only=False)
     return rows, np.asarray(flat, np.float32).reshape(-1, dimensions)
@@ -187,7 +186,8 @@ def packed_rows(column: pa.ChunkedArray, dimensions: int) -> dict[int, tuple[NDA
     found: dict[int, tuple[NDArray[np.int64], Records]] = {}
     if array.null_count == len(array):
         return found
-    lengths = np.asarray(pc.fill_null(pc.binary_length(array), -1))
+    offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
+    lengths = np.where(_is_valid(array), np.diff(offsets), -1)
     for bits in PACKED_BITS:
         width = width_of(bits, dimensions)
         rows = np.flatnonzero(lengths == width)
@@ -216,6 +216,10 @@ def vectors_in(parts: Iterable[pa.Table], dimensions: int) -> dict[str, Vector]:
         for rows in parts
         for memory_id, vector in zip(rows.column("id").to_pylist(), matrix_of(rows, dimensions), strict=True)
     }
+
+
+def _is_valid(array: pa.Array) -> NDArray[np.bool_]:
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _as_one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -384,7 +388,7 @@ class VectorMatrix:
         by_bits = packed_rows(rows.column("packed"), self._dimensions)
         for bits, (places, records) in by_bits.items():
             levels = _levels(_codes(records[:, _HEADER:], bits)[:, : self._dimensions], bits)
-            factors = _factors(levels, _scales(records), bits)
+            factors = _factors(levels, _scales(records))
             self._write(bits, indices[places], records[:, _HEADER:], factors)
         if not self.keeps_whole:
             packed = [places for places, _ in by_bits.values()]

@@ -192,7 +192,7 @@ class VectorSearch:
     async def _counts(self) -> dict[int, int]:
         """Count the vectors on disk by their precision."""
         tables = [self._database.raw_table(name) for name in _TABLES]
-        counts = dict.fromkeys((WHOLE, *PACKED_BITS), 0)
+        counts: dict[int, int] = dict.fromkeys((WHOLE, *PACKED_BITS), 0)
         for table in tables:
             rest = await table.count()
             for bits in PACKED_BITS if rest else ():
