@@ -64,9 +64,9 @@ async def test_2_no_dream_writes_a_vector_that_nothing_can_read(
     await run_dream()
     assert await found(session, "kestrel nests above the harbour") == ["The kestrel nests above the harbour gate"]
     rows = await session.store.database.table("episodic").rows(["content", "precision", *VECTOR_COLUMNS])
-    assert rows.column("precision").to_pylist() == [4]
+    assert rows.column("precision").to_pylist() == [2]
     [meant] = TinyEmbedder().embed(rows.column("content").to_pylist())
-    assert float(matrix_of(rows, 64)[0] @ meant.vector) > 0.95
+    assert float(matrix_of(rows, 64)[0] @ meant.vector) > 0.5
 
 
 class Failing(Rules):
