@@ -8,8 +8,10 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
+from reverie.dream.fading import embedded_again, lifted
 from reverie.dream.plan import (
     ChangeSet,
     ProposedQuestion,
@@ -30,6 +32,7 @@ from reverie.storage.dream_records import OPEN, ReviewQuestion
 from reverie.storage.journal import GONE, Event, state_of
 from reverie.storage.rows import FIELDS, Embedded
 from reverie.storage.store import MemoryStore
+from reverie.storage.vector_precision import set_precisions
 
 ACTOR = "dream"
 
@@ -104,13 +107,19 @@ def make_batch(
     return Batch(tuple(added), tuple(edits), tuple(events), tuple(questions), tuple(too_late))
 
 
-async def write(batch: Batch, store: MemoryStore, at: datetime, embedded: Sequence[Embedded] = ()) -> None:
+async def write(
+    batch: Batch,
+    store: MemoryStore,
+    at: datetime,
+    embedded: Sequence[Embedded] = (),
+    again: Mapping[str, Embedded] = MappingProxyType({}),
+) -> None:
     """Write a batch: the journal first, new rows before retired ones. Call it inside `changing()`.
 
-    `embedded` are the batch's new memories with their vectors.
+    `embedded` are the batch's new memories with their vectors, `again` those whose vectors become finer.
     """
     await store.journal.write(batch.events)
-    await write_batch(store, embedded, batch.edits)
+    await write_batch(store, embedded, batch.edits, (), again)
     await store.review_queue.write([review_question(question, at) for question in batch.questions])
 
 
@@ -296,6 +305,7 @@ async def undo_events(store: MemoryStore, events: Sequence[Event], undo: Undo) -
                 left.append((memory_id, f"changed since: {', '.join(kept)}"))
     await _write(store, edits, removed, already, undo)
     await remove_strays(store, _layers_now(histories, present, edits))
+    await set_precisions(store, _of_other_precision(histories, present, edits), {})
     return Undone(
         tuple(edit.after.id for edit in edits) + tuple(memory.id for memory in removed),
         tuple(left),
@@ -369,14 +379,15 @@ async def _with_after(store: MemoryStore, memory: Memory, history: Sequence[Even
 async def _write(
     store: MemoryStore, edits: Sequence[Edit], removed: Sequence[Memory], already: Sequence[Event], undo: Undo
 ) -> None:
-    """Write the journal and then the rows; a text that comes back is embedded again."""
+    """Write the journal and then the rows; a text or a finer vector that comes back is embedded again."""
     reworded = [edit for edit in edits if edit.before.content != edit.after.content]
     others = [edit for edit in edits if edit.before.content == edit.after.content]
     embedded = await _embedded([edit.after for edit in reworded], undo.embedder)
+    again = await embedded_again(lifted(others), undo.embedder)
     await store.journal.write([*_undo_events(store, edits, removed, undo), *already])
     if embedded:
         await store.remove_passages([one.memory.id for one in embedded])
-    await write_batch(store, embedded, others, removed)
+    await write_batch(store, embedded, others, removed, again)
 
 
 async def _embedded(memories: Sequence[Memory], embedder: Embedder) -> list[Embedded]:
@@ -396,6 +407,16 @@ def _layers_now(
     after = {edit.after.id: edit.after for edit in edits}
     moved = [one for one, history in histories.items() if any("layer" in event.before for event in history)]
     return {one: after.get(one, present[one]).layer for one in moved if one in present}
+
+
+def _of_other_precision(
+    histories: Mapping[str, Sequence[Event]], present: Mapping[str, Memory], edits: Sequence[Edit]
+) -> list[Memory]:
+    """Return the memories, as they are now, whose precision the events changed: a kill may have left their passages
+    finer than they are."""
+    after = {edit.after.id: edit.after for edit in edits}
+    touched = [one for one, history in histories.items() if any("precision" in event.before for event in history)]
+    return [after.get(one, present[one]) for one in touched if one in present]
 
 
 def _without_share(name: str, before: Any, after: Any, now: Any) -> Any:

@@ -23,6 +23,7 @@ from reverie.dream.batch import (
 )
 from reverie.dream.derived_memories import may_be_promoted
 from reverie.dream.drift import last_restored
+from reverie.dream.fading import embedded_again, lifted
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import ChangeSet, SkippedChange, StepName
 from reverie.dream.review import withdraw_moot
@@ -35,7 +36,7 @@ from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import due_move, overdue
 from reverie.memory import Memory
 from reverie.settings import Settings
-from reverie.storage.bulk import read_all, read_versions
+from reverie.storage.bulk import Edit, read_all, read_versions
 from reverie.storage.dream_records import OPEN, WITHDRAWN, DreamRecord, DreamStatus, ReviewQuestion
 from reverie.storage.filters import one_of
 from reverie.storage.maintenance import fold_old_logs, old_logs
@@ -193,7 +194,8 @@ async def _run(
         return _report("", planner.plan, (), context.judge, dry_run=True)
     await tell(stages - 1, stages, "writing")
     embedded = await _embed_new(context, planner.plan)
-    report = await _uninterrupted(_write(context, snapshot, planner.plan, embedded, "prune" in steps))
+    again = await _embed_again(context, snapshot, planner.plan)
+    report = await _uninterrupted(_write(context, snapshot, planner.plan, embedded, again, "prune" in steps))
     await tell(stages, stages, "done")
     return report
 
@@ -279,8 +281,20 @@ async def _embed_new(context: DreamContext, plan: Plan) -> dict[str, Embedded]:
     return dict(zip(written, await asyncio.to_thread(_embedded, final, context.embedder), strict=True))
 
 
+async def _embed_again(context: DreamContext, snapshot: Snapshot, plan: Plan) -> dict[str, Embedded]:
+    """Make the vectors that become finer; the plan says nothing of other memories that it retires."""
+    after = plan.outcome.by_id
+    kept = (Edit(memory, after[memory.id]) for memory in snapshot.memories if memory.id in after)
+    return await embedded_again(lifted(kept), context.embedder)
+
+
 async def _write(
-    context: DreamContext, snapshot: Snapshot, plan: Plan, vectors: Mapping[str, Embedded], prunes: bool
+    context: DreamContext,
+    snapshot: Snapshot,
+    plan: Plan,
+    vectors: Mapping[str, Embedded],
+    again: Mapping[str, Embedded],
+    prunes: bool,
 ) -> DreamReport:
     store, now = context.store, snapshot.now
     dream_id = store.new_id()
@@ -297,7 +311,7 @@ async def _write(
         embedded = [replace(vectors[memory.id], memory=memory) for memory in batch.added]
         if batch.events or batch.questions:
             await dream_log.write(begun)
-            await write(batch, store, now, embedded)
+            await write(batch, store, now, embedded, again)
         if prunes and (snapshot.old_accesses or snapshot.old_events):
             await fold_old_logs(store, now - KEEP_LOGS_FOR, now)
         await withdraw_moot(store, now)

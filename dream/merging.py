@@ -27,6 +27,7 @@ from reverie.dream.derived_memories import may_be_written
 from reverie.dream.judge import Judge, missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.vitals import highest_importance, inherited, longest_tier
 from reverie.memory import Memory, content_hash, creation_order
 from reverie.settings import Settings
@@ -261,6 +262,7 @@ def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory
         tier=longest_tier(members),
         status="active",
         status_reason=None,
+        precision=WHOLE,
         anchors=tuple(dict.fromkeys(anchor for member in members for anchor in member.anchors)),
         **inherited(heir, members),
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from reverie.lifecycle.precision import WHOLE
 from reverie.memory import Memory, memory_id
 from reverie.storage.dream_records import DreamRecord
 from reverie.storage.journal import Event
@@ -137,7 +138,7 @@ def _conflict(change_set: ChangeSet, memories: Mapping[str, Memory], retired: se
         memory = memories.get(change.memory_id)
         if memory is None or change.memory_id in retired:
             return SkippedChange(change.memory_id, "already retired in this dream")
-        if memory.pinned:
+        if memory.pinned and change.values != {"precision": WHOLE}:
             return SkippedChange(change.memory_id, "pinned")
     for new in change_set.new_memories:
         gone = [parent for parent in new.memory.derived_from if parent in retired]
@@ -233,6 +234,8 @@ def key_of_change(memory_id: str, values: Mapping[str, Any], recalls: int) -> st
             return short_hash((memory_id, "expired", str(recalls)), _KEY_DIGITS)
         case {"layer": "semantic"}:
             return short_hash((memory_id, "promoted", str(recalls)), _KEY_DIGITS)
+        case {"precision": int(bits)} if bits != WHOLE:
+            return short_hash((memory_id, "precision", str(bits), str(recalls)), _KEY_DIGITS)
         case _:
             return None
 

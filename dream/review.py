@@ -16,6 +16,7 @@ from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
 from reverie.lifecycle.expiry import LIVING
+from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.vitals import trust_of
 from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
@@ -246,6 +247,7 @@ def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
         status="active",
         status_reason=None,
         expired_at=None,
+        precision=WHOLE,
     )
     reason = f"revised as {new.id}"
     values = {"status": "superseded", "superseded_by": new.id, "expired_at": now, "status_reason": reason}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reverie.dream.batch import make_batch, read_undone_keys, write
+from reverie.dream.fading import fading
 from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, was_undone
 from reverie.dream.snapshot import RuleVerdicts, Snapshot
@@ -99,10 +100,14 @@ def sweep(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
 
 
 def forget(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
-    """Expire what is archived or of low value: faded by the forgetting curve, or unimportant and unused."""
+    """Expire what is archived or of low value: faded by the forgetting curve, or unimportant and unused.
+
+    Of the others it packs the vectors by how far they have faded.
+    """
     expiries = _planned(snapshot, settings).expiries
     faded = tuple((memory, expiry) for memory, expiry in expiries if expiry.rule in CURVE_RULES)
-    return Proposal(tuple(_expiring(memory, expiry, snapshot.now) for memory, expiry in faded))
+    packed = fading(snapshot, settings, {memory.id for memory, _ in expiries})
+    return Proposal((*(_expiring(memory, expiry, snapshot.now) for memory, expiry in faded), *packed))
 
 
 def _planned(snapshot: Snapshot, settings: Settings) -> SweepPlan:

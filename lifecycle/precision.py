@@ -1,10 +1,13 @@
-"""How finely a memory's vector is worth keeping (002-compression); storage does the rounding."""
+"""How finely a memory's vector is worth keeping (002-compression); storage/packed_vectors.py does the rounding."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from reverie.memory import Memory
 
 Precision = Literal[32, 8, 4, 2]
+
+WHOLE: Final = 32
+"""The precision of a vector as the embedder made it."""
 
 FULL_ABOVE = 0.8
 EIGHT_BIT_ABOVE = 0.5

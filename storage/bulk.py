@@ -6,7 +6,8 @@ leaves a duplicate, never a loss. The caller writes the journal first.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -15,10 +16,11 @@ import pyarrow as pa
 from reverie.memory import LAYERS, Kind, Layer, Memory, creation_order
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.lance_table import Table
-from reverie.storage.memory_index import as_matrix
+from reverie.storage.packed_vectors import VECTOR_COLUMNS, matrix_of
 from reverie.storage.rows import FIELDS, Embedded, Vector, column_value, from_row, from_table, passage_rows, to_table
 from reverie.storage.schema import memory_schema
 from reverie.storage.store import MemoryStore
+from reverie.storage.vector_precision import set_precisions
 
 Order = Literal["importance", "happened_at"]
 
@@ -86,7 +88,7 @@ RowVersion = tuple[Layer, int, int]
 
 async def read_all(store: MemoryStore, where: Condition) -> tuple[list[Memory], Vector]:
     """Return the matching memories, oldest first, and their vectors in the same order; the archive is not read."""
-    tables = [await store.database.table(layer).rows([*FIELDS, "vector"], where) for layer in LAYERS]
+    tables = [await store.database.table(layer).rows([*FIELDS, *VECTOR_COLUMNS], where) for layer in LAYERS]
     return await asyncio.to_thread(_joined, tables, store.database.stamp.dimensions)
 
 
@@ -114,8 +116,8 @@ def version_of(memory: Memory) -> RowVersion:
 def _joined(tables: list[pa.Table], dimensions: int) -> tuple[list[Memory], Vector]:
     newest: dict[str, tuple[Memory, Vector]] = {}
     for table in tables:
-        vectors = as_matrix(table.column("vector"), dimensions)
-        rows = table.drop_columns(["vector"])
+        vectors = matrix_of(table, dimensions)
+        rows = table.drop_columns(list(VECTOR_COLUMNS))
         for start in range(0, len(rows), _ROWS_AT_A_TIME):  # in parts: rows as Python values are large
             for index, row in enumerate(rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), start):
                 memory = from_row(row)
@@ -139,16 +141,33 @@ class Edit:
 
 
 async def write_batch(
-    store: MemoryStore, added: Sequence[Embedded] = (), edits: Sequence[Edit] = (), removed: Sequence[Memory] = ()
+    store: MemoryStore,
+    added: Sequence[Embedded] = (),
+    edits: Sequence[Edit] = (),
+    removed: Sequence[Memory] = (),
+    embedded: Mapping[str, Embedded] = MappingProxyType({}),
 ) -> None:
-    """Write new memories, then edits, then removals; call it inside `changing()`. Repeating it does no harm."""
+    """Write new memories, then edits, then removals; call it inside `changing()`. Repeating it does no harm.
+
+    `embedded` has, by id, the vectors of edited memories that get a finer precision.
+    """
     touched = (*(item.memory for item in added), *(edit.before for edit in edits), *removed)
     await store.archive.bring_back(memory.id for memory in touched)
     await _add(store, added)
+    await set_precisions(store, [_at_its_precision(edit) for edit in edits if _changes_precision(edit)], embedded)
     moves = [edit for edit in edits if edit.before.layer != edit.after.layer]
     await _move(store, moves)
     await _set(store, [edit for edit in edits if edit.before.layer == edit.after.layer])
     await _remove(store, removed)
+
+
+def _changes_precision(edit: Edit) -> bool:
+    return edit.before.precision != edit.after.precision
+
+
+def _at_its_precision(edit: Edit) -> Memory:
+    """Return a memory that is still in its layer, with its new precision."""
+    return replace(edit.before, precision=edit.after.precision)
 
 
 async def _add(store: MemoryStore, added: Sequence[Embedded]) -> None:
@@ -165,7 +184,8 @@ async def _set(store: MemoryStore, edits: Sequence[Edit]) -> None:
     """Set what differs, all rows with the same set of changed columns in one commit."""
     groups: dict[tuple[Layer, tuple[str, ...]], list[Edit]] = {}
     for edit in edits:
-        columns = tuple(name for name in FIELDS if getattr(edit.before, name) != getattr(edit.after, name))
+        differing = (name for name in FIELDS if getattr(edit.before, name) != getattr(edit.after, name))
+        columns = tuple(name for name in differing if name != "precision")  # is written with the vector
         if columns:
             groups.setdefault((edit.before.layer, columns), []).append(edit)
     schema = memory_schema(store.database.stamp.dimensions)
@@ -211,7 +231,7 @@ async def remove_strays(store: MemoryStore, homes: Mapping[str, Layer]) -> None:
 def _with_fields(rows: pa.Table, memories: dict[str, Memory]) -> pa.Table:
     ids = rows.column("id").to_pylist()
     for number, field in enumerate(rows.schema):
-        if field.name in FIELDS:
+        if field.name in FIELDS and field.name != "precision":  # which the vector has already
             values = [column_value(field.name, getattr(memories[memory_id], field.name)) for memory_id in ids]
             rows = rows.set_column(number, field, pa.array(values, field.type))
     return rows
@@ -221,9 +241,9 @@ async def _remove(store: MemoryStore, removed: Sequence[Memory]) -> None:
     ids = [memory.id for memory in removed]
     if not ids:
         return
+    await store.database.table("passages").delete(one_of("memory_id", ids))  # without its row nobody looks for them
     for layer in _layers(removed):
         await store.database.table(layer).delete(one_of("id", ids))
-    await store.database.table("passages").delete(one_of("memory_id", ids))
 
 
 def _layers(memories: Iterable[Memory]) -> list[Layer]:

@@ -196,7 +196,7 @@ def write_ahead_log_folder(path: Path) -> Path:
 
 async def write_ahead_log_to(path: Path, tables: Mapping[str, Table]) -> WriteAheadLog:
     """Open the write-ahead log of the generation in a folder."""
-    dimensions = (await tables["passages"].lance.schema()).field("vector").type.list_size
+    dimensions = (await tables["passages"].lance.schema()).field("vector").type.value_type.list_size
     locks = path.parent / "locks"
     log_file = LogFile(write_ahead_log_folder(path), locks / "additions.lock")
     return WriteAheadLog(log_file, ProcessLock(locks / "settle-additions.lock"), tables, dimensions)

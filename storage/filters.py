@@ -50,7 +50,7 @@ def equals(column: str, value: str | bool | int) -> Condition:
     return Condition(f"{column} = {literal(value)}")
 
 
-def differs(column: str, value: str) -> Condition:
+def differs(column: str, value: str | int) -> Condition:
     """Match rows whose column is another value."""
     return Condition(f"{column} <> {literal(value)}")
 

@@ -2,21 +2,39 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from reverie.errors import ReverieError
+from reverie.lifecycle.precision import WHOLE
+from reverie.memory import Memory
 from reverie.storage.database import connect_to, write_ahead_log_folder
-from reverie.storage.filters import one_of
+from reverie.storage.filters import equals, one_of
+from reverie.storage.joined_index import owner_of
 from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.locks import ProcessLock
-from reverie.storage.schema import ARCHIVE, MEMORY_TABLES, PASSAGE_TABLES, TABLES
+from reverie.storage.packed_vectors import (
+    VECTOR_COLUMNS,
+    Vector,
+    matrix_of,
+    pack,
+    packed_rows,
+    unpack,
+    whole_rows,
+)
+from reverie.storage.rows import FIELDS, Embedded, by_layer, from_table, passage_rows, to_table
+from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, MEMORY_TABLES, PASSAGE_TABLES, PASSAGES, TABLES
 from reverie.storage.write_ahead_log import pending_lines
 
+_SAME = 0.9  # cosine: a model on a server may not give exactly the same vector twice
 INDEXED = ("id", "search_text")
 """The columns of a layer that always have an index."""
 
@@ -32,6 +50,8 @@ class TableReport:
     pieces: int = 0
     indexed: frozenset[str] = frozenset()
     damage: str | None = None
+    precisions: Mapping[int, int] = field(default_factory=dict)  # how many vectors have so many bits
+    unreadable: tuple[str, ...] = ()  # the ids of rows whose vector no reader understands
 
     @property
     def missing_indexes(self) -> list[str]:
@@ -40,6 +60,22 @@ class TableReport:
             return []
         wanted = INDEXED[:1] if self.name == ARCHIVE else INDEXED
         return [column for column in wanted if column not in self.indexed]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorSample:
+    """A packed vector as a search reads it, and the text it stands for."""
+
+    id: str
+    content: str
+    bits: int
+    vector: Vector
+
+    def means(self, text: Vector) -> bool:
+        """Whether it is what the vector of its text is when that is packed."""
+        [again] = unpack(pack(text[None, :], self.bits), len(text))
+        lengths = float(np.linalg.norm(self.vector) * np.linalg.norm(again))
+        return lengths > 0 and float(self.vector @ again) / lengths >= _SAME
 
 
 @dataclass(slots=True)
@@ -115,6 +151,52 @@ class IntegrityCheck:
             owners -= set((await self.tables[layer].rows(["id"])).column("id").to_pylist())
         return owners
 
+    async def sample(self, rows: int) -> list[VectorSample]:
+        """Return some packed vectors of each layer and precision, as a search reads them, with their texts."""
+        samples: list[VectorSample] = []
+        for report in self.reports:
+            for bits in [one for one in report.precisions if one != WHOLE and report.name in MEMORY_TABLES]:
+                columns = ["id", "content", *VECTOR_COLUMNS]
+                found = await self.tables[report.name].rows(columns, equals("precision", bits), rows)
+                samples += [
+                    VectorSample(*one)
+                    for one in zip(
+                        found.column("id").to_pylist(),
+                        found.column("content").to_pylist(),
+                        [bits] * len(found),
+                        matrix_of(found, _dimensions_of(found.schema)),
+                        strict=True,
+                    )
+                ]
+        return samples
+
+    async def with_unreadable_vectors(self) -> list[Memory]:
+        """Return the memories whose own vectors, or those of their passages, cannot be read."""
+        rows = {report.name: report.unreadable for report in self.reports}
+        ids = {owner_of(one) or one for name in rows for one in rows[name]}
+        found = [await self.tables[layer].rows(FIELDS, one_of("id", ids)) for layer in MEMORY_TABLES] if ids else []
+        return [memory for part in found for memory in from_table(part)]
+
+    async def replace_vectors(self, items: Sequence[Embedded]) -> None:
+        """Write memories and their passages with other vectors. Call it with the write lock held."""
+        wanted = one_of("id", [item.memory.id for item in items])
+        archived = set((await self.tables[ARCHIVE].rows(["id"], wanted)).column("id").to_pylist())
+        cold = [item for item in items if item.memory.id in archived]
+        warm = [item for item in items if item.memory.id not in archived]
+        for name, part in {**by_layer(warm), ARCHIVE: cold}.items():
+            if part:
+                table = self.tables[name]
+                await table.upsert(to_table(part, _dimensions_of(await table.lance.schema())))
+        for name, part in ((PASSAGES, warm), (ARCHIVED_PASSAGES, cold)):
+            if part:
+                await self._replace_passages(self.tables[name], part)
+
+    async def _replace_passages(self, passages: Table, items: Sequence[Embedded]) -> None:
+        await passages.delete(one_of("memory_id", [item.memory.id for item in items]))
+        rows = passage_rows(items, _dimensions_of(await passages.lance.schema()))
+        if len(rows):
+            await passages.add(rows)
+
     async def drop_doubles(self, doubled: dict[str, list[str]]) -> None:
         """Remove all but the newest row of each id. Call it with the write lock held."""
         for layer in MEMORY_TABLES:
@@ -138,9 +220,40 @@ class IntegrityCheck:
 async def _read_through(table: Table) -> TableReport:
     """Read every column of every row, a batch at a time; only so is damage in the data found."""
     rows = 0
+    precisions: Counter[int] = Counter()
+    unreadable: list[str] = []
     async for batch in await table.lance.query().to_batches():
         rows += len(batch)
-    return TableReport(table.name, rows, await table.fragments(), frozenset(await table.indexed_columns()))
+        if "packed" in batch.schema.names:
+            seen, bad = _vectors_in(batch)
+            precisions += seen
+            unreadable += bad
+    return TableReport(
+        table.name,
+        rows,
+        await table.fragments(),
+        frozenset(await table.indexed_columns()),
+        precisions=dict(sorted(precisions.items(), reverse=True)),
+        unreadable=tuple(unreadable),
+    )
+
+
+def _vectors_in(batch: pa.RecordBatch) -> tuple[Counter[int], list[str]]:
+    """Count the vectors of some rows by precision, and name the rows that do not hold what their precision says."""
+    dimensions = _dimensions_of(batch.schema)
+    said = batch.column("precision").to_numpy()
+    held = np.zeros(len(batch), np.int64)
+    whole, vectors = whole_rows(batch.column("vector"), dimensions)
+    held[whole[np.isfinite(vectors).all(axis=1)]] = WHOLE
+    for bits, (places, _) in packed_rows(batch.column("packed"), dimensions).items():
+        held[places] += bits  # one that is there in both forms has neither's number
+    wrong = np.flatnonzero(held != said)
+    ids = batch.column("id")
+    return Counter(said.tolist()), [ids[row].as_py() for row in wrong.tolist()]
+
+
+def _dimensions_of(schema: pa.Schema) -> int:
+    return int(schema.field("vector").type.value_type.list_size)
 
 
 def _first_line(error: BaseException) -> str:

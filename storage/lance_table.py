@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from lancedb.index import FTS, Bitmap, BTree, IvfRq
 from lancedb.query import MatchQuery
 
 from reverie.errors import ReverieError, StoreBusy, StoreDamaged, StoreUnavailable
-from reverie.storage.filters import Condition, everything, literal, one_of
+from reverie.storage.filters import Condition, equals, everything, literal, one_of
 from reverie.storage.rows import RowLocation, Vector
 
 Result = TypeVar("Result")
@@ -105,6 +106,7 @@ _REFINE = 10  # how many times the wanted rows are compared again at full precis
 _MANIFEST = ".manifest"
 _NOTHING = "\u2205null"
 _HIGHEST = 2**64 - 1
+_WHOLE = equals("precision", 32)  # in a table of vectors: those that are not packed
 TEXT_INDEX = FTS(language="English", stem=True, ascii_folding=True, max_token_length=None)
 
 
@@ -234,7 +236,7 @@ class Table:
         """Search by vector; `_distance` is the cosine distance."""
 
         async def read() -> pa.Table:
-            query = self.lance.query().nearest_to(vector).distance_type("cosine")
+            query = self.lance.query().nearest_to(vector).column("vector").distance_type("cosine")
             query = query.where(where.sql).nprobes(_PROBES).refine_factor(_REFINE).limit(limit)
             return await query.select([*columns, "_distance"]).to_arrow()
 
@@ -307,10 +309,18 @@ class Table:
         await self._do(lambda: self.lance.create_index(column, config=config, replace=True))
 
     async def index_vectors(self) -> None:
-        """Rebuild the approximate vector index, for as many rows as there are."""
-        partitions = max(1, round(await self.count() ** 0.5 / 2))
-        config = IvfRq(distance_type="cosine", num_partitions=partitions)
-        await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
+        """Rebuild the approximate vector index, for as many whole vectors as there are; without any there is none."""
+        count = await self.count(_WHOLE)
+        if count:
+            config = IvfRq(distance_type="cosine", num_partitions=max(1, round(count**0.5 / 2)))
+            await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
+        else:
+            await self._drop_vector_index()
+
+    async def _drop_vector_index(self) -> None:
+        indexes = await self._do(self.lance.list_indices)
+        for name in [index.name for index in indexes if "vector" in index.columns]:
+            await self._do(partial(self.lance.drop_index, name))
 
     async def tidy(self, keep_versions_for: timedelta, *, every_file: bool = False) -> None:
         """Merge small fragments, bring the indexes up to date, drop versions older than the given age.
@@ -318,6 +328,8 @@ class Table:
         `every_file` also removes what no version names: the remains of writes that were cut short, but also the files
         of a write under way. Only where nobody else can be writing.
         """
+        if "vector" in await self.indexed_columns() and not await self.count(_WHOLE):
+            await self._drop_vector_index()  # LanceDB fails to update the index of a column that has only nulls
         with warnings.catch_warnings():
             # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
             warnings.simplefilter("ignore", UserWarning)

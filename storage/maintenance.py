@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from reverie.errors import StoreError
-from reverie.storage.filters import before
+from reverie.lifecycle.precision import WHOLE
+from reverie.storage.filters import before, equals
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.lance_table import Table
 from reverie.storage.schema import MEMORY_TABLES, PASSAGE_TABLES, TABLES
@@ -172,7 +173,8 @@ class Maintenance:
         wanted: set[str] = set()
         if table.name in MEMORY_TABLES and rows >= FEWEST_ROWS_TO_INDEX_VALUES:
             wanted |= {"project", "status", "content_hash"}
-        if rows >= FEWEST_ROWS_TO_INDEX_VECTORS and not await self._vectors.are_in_memory():
+        many = rows >= FEWEST_ROWS_TO_INDEX_VECTORS and not await self._vectors.are_in_memory()
+        if many and await table.count(equals("precision", WHOLE)) >= FEWEST_ROWS_TO_INDEX_VECTORS:
             wanted.add("vector")
         missing = wanted - await table.indexed_columns() if wanted else set()
         for column in sorted(missing):

@@ -2,7 +2,8 @@
 
 It is kept in step with the versions of the table. LanceDB searches a table of ten thousand vectors in about 20 ms,
 most of it spent reading them again; a product with a matrix that is already in memory takes one. Where the vectors
-are too many for the memory budget they stay on disk, and so do the rows; labels, words and sessions do not.
+are too many for the memory budget they stay on disk, and so do the rows; labels, words and sessions do not, nor do
+vectors that are packed (packed_vectors.py): LanceDB cannot search those.
 
 An index is the number of a memory in the arrays here. A row id is where LanceDB keeps its row; it changes whenever
 the row is rewritten.
@@ -21,6 +22,7 @@ from reverie.process_memory import release_heap
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
 from reverie.storage.lexical_index import LexicalIndex
+from reverie.storage.packed_vectors import VectorMatrix
 from reverie.storage.row_cache import RowCache, RowRoom
 from reverie.storage.rows import CANDIDATE_COLUMNS, RowLocation, Vector
 
@@ -47,7 +49,7 @@ class VectorHit:
 
 
 class MemoryIndex:
-    """The labels of each row, such as project and status; and a matrix of unit vectors, unless `room` is None.
+    """The labels of each row, such as project and status; and its vector, if `room` is None only packed ones.
 
     The index of a layer also has the words, sessions and times of its memories, and a cache of their rows.
     """
@@ -63,14 +65,13 @@ class MemoryIndex:
     ) -> None:
         self._table = table
         self._columns = tuple(columns)  # the label columns, such as project and status
-        self._stamp = "updated_at" if of_memories else None  # its change says that a vector may have changed too
+        self._stamp = "updated_at" if of_memories else "precision"  # its change says that a vector may have changed
         self.lexical_index = LexicalIndex() if of_memories else None
         self.row_cache = RowCache(CANDIDATE_COLUMNS, room) if of_memories and room is not None else None
-        self._dimensions = dimensions
         self._version = -1
         self._ids: list[str] = []
         self._index_of: dict[str, int] = {}
-        self._vectors = None if room is None else np.empty((_FIRST_ROOM, dimensions), np.float32)
+        self._vectors = VectorMatrix(dimensions, keeps_whole=room is not None)
         self._labels = np.zeros((_FIRST_ROOM, len(self._columns)), np.int32)
         self._alive = np.zeros(_FIRST_ROOM, np.bool_)
         self._stamps = np.zeros(_FIRST_ROOM, np.int64)
@@ -120,10 +121,7 @@ class MemoryIndex:
     def vector_of(self, memory_id: str) -> Vector | None:
         """Return the vector of a memory, if it is in memory."""
         index = self._index_of.get(memory_id)
-        if self._vectors is None or index is None or not self._alive[index]:
-            return None
-        vector: Vector = self._vectors[index]
-        return vector
+        return None if index is None or not self._alive[index] else self._vectors.at(index)
 
     def cached_rows(self, ids: Iterable[str]) -> tuple[set[str], pa.Table | None]:
         """Return which of these memories have their rows cached, and the rows."""
@@ -134,10 +132,22 @@ class MemoryIndex:
         return set(cached), self.row_cache.rows(np.array([*cached.values()])) if cached else None
 
     def similarities(self, vector: Vector) -> np.ndarray:
-        """Return the cosine at every index, in scope or not; only where the vectors are in memory."""
-        if self._vectors is None:
-            raise RuntimeError(f"the vectors of {self._table.name!r} are on disk")
-        return np.asarray(self._vectors[: len(self._ids)] @ vector)
+        """Return the cosine at every index, in scope or not; FAR where the vector is on disk."""
+        return self._vectors.similarities(vector, len(self._ids))
+
+    @property
+    def has_packed_vectors(self) -> bool:
+        """Whether any vector is packed: those are in memory at every size of the store."""
+        return self._vectors.has_packed
+
+    def vector_counts(self) -> dict[int, int]:
+        """Return how many vectors of each precision are in memory."""
+        return self._vectors.counts()
+
+    @property
+    def vector_bytes(self) -> int:
+        """How many bytes the vectors in memory take."""
+        return self._vectors.nbytes
 
     def with_labels(self, wanted: Sequence[Iterable[str] | None]) -> np.ndarray:
         """Return a mask of the memories that have a row and the wanted value of each label (None: any)."""
@@ -179,7 +189,7 @@ class MemoryIndex:
     async def drop_vectors(self) -> None:
         """Leave the vectors and the rows to the table from now on."""
         async with self._refreshing:
-            self._vectors = None
+            self._vectors.drop_whole()
             if self.row_cache is not None:
                 self.row_cache.clear()
                 self.row_cache = None
@@ -190,9 +200,21 @@ class MemoryIndex:
             self._put(rows)
             self._version = version
 
-    def nearest(self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None]) -> list[VectorHit]:
+    def nearest(
+        self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None], *, packed_only: bool = False
+    ) -> list[VectorHit]:
         """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
-        indices = np.flatnonzero(self.with_labels(wanted))
+        mask = self.with_labels(wanted)
+        return self._nearest(vector, limit, mask & self._vectors.is_packed(len(mask)) if packed_only else mask)
+
+    def nearest_packed_of(self, vector: Vector, limit: int, ids: Iterable[str]) -> list[VectorHit]:
+        """Return the closest of these rows that have packed vectors, best first."""
+        mask = np.zeros(len(self._ids), np.bool_)
+        mask[[self._index_of[one] for one in ids if one in self._index_of]] = True
+        return self._nearest(vector, limit, mask & self._alive[: len(mask)] & self._vectors.is_packed(len(mask)))
+
+    def _nearest(self, vector: Vector, limit: int, mask: np.ndarray) -> list[VectorHit]:
+        indices = np.flatnonzero(mask)
         if not len(indices):
             return []
         similarities = self.similarities(vector)[indices]
@@ -252,6 +274,7 @@ class MemoryIndex:
             is_wanted = [memory_id in wanted for memory_id in rows.column("id").to_pylist()]
             fresh = rows if all(is_wanted) else rows.filter(pa.array(is_wanted))
             self._make_room(len(self._ids) + len(fresh))
+            self._vectors.reserve(fresh)
             for start in range(0, len(fresh), _FEW_ROWS):
                 self._index_texts(fresh.slice(start, _FEW_ROWS))
                 await asyncio.sleep(0)  # reading ten thousand texts takes a while, and others wait for the loop
@@ -269,8 +292,7 @@ class MemoryIndex:
 
     def _index_texts(self, rows: pa.Table) -> np.ndarray:
         indices = self._indices_for(rows.column("id").to_pylist())
-        if self._vectors is not None:
-            self._vectors[indices] = as_matrix(rows.column("vector"), self._dimensions)
+        self._vectors.write(indices, rows)
         if self.lexical_index is not None:
             self.lexical_index.write(indices, rows.column("search_text").to_pylist())
         return indices
@@ -299,25 +321,20 @@ class MemoryIndex:
 
     @property
     def _read_for_each(self) -> tuple[str, ...]:
-        vector = () if self._vectors is None else ("vector",)
-        return ("id", *vector) if self.lexical_index is None else ("id", *vector, "search_text")
+        return ("id", *self._vectors.columns, *(() if self.lexical_index is None else ("search_text",)))
 
     def _more_columns(self) -> tuple[str, ...]:
-        return () if self._stamp is None else (self._stamp, "session", "happened_at")
+        return (self._stamp,) if self.lexical_index is None else (self._stamp, "session", "happened_at")
 
     def _columns_of_a_row(self) -> list[str]:
         cached = () if self.row_cache is None else self.row_cache.columns
         return list(dict.fromkeys((*self._read_for_each, *self._columns, *self._more_columns(), *cached)))
 
     def _stamps_of(self, rows: pa.Table) -> np.ndarray:
-        if self._stamp is None:
-            return np.zeros(len(rows), np.int64)
         return np.asarray(rows.column(self._stamp).cast(pa.int64()).to_numpy())
 
     def _make_room(self, room: int) -> None:
         extra = max(0, room - len(self._alive))
-        if self._vectors is not None:
-            self._vectors = np.concatenate([self._vectors, np.empty((extra, self._dimensions), np.float32)])
         self._labels = np.concatenate([self._labels, np.zeros((extra, len(self._columns)), np.int32)])
         self._alive = np.concatenate([self._alive, np.zeros(extra, np.bool_)])
         self._stamps = np.concatenate([self._stamps, np.zeros(extra, np.int64)])
@@ -335,20 +352,3 @@ def _session_number(session: str | None) -> int:
     if session is None:
         return _NO_SESSION
     return int.from_bytes(blake2b(session.encode("utf-8", "replace"), digest_size=8).digest(), signed=True)
-
-
-def vectors_in(parts: Iterable[pa.Table], dimensions: int) -> dict[str, Vector]:
-    """Return the vectors in rows of several tables under their ids."""
-    return {
-        memory_id: vector
-        for rows in parts
-        for memory_id, vector in zip(
-            rows.column("id").to_pylist(), as_matrix(rows.column("vector"), dimensions), strict=True
-        )
-    }
-
-
-def as_matrix(column: pa.ChunkedArray, dimensions: int) -> np.ndarray:
-    """Return a vector column as a matrix, one row each."""
-    flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat, np.float32).reshape(-1, dimensions)

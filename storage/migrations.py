@@ -7,12 +7,24 @@ from pathlib import Path
 import pyarrow as pa
 from lancedb import AsyncConnection
 
+from reverie.lifecycle.precision import WHOLE
 from reverie.memory import LAYERS
 from reverie.storage.journal import START, link_after, text_digest
 from reverie.storage.lance_table import Table
 from reverie.storage.lancedb_import import table_names
-from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PIECES, SIDE_TABLES, memory_schema, side_schema
+from reverie.storage.schema import (
+    ARCHIVE,
+    ARCHIVED_PASSAGES,
+    PACKED,
+    PIECES,
+    SIDE_TABLES,
+    memory_schema,
+    side_schema,
+)
 from reverie.time import iso
+
+_LISTS = "vector_lists"
+_NOT_PACKED_AFTER_ALL = f"{PACKED.name} IS NULL AND precision <> {WHOLE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,32 @@ async def _seal_events(connection: AsyncConnection, dimensions: int) -> None:
         await lance.add_columns(missing)
 
 
+async def _room_for_packed_vectors(connection: AsyncConnection, dimensions: int) -> None:
+    """Make the column of vectors one of lists, each of one vector or none, and add one for packed vectors.
+
+    Killed at any point, it goes on from there: the lists are a column of their own until the old one is gone.
+    """
+    for name in (*LAYERS, "passages"):
+        lance = await connection.open_table(name)
+        schema = await lance.schema()
+        if "vector" in schema.names and pa.types.is_fixed_size_list(schema.field("vector").type):
+            if _LISTS not in schema.names:
+                await lance.add_columns({_LISTS: "make_array(vector)"})
+            await lance.drop_columns(["vector"])
+            if await lance.count_rows():  # a column that is dropped stays on disk until its rows are rewritten
+                await lance.update(updates_sql={"id": "id"})
+        if _LISTS in (await lance.schema()).names:
+            # Typed as taking lists of these; it takes them one by one.
+            await lance.alter_columns({"path": _LISTS, "rename": "vector"})  # type: ignore[dict-item]
+        names = (await lance.schema()).names
+        if PACKED.name not in names:
+            await lance.add_columns([PACKED])
+        if "precision" not in names:
+            await lance.add_columns({"precision": f"arrow_cast({WHOLE}, 'Int64')"})
+        elif await lance.count_rows(_NOT_PACKED_AFTER_ALL):  # an import could say so, and nothing came of it
+            await lance.update(updates_sql={"precision": str(WHOLE)}, where=_NOT_PACKED_AFTER_ALL)
+
+
 async def _create_archive(connection: AsyncConnection, dimensions: int) -> None:
     schemas = {ARCHIVE: memory_schema(dimensions), ARCHIVED_PASSAGES: side_schema(ARCHIVED_PASSAGES, dimensions)}
     for name, schema in schemas.items():
@@ -108,7 +146,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, "the journal is a chain in which tampering shows", _chain_events),
     Migration(4, "a memory may keep the vectors of its word pieces", _room_for_pieces),
     Migration(5, "an event says what it left in the row, and who wrote it", _seal_events),
-    Migration(6, "what is expired or superseded has a table of its own", _create_archive),
+    Migration(6, "a vector may be packed into few bits", _room_for_packed_vectors),
+    Migration(7, "what is expired or superseded has a table of its own", _create_archive),
 )
 
 NEWEST = MIGRATIONS[-1].number

@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from reverie.errors import StoreDamaged, WrongEmbedder
@@ -37,8 +38,8 @@ from reverie.storage.lance_table import LANCE_ERRORS, Table, retried, translated
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.locks import ProcessLock
 from reverie.storage.maintenance import KEEP_VERSIONS_FOR
-from reverie.storage.memory_index import as_matrix
-from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table, vector_column
+from reverie.storage.packed_vectors import vector_type, whole_column, whole_rows
+from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table
 from reverie.storage.schema import (
     ARCHIVE,
     ARCHIVED_PASSAGES,
@@ -48,7 +49,6 @@ from reverie.storage.schema import (
     PIECES,
     SIDE_TABLES,
     TABLES,
-    vector_type,
 )
 
 Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the text, of its passages, of its tokens
@@ -255,12 +255,12 @@ def _staged(part: Sequence[tuple[str, str]], embedded: Sequence[Made], schema: p
         for (key, _), (text, passages, pieces) in zip(part, embedded, strict=True)
         for number, vector in [(_TEXT, text), *enumerate(passages)]
     ]
-    dimensions = schema.field("vector").type.list_size
+    dimensions = schema.field("vector").type.value_type.list_size
     return pa.table(
         [
             pa.array([key for key, _, _, _ in rows], pa.string()),
             pa.array([number for _, number, _, _ in rows], pa.int64()),
-            vector_column([vector for _, _, vector, _ in rows], dimensions),
+            whole_column(np.stack([vector for _, _, vector, _ in rows]), np.ones(len(rows), np.bool_), dimensions),
             pa.array([pieces for _, _, _, pieces in rows], PIECES.type),
         ],
         schema=schema,
@@ -313,7 +313,7 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
         for key, number, vector in zip(
             rows.column("id").to_pylist(),
             rows.column("number").to_pylist(),
-            as_matrix(rows.column("vector"), stamp.dimensions),
+            whole_rows(rows.column("vector"), stamp.dimensions)[1],
             strict=True,
         )
     }

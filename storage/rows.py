@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reverie.memory import Anchor, Layer, Memory
+from reverie.storage.packed_vectors import known_precision, vector_columns
 from reverie.storage.schema import PIECES, memory_schema, side_schema
 from reverie.text.tokenize import search_text
 
@@ -66,7 +67,8 @@ def to_table(items: Sequence[Embedded], dimensions: int) -> pa.Table:
         name: [column_value(name, getattr(item.memory, name)) for item in items] for name in FIELDS
     }
     columns["search_text"] = [searched(item.memory) for item in items]
-    columns["vector"] = vector_column([item.vector for item in items], dimensions)
+    columns["precision"] = precisions = [known_precision(item.memory.precision) for item in items]
+    columns["vector"], columns["packed"] = vector_columns([item.vector for item in items], precisions, dimensions)
     columns["pieces"] = [item.pieces for item in items]
     return pa.table([pa.array(columns[f.name], f.type) for f in schema], schema=schema)
 
@@ -75,6 +77,7 @@ def passage_rows(items: Sequence[Embedded], dimensions: int) -> pa.Table:
     """Return the passages of long memories as rows; their ids change with the text."""
     schema = side_schema("passages", dimensions)
     owners = [item for item in items for _ in item.passages]
+    precisions = [known_precision(item.memory.precision) for item in owners]
     ids = [
         f"{item.memory.id}#{item.memory.content_hash[:8]}-{number}"
         for item in items
@@ -85,16 +88,11 @@ def passage_rows(items: Sequence[Embedded], dimensions: int) -> pa.Table:
             pa.array(ids, pa.string()),
             pa.array([item.memory.id for item in owners], pa.string()),
             pa.array([item.memory.project for item in owners], pa.string()),
-            vector_column([vector for item in items for vector in item.passages], dimensions),
+            *vector_columns([vector for item in items for vector in item.passages], precisions, dimensions),
+            pa.array(precisions, pa.int64()),
         ],
         schema=schema,
     )
-
-
-def vector_column(vectors: Sequence[Vector], dimensions: int) -> pa.Array:
-    """Return vectors as one fixed-size column."""
-    flat = np.concatenate(vectors) if vectors else np.empty(0, np.float32)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), dimensions)
 
 
 def column_value(name: str, value: Any) -> Any:
@@ -200,5 +198,5 @@ class CandidateRows:
 
 
 def cosine(one: CandidateRow, other: CandidateRow) -> float:
-    """Return the cosine of two memories."""
-    return float(np.dot(one.vector, other.vector))
+    """Return the cosine of two memories; of two packed vectors it is an estimate, which may pass 1."""
+    return min(1.0, float(np.dot(one.vector, other.vector)))

@@ -5,9 +5,13 @@ from functools import cache
 import pyarrow as pa
 
 from reverie.memory import LAYERS
+from reverie.storage.packed_vectors import vector_type
 
 MOMENT = pa.timestamp("us", tz="UTC")
 _TEXTS = pa.list_(pa.string())
+
+PACKED = pa.field("packed", pa.binary())
+"""A vector of few bits a dimension, instead of a whole one; `precision` says how many (packed_vectors.py)."""
 
 PIECES = pa.field("pieces", pa.binary())
 """The packed token vectors of a memory; null or empty where the embedder gives none."""
@@ -26,11 +30,6 @@ TABLES = (*MEMORY_TABLES, *SIDE_TABLES)
 
 def _required(name: str, kind: pa.DataType) -> pa.Field:
     return pa.field(name, kind, nullable=False)
-
-
-def vector_type(dimensions: int) -> pa.DataType:
-    """Return the column type of a vector of this many dimensions."""
-    return pa.list_(pa.float32(), dimensions)
 
 
 @cache
@@ -86,8 +85,9 @@ def memory_schema(dimensions: int) -> pa.Schema:
             _required("embedder", pa.string()),
             _required("precision", pa.int64()),
             _required("search_text", pa.string()),
-            _required("vector", vector_type(dimensions)),
             PIECES,
+            pa.field("vector", vector_type(dimensions)),
+            PACKED,
         ]
     )
 
@@ -102,7 +102,9 @@ def side_schema(table: str, dimensions: int) -> pa.Schema:
                     _required("id", pa.string()),
                     _required("memory_id", pa.string()),
                     _required("project", pa.string()),
-                    _required("vector", vector_type(dimensions)),
+                    pa.field("vector", vector_type(dimensions)),
+                    PACKED,
+                    _required("precision", pa.int64()),
                 ]
             )
         case "events":  # the audit journal: what changed, before and after, by what, why

@@ -28,7 +28,8 @@ from reverie.storage.filters import Condition, equals, one_of, starts_with
 from reverie.storage.journal import Event, Journal, SealedHead, state_of
 from reverie.storage.lance_table import Table, TextHit
 from reverie.storage.locks import ProcessLock
-from reverie.storage.memory_index import VectorHit, vectors_in
+from reverie.storage.memory_index import VectorHit
+from reverie.storage.packed_vectors import VECTOR_COLUMNS, vectors_in
 from reverie.storage.projects import ProjectTable
 from reverie.storage.rows import (
     CANDIDATE_COLUMNS,
@@ -249,7 +250,7 @@ class MemoryStore:
         seen = {memory_id: location for memory_id, location in locations.items() if location is not None}
         ids = [memory_id for memory_id in locations if memory_id not in cached]
         vectors = self.vectors.cached_vectors(locations)
-        columns = CANDIDATE_COLUMNS if vectors.keys() >= set(ids) else (*CANDIDATE_COLUMNS, "vector")
+        columns = CANDIDATE_COLUMNS if vectors.keys() >= set(ids) else (*CANDIDATE_COLUMNS, *VECTOR_COLUMNS)
         if ids:
             parts = await asyncio.gather(*(self._rows_from(name, seen, ids, columns, scope) for name in scope.tables))
             read = [part for part in parts if part is not None]
@@ -455,7 +456,7 @@ class MemoryStore:
         await self.journal.write([event])
         source, target = self.database.table(memory.layer), self.database.table(to)
         here = equals("id", memory.id)
-        rows = await source.rows([*FIELDS, "search_text", "vector", "pieces"], here)
+        rows = await source.rows([*FIELDS, "search_text", "pieces", *VECTOR_COLUMNS], here)
         moved = replace(memory, layer=to, updated_at=at)
         rows = rows.set_column(*_column(rows, "layer", pa.array([to], pa.string())))
         rows = rows.set_column(*_column(rows, "updated_at", pa.array([at], rows.schema.field("updated_at").type)))

@@ -5,6 +5,7 @@ beyond that LanceDB is asked, through the index that maintenance builds by then.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,17 +13,18 @@ from typing import Literal
 import pyarrow as pa
 
 from reverie.errors import StoreError
+from reverie.lifecycle.precision import WHOLE
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
-from reverie.storage.filters import everything, one_of
+from reverie.storage.filters import differs, equals, everything, one_of
 from reverie.storage.joined_index import owner_of
-from reverie.storage.memory_index import MemoryIndex, VectorHit, vectors_in
+from reverie.storage.memory_index import MemoryIndex, VectorHit
+from reverie.storage.packed_vectors import PACKED_BITS, VECTOR_COLUMNS, bytes_of, vectors_in
 from reverie.storage.row_cache import RowRoom
 from reverie.storage.rows import Embedded, Vector, as_values
 from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PASSAGE_TABLES, PASSAGES
 from reverie.storage.scope import Scope
 
-_BYTES_A_NUMBER = 4
 _LABELS = ("project", "status")
 _TABLES: tuple[str, ...] = (*LAYERS, PASSAGES)
 _FEWEST_GONE = 200
@@ -34,9 +36,10 @@ class MemoryBudget:
 
     total_bytes: int
 
-    def fits(self, vectors: int, dimensions: int) -> bool:
-        """Whether so many vectors may be kept in memory."""
-        return 4 * vectors * dimensions * _BYTES_A_NUMBER <= 3 * self.total_bytes
+    def fits(self, vectors: Mapping[int, int], dimensions: int) -> bool:
+        """Whether so many vectors of each precision may be kept in memory."""
+        needed = sum(count * bytes_of(bits, dimensions) for bits, count in vectors.items())
+        return 4 * needed <= 3 * self.total_bytes
 
     @property
     def row_bytes(self) -> int:
@@ -90,13 +93,16 @@ class VectorSearch:
         where = everything() if scope.projects is None else one_of("project", scope.projects)
         for name in on_disk:
             hits += _hits(await self._database.raw_table(name).nearest(vector, where, ["id"], limit), name)
+            index = await self._index_of(name)
+            if index.has_packed_vectors:
+                hits += index.nearest(vector, limit, [scope.projects], packed_only=True)
         best: dict[str, float] = {}
         for hit in _best(hits, limit):
             best.setdefault(owner_of(hit.id), hit.similarity)
         return best
 
     async def nearest_on_disk(self, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        """Return the closest memories in scope by LanceDB's search, best first."""
+        """Return the closest memories in scope, best first: LanceDB's search, and packed vectors from memory."""
         found = await asyncio.gather(*(self._from_disk(name, vector, scope, limit) for name in scope.tables))
         return _best([hit for part in found for hit in part], limit)
 
@@ -105,9 +111,10 @@ class VectorSearch:
         raw = self._database.raw_table(table)
         located = {one: row_id for one, row_id in row_ids.items() if row_id is not None}
         others = [one for one, row_id in row_ids.items() if row_id is None]
-        parts = [await raw.take_by_id(located, ("id", "vector"))] if located else []
+        columns = ("id", *VECTOR_COLUMNS)
+        parts = [await raw.take_by_id(located, columns)] if located else []
         if others:
-            parts.append(await raw.rows(("id", "vector"), one_of("id", others)))
+            parts.append(await raw.rows(columns, one_of("id", others)))
         return vectors_in(parts, self._database.stamp.dimensions)
 
     async def indexes(self, scope: Scope) -> tuple[dict[str, MemoryIndex], dict[str, MemoryIndex]]:
@@ -164,8 +171,7 @@ class VectorSearch:
         """Make the indexes of the archive if this is the first query for it; its rows are not cached."""
         names, dimensions = (ARCHIVE, ARCHIVED_PASSAGES), self._database.stamp.dimensions
         tables = {name: self._database.raw_table(name) for name in names}
-        vectors = self._size() + sum([await table.count() for table in tables.values()])
-        fits = bool(self._in_memory) and self._budget.fits(vectors, dimensions)
+        fits = bool(self._in_memory) and self._budget.fits(self._sizes() + await self._counts(names), dimensions)
         if not self._archived:
             room = RowRoom(0) if fits else None
             self._archived = {
@@ -181,13 +187,13 @@ class VectorSearch:
     async def _layers_are_in_memory(self) -> bool:
         dimensions = self._database.stamp.dimensions
         if self._in_memory is None:
-            counts = await asyncio.gather(*(self._database.raw_table(name).count() for name in _TABLES))
+            counts = await self._counts(_TABLES)
             if self._in_memory is None:  # nobody else has counted meanwhile
-                self._in_memory = self._budget.fits(sum(counts), dimensions)
+                self._in_memory = self._budget.fits(counts, dimensions)
                 if not self._in_memory:
                     self._room = None
                     self._indexes, self._passages = self._fresh_indexes()
-        elif self._in_memory and not self._budget.fits(self._size(), dimensions):
+        elif self._in_memory and not self._budget.fits(self._sizes(), dimensions):
             self._in_memory, self._room = False, None
             await asyncio.gather(*(index.drop_vectors() for index in (*self._indexes.values(), self._passages)))
         return self._in_memory
@@ -231,11 +237,46 @@ class VectorSearch:
         return index.nearest(vector, limit, [scope.projects, scope.statuses])
 
     async def _from_disk(self, name: str, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
-        table = self._database.raw_table(name)
-        return _hits(await table.nearest(vector, scope.condition(), ["id"], limit), name)
+        table, index = self._database.raw_table(name), await self._index_of(name)
+        hits = _hits(await table.nearest(vector, scope.condition(), ["id"], limit), name)
+        if not index.has_packed_vectors:
+            return hits
+        if scope.is_plain and name != ARCHIVE:
+            packed = index.nearest(vector, limit, [scope.projects, scope.statuses], packed_only=True)
+        else:
+            ids = (await table.rows(["id"], scope.condition() & differs("precision", WHOLE))).column("id").to_pylist()
+            packed = index.nearest_packed_of(vector, limit, ids)
+        return _best([*hits, *packed], limit)
 
-    def _size(self) -> int:
-        return sum(map(len, self._indexes.values())) + len(self._passages)
+    async def _index_of(self, name: str) -> MemoryIndex:
+        """Return the index of a table of memories or passages, up to date."""
+        if name in PASSAGE_TABLES or name == ARCHIVE:
+            if name != PASSAGES:
+                await self._archive_is_in_memory()
+            index = self._passages if name == PASSAGES else self._archived[name]
+        else:
+            index = next(index for layer, index in self._indexes.items() if layer == name)
+        await index.refresh()
+        return index
+
+    async def _counts(self, names: Sequence[str]) -> Counter[int]:
+        """Count the vectors of these tables on disk by their precision."""
+        counts: Counter[int] = Counter()
+        for table in map(self._database.raw_table, names):
+            rest = await table.count()
+            for bits in PACKED_BITS if rest else ():
+                packed = await table.count(equals("precision", bits))
+                counts[bits] += packed
+                rest -= packed
+            counts[WHOLE] += rest
+        return counts
+
+    def _sizes(self) -> Counter[int]:
+        """Count the vectors in memory by their precision."""
+        sizes: Counter[int] = Counter()
+        for index in (*self._indexes.values(), self._passages):
+            sizes.update(index.vector_counts())
+        return sizes
 
     def _fresh_indexes(self) -> tuple[dict[Layer, MemoryIndex], MemoryIndex]:
         """Return empty indexes of the layers and of the passages, with vectors if there is room for them."""

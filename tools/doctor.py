@@ -4,20 +4,23 @@ import asyncio
 import platform
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
 from reverie import __version__
-from reverie.embeddings.base import Embedder, embedder_from
+from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
+from reverie.lifecycle.precision import WHOLE
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
 from reverie.storage.database import Generations
-from reverie.storage.integrity import IntegrityCheck, holders, is_free
+from reverie.storage.integrity import IntegrityCheck, VectorSample, holders, is_free
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import NEWEST
+from reverie.storage.rows import Embedded
 from reverie.storage.schema import MEMORY_TABLES
 
 State = Literal["ok", "warn", "fail"]
@@ -27,6 +30,7 @@ _NO_SPACE = 20 * 2**20
 _MANY_PIECES = 200
 _OWNER_ONLY = 0o700
 _SHOWN = 5
+_SAMPLED = 4  # of each layer and precision
 _LOCKS = {"write.lock": "a change", "upkeep.lock": "upkeep", "reembed.lock": "`reverie reembed`"}
 _PACKAGES = ("lancedb", "pyarrow", "mcp", "onnxruntime", "openai")
 _RESTORE = "Restore the data folder from a backup, or move it away and import your last export."
@@ -103,12 +107,57 @@ class Doctor:
         if not checkup.damaged and not _memories_in(checkup):
             found.pop("embedder", None)  # a store without memories takes the embedder that is set
         checks = [*_damage(checkup), _schema(found.get("schema"))]
+        remade: list[Check] = []
         if self._fix and not checkup.damaged:
             async with ProcessLock(self._folder / "locks" / "write.lock").held():
                 checks += await self._mend(checkup)
+                remade = await self._remake_vectors(checkup, found.get("embedder"))
         else:
             checks += await _faults(checkup)
+        checks += remade or await self._look_at_vectors(checkup, found.get("embedder"))
         return [*checks, *self._leftovers()]
+
+    async def _look_at_vectors(self, checkup: IntegrityCheck, stored: str | None) -> list[Check]:
+        """Prove that vectors of every precision can be read, and that packed ones still mean their texts."""
+        counts: Counter[int] = Counter()
+        for report in checkup.reports:
+            counts.update(report.precisions)
+        by_bits = ", ".join(f"{count:,} of {bits} bits" for bits, count in sorted(counts.items(), reverse=True))
+        unreadable = [one for report in checkup.reports for one in report.unreadable]
+        if unreadable:
+            found = f"of {_some(unreadable)} nothing can read; words still find the memory"
+            return [Check("vectors", "fail", found, "Run `reverie doctor --fix`: it makes them from the texts.")]
+        strange = await self._strangers(await checkup.sample(_SAMPLED), stored)
+        if strange:
+            advice = "Pin such a memory and run `reverie dream`: its vector is made from the text."
+            return [Check("vectors", "warn", f"{by_bits}; far from the text: {_some(strange)}", advice)]
+        return [Check("vectors", "ok", f"all can be read: {by_bits}" if by_bits else "none yet")]
+
+    async def _strangers(self, samples: Sequence[VectorSample], stored: str | None) -> list[str]:
+        """Return the ids of packed vectors that are farther from their texts than rounding explains."""
+        texts = [sample.content for sample in samples]
+        try:
+            made = await self._embedded(texts, stored)
+        except ReverieError:
+            return []  # the check of the embedder says so
+        return [sample.id for sample, one in zip(samples, made, strict=False) if not sample.means(one.vector)]
+
+    async def _embedded(self, texts: Sequence[str], stored: str | None) -> Sequence[Embedding]:
+        """Embed texts, unless the store's vectors are another model's."""
+        embedder = self._embedder or embedder_from(self._settings)
+        return await asyncio.to_thread(embedder.embed, texts) if texts and stored == embedder.stamp else []
+
+    async def _remake_vectors(self, checkup: IntegrityCheck, stored: str | None) -> list[Check]:
+        memories = await checkup.with_unreadable_vectors()
+        made = await self._embedded([memory.content for memory in memories], stored)
+        if not made:
+            return []
+        items = [
+            Embedded(replace(memory, precision=WHOLE), one.vector, one.passages, one.pieces)
+            for memory, one in zip(memories, made, strict=True)
+        ]
+        await checkup.replace_vectors(items)
+        return [Check("vectors", "ok", f"made anew: those of {_some([memory.id for memory in memories])}")]
 
     async def _mend(self, checkup: IntegrityCheck) -> list[Check]:
         missing = [f"{report.name}.{column}" for report in checkup.reports for column in report.missing_indexes]

@@ -10,11 +10,14 @@ from datetime import datetime
 from typing import Any
 
 from reverie.dream.batch import Undo, Undone, undo_batch, undo_events
+from reverie.dream.fading import UNPACKED, embedded_again
 from reverie.errors import InvalidInput
+from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.rules import as_restored
 from reverie.memory import Memory
 from reverie.storage.access_log import record
 from reverie.storage.journal import Event
+from reverie.storage.vector_precision import set_precisions
 from reverie.time import iso
 from reverie.tools.dreams import describe_dream, dream_lines
 from reverie.tools.quarantine import is_held
@@ -69,6 +72,7 @@ async def undo_plan(session: Session, request: RestoreRequest) -> UndoPlan:
 async def _restore_memories(session: Session, ids: Sequence[str], now: datetime) -> Restored:
     memories = await resolved_each(session, ids)
     gone = [memory for memory in memories if memory.status in _RESTORABLE or session.is_overdue(memory)]
+    await _unpack(session, gone, now)
     for memory in gone:
         back = _restored(session, memory, now)
         values = {name: getattr(back, name) for name in _CLEARED} | _raised(memory, back)
@@ -82,6 +86,21 @@ async def _restore_memories(session: Session, ids: Sequence[str], now: datetime)
         [Skipped(memory.id, _why_not(memory)) for memory in memories if memory not in gone],
         session.project_of(memories),
     )
+
+
+async def _unpack(session: Session, memories: Sequence[Memory], now: datetime) -> None:
+    """Give memories whose vectors faded the vectors of their texts again."""
+    store = session.store
+    packed = [memory for memory in memories if memory.precision != WHOLE]
+    vectors = await embedded_again(packed, session.embedder)
+    after = {"precision": WHOLE}
+    await store.journal.write(
+        [
+            store.event(UNPACKED, one, actor=ACTOR, at=now, before={"precision": one.precision}, after=after)
+            for one in packed
+        ]
+    )
+    await set_precisions(store, [replace(memory, precision=WHOLE) for memory in packed], vectors)
 
 
 def _why_not(memory: Memory) -> str:
@@ -120,7 +139,7 @@ async def _undo_event(session: Session, event: Event, now: datetime) -> Restored
         actor=ACTOR,
         at=now,
         embedder=session.embedder,
-        revive=lambda memory: replace(memory, **_raised(memory, _restored(session, memory, now))),
+        revive=lambda memory: replace(memory, precision=WHOLE, **_raised(memory, _restored(session, memory, now))),
     )
     undone = await undo_events(session.store, [event], undo)
     await _count_as_recalled(session, undone.revived, now)

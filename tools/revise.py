@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
+from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.rules import Direction, checked_move
 from reverie.memory import Layer, Memory, content_hash
 from reverie.recall.features import freshness_of
@@ -98,6 +99,7 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             status_reason=held_back,
             expired_at=None,
             embedder=session.embedder.stamp,
+            precision=WHOLE,
         )
         await session.store.add(
             [Embedded(new, embedding.vector, embedding.passages, embedding.pieces)],

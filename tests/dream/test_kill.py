@@ -1,5 +1,7 @@
 """SIGKILL at every write of a dream, and of its undoing: the next dream leaves the store as an unbroken one does."""
 
+import io
+import json
 import shutil
 import signal
 import subprocess
@@ -10,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from reverie.memory import to_record
+from reverie.memory import LAYERS, to_record
 from reverie.settings import Settings
 from reverie.storage.audit import audit
 from reverie.tools.consolidate import consolidate
+from reverie.tools.import_jsonl import import_memories
 from reverie.tools.remember import remember
 from reverie.tools.requests import ConsolidateRequest, RememberRequest, RestoreRequest
 from reverie.tools.restore import restore
@@ -24,6 +27,7 @@ from tests.tiny_embedder import IMPORT, TinyEmbedder
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 MOST_WRITES = 60
+LONG = [f"{part}{number}" for part in ("door", "stair", "lamp", "rail") for number in range(4)]
 
 # A real process that dreams, or undoes the last dream, and kills itself right after its nth write to the disk.
 DREAMING = """
@@ -75,13 +79,24 @@ async def everything(session: Session) -> dict[str, dict[str, Any]]:
     rows = await session.store.find()
     counted = [await table.count() for table in session.store.database.memory_tables.values()]
     assert len(rows) == sum(counted), "a row is there twice"
-    return {memory.id: to_record(memory) for memory in rows}
+    vectors = [
+        await session.store.database.table(name).rows(["id", "precision", "vector", "packed"])
+        for name in (*LAYERS, "passages")
+    ]
+    assert sum(map(len, vectors)) > len(rows), "nothing here has passages"
+    held = {row["id"]: row for table in vectors for row in table.to_pylist()}
+    return {memory.id: to_record(memory) for memory in rows} | {f"vector of {one}": row for one, row in held.items()}
 
 
 @pytest.fixture
 async def filled(home: Path, clock: ManualClock) -> Path:
     """A store in which most steps have something to do."""
     session = await opened(home, clock)
+    long = " ".join(f"The {word} of the lighthouse was painted by the keeper's son." for word in LONG)
+    await remember(session, RememberRequest(content=long, layer="episodic", source="human"))
+    clock.advance(days=20)
+    fresh = {"content": long.replace("painted", "oiled"), "layer": "episodic", "precision": 2, "project": "p"}
+    await import_memories(session, io.BytesIO(json.dumps(fresh).encode()), lambda _: None)
 
     async def keep(content: str, **arguments: Any) -> None:
         await remember(session, RememberRequest(content=content, **arguments))

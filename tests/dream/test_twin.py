@@ -15,6 +15,7 @@ from reverie.dream.judge import BeliefVerdict, Rules
 from reverie.errors import ModelError
 from reverie.lifecycle.curves import Trace, huber, l2
 from reverie.memory import Memory, to_record
+from reverie.storage.packed_vectors import VECTOR_COLUMNS, matrix_of
 from reverie.tools import recall
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
@@ -23,6 +24,7 @@ from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.revise import pin
 from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
+from tests.tiny_embedder import TinyEmbedder
 
 Keep = Callable[..., Awaitable[Remembered]]
 RunDream = Callable[..., Awaitable[Consolidated]]
@@ -61,9 +63,10 @@ async def test_2_no_dream_writes_a_vector_that_nothing_can_read(
     clock.advance(days=80)
     await run_dream()
     assert await found(session, "kestrel nests above the harbour") == ["The kestrel nests above the harbour gate"]
-    rows = await session.store.database.table("episodic").rows(["vector", "precision"])
-    assert {len(vector) for vector in rows.column("vector").to_pylist()} == {64}
-    assert set(rows.column("precision").to_pylist()) == {32}
+    rows = await session.store.database.table("episodic").rows(["content", "precision", *VECTOR_COLUMNS])
+    assert rows.column("precision").to_pylist() == [2]
+    [meant] = TinyEmbedder().embed(rows.column("content").to_pylist())
+    assert float(matrix_of(rows, 64)[0] @ meant.vector) > 0.5
 
 
 class Failing(Rules):

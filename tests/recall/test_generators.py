@@ -39,7 +39,7 @@ class NothingRecorded(AccessRecorder):
 
 
 def log_of_a_harbour(make: Make, start: datetime) -> list[Embedded]:
-    """Memories as an assistant has them: sessions of turns, five layers, three projects, every status, some long."""
+    """Memories as an assistant has them: turns, layers, projects, every status and precision, some of them long."""
     dice = np.random.default_rng(15)
 
     def one(number: int) -> Embedded:
@@ -52,6 +52,7 @@ def log_of_a_harbour(make: Make, start: datetime) -> list[Embedded]:
             status=str(dice.choice(STATUSES)),
             tags=("night",) if number % 4 == 0 else (),
             happened_at=start - timedelta(minutes=7 * (MEMORIES - number)),
+            precision=(32, 32, 8, 4, 2)[number % 5],  # some have faded
         )
 
     return [one(number) for number in range(MEMORIES)]

@@ -36,7 +36,7 @@ async def test_a_move_takes_along_everything_a_row_holds(session: Session) -> No
     await write_batch(session.store, (), [Edit(memory, replace(memory, layer="episodic"))])
     after = await row(session, "episodic", memory.id)
     assert after == before | {"layer": "episodic"}
-    assert (after["pieces"], after["vector"]) == (b"pieces", VECTOR.tolist())
+    assert (after["pieces"], after["vector"]) == (b"pieces", [VECTOR.tolist()])
     assert await session.store.database.table("semantic").count() == 2
 
 

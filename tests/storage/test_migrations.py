@@ -3,10 +3,13 @@ import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import lancedb
 import pytest
 
 from reverie.errors import StoreTooNew, WrongEmbedder
+from reverie.memory import LAYERS
 from reverie.storage.migrations import MIGRATIONS, NEWEST
+from reverie.storage.schema import memory_schema, side_schema
 from reverie.storage.scope import Scope
 from reverie.tools import remember
 from reverie.tools.requests import RememberRequest
@@ -49,6 +52,40 @@ async def test_an_old_store_can_be_searched_and_written_after_the_migration(
     assert (await session.store.resolve(hit.id)).pinned
     kept = await remember.remember(session, RememberRequest(content="A new thing entirely"))
     assert (await session.store.resolve(kept.id)).content == "A new thing entirely"
+
+
+async def vectors_of_schema_1(home: Path) -> dict[str, list[float]]:
+    connection = await lancedb.connect_async(str(home / "domains" / "default" / "tables-1"))
+    found: dict[str, list[float]] = {}
+    for layer in LAYERS:
+        rows = await (await connection.open_table(layer)).query().select(["id", "vector"]).to_arrow()
+        found |= dict(zip(rows.column("id").to_pylist(), rows.column("vector").to_pylist(), strict=True))
+    return found
+
+
+@pytest.mark.parametrize("killed_after", ["nothing", "the lists were added", "the old column was dropped"])
+async def test_whole_vectors_of_an_old_store_become_lists_bit_for_bit_wherever_that_was_cut_short(
+    old_store: Path, open_session: OpenSession, killed_after: str
+) -> None:
+    before = await vectors_of_schema_1(old_store)
+    connection = await lancedb.connect_async(str(old_store / "domains" / "default" / "tables-1"))
+    for name in ("semantic", "passages") if killed_after != "nothing" else ():
+        table = await connection.open_table(name)
+        await table.add_columns({"vector_lists": "make_array(vector)"})
+        if killed_after == "the old column was dropped":
+            await table.drop_columns(["vector"])
+    session = await open_session()
+    after: dict[str, list[float]] = {}
+    for name in (*LAYERS, "passages"):
+        table = session.store.database.table(name)
+        wanted = memory_schema(64) if name in LAYERS else side_schema(name, 64)
+        assert set((await table.lance.schema()).names) == set(wanted.names)
+        rows = await table.rows(["id", "precision", "vector", "packed"])
+        assert set(rows.column("precision").to_pylist()) <= {32}
+        assert rows.column("packed").null_count == len(rows)
+        after |= {row["id"]: row["vector"][0] for row in rows.to_pylist() if name in LAYERS}
+    assert after == before
+    assert len(after) == 5
 
 
 async def test_sessions_that_open_an_old_store_at_once_migrate_it_once(

@@ -22,7 +22,7 @@ from reverie.tools.session import search_memory_of
 )
 def test_vectors_have_three_quarters_of_the_budget(megabytes: int, vectors: int, fit: bool) -> None:
     budget = MemoryBudget(megabytes * 1024 * 1024)
-    assert budget.fits(vectors, 384) is fit
+    assert budget.fits({32: vectors}, 384) is fit
     assert budget.row_bytes == megabytes * 256 * 1024
 
 

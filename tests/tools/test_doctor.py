@@ -1,5 +1,7 @@
 """The doctor finds what is wrong, says what to do, and never falls ill itself."""
 
+import io
+import json
 import os
 import shutil
 import stat
@@ -15,9 +17,11 @@ import pytest
 
 from reverie.errors import EmbedderError
 from reverie.settings import Settings
+from reverie.storage.filters import one_of
 from reverie.storage.rows import Embedded, to_table
 from reverie.tools import remember
 from reverie.tools.doctor import Check, Doctor
+from reverie.tools.import_jsonl import import_memories
 from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
@@ -76,7 +80,7 @@ async def test_a_store_in_order_passes_every_check(session: Session, home: Path)
     checks = await examined(home)
     assert states(checks, "ok") == list(checks)
     expected = {"versions", "data folder", "permissions", "disk", "lock", "tables", "schema", "indexes", "embedder"}
-    assert expected | {"doubled ids", "orphans"} == set(checks)
+    assert expected | {"doubled ids", "orphans", "vectors"} == set(checks)
     assert "semantic 2" in checks["tables"].found
 
 
@@ -253,3 +257,53 @@ def hold(lock: Path) -> "subprocess.Popen[bytes]":
     assert holder.stdout is not None
     holder.stdout.readline()
     return holder
+
+
+async def packed_rows_of(session: Session) -> list[str]:
+    """Memories of every precision, the last of which are long enough for passages."""
+    lines = [
+        {"id": f"{name}-{bits}", "content": f"{text} number {bits}", "layer": "episodic", "precision": bits}
+        for name, text in (("short", "The lamp of the tower"), ("long", LONG))
+        for bits in (32, 8, 4, 2)
+    ]
+    text = "\n".join(map(json.dumps, lines))
+    await import_memories(session, io.BytesIO(text.encode()), lambda _: None)
+    await session.store.database.write_ahead_log.flush()
+    return [str(line["id"]) for line in lines]
+
+
+async def test_vectors_of_every_precision_are_read_and_compared_with_their_texts(
+    session: Session, home: Path
+) -> None:
+    ids = await packed_rows_of(session)
+    vectors = (await examined(home))["vectors"]
+    passages = await session.store.database.table("passages").count() // 4
+    assert passages
+    each = 2 + passages
+    assert (vectors.state, vectors.found) == (
+        "ok",
+        f"all can be read: {each} of 32 bits, {each} of 8 bits, {each} of 4 bits, {each} of 2 bits",
+    )
+    table = session.store.database.table("episodic")
+    other = (await table.rows(["packed"], one_of("id", ids[5:6]))).column("packed")[0].as_py()
+    await table.update_by({"packed": f"arrow_cast(decode('{other.hex()}', 'hex'), 'Binary')"}, one_of("id", ids[1:2]))
+    vectors = (await examined(home))["vectors"]
+    assert (vectors.state, vectors.found.partition("; ")[2]) == ("warn", f"far from the text: {ids[1]}")
+
+
+async def test_a_vector_that_nothing_can_read_is_found_and_made_anew(session: Session, home: Path) -> None:
+    ids = await packed_rows_of(session)
+    database = session.store.database
+    nothing = {"packed": "arrow_cast(NULL, 'Binary')"}
+    await database.table("episodic").update_by(nothing, one_of("id", ids[2:3]))
+    await database.table("episodic").update_by({"precision": "32"}, one_of("id", ids[3:4]))
+    await database.table("passages").update_by(nothing, one_of("memory_id", ids[5:6]))
+    checks = await examined(home)
+    assert "vectors" in states(checks, "fail")
+    assert all(memory_id in checks["vectors"].found for memory_id in (ids[2], ids[3], ids[5]))
+    fixed = (await examined(home, fix=True))["vectors"]
+    assert fixed.state == "ok"
+    assert all(memory_id in fixed.found for memory_id in (ids[2], ids[3], ids[5]))
+    assert (await examined(home))["vectors"].state == "ok"
+    found = await session.store.get(ids)
+    assert [found[one].precision for one in ids] == [32, 8, 32, 32, 32, 32, 4, 2]
