@@ -1,0 +1,109 @@
+"""One digest for the living memories of each project: it is the same again only if none of them has changed.
+
+A dream compares these with the digests that it left, instead of reading every memory. Nothing here is about time, so
+a clock that was set back misleads nobody. Three small columns are read, sorted and hashed by Arrow, without a Python
+value for each row.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reverie.memory import LAYERS, Memory
+from reverie.storage.filters import Condition
+from reverie.storage.store import MemoryStore
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_BYTES = 16
+
+
+class LivingRows:
+    """Which memories are alive, in which project, and in which version."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        """Take the columns `project`, `id` and `line` of all of them, sorted by project and line."""
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def digests(self) -> dict[str, str]:
+        """Return the digest of each project."""
+        projects = self._rows.column("project").combine_chunks()
+        lines = self._rows.column("line").combine_chunks()
+        if not len(lines):
+            return {}
+        ends = pc.run_end_encode(projects)  # sorted, so each project is one run
+        found, start = {}, 0
+        for project, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+            found[project] = _hashed([_bytes_of(lines.slice(start, end - start))])
+            start = end
+        return found
+
+    def projects_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the projects of these memories; those that are not alive are left out."""
+        wanted = pa.array(sorted(set(ids)), self._rows.schema.field("id").type)
+        here = self._rows.filter(pc.is_in(self._rows.column("id"), value_set=wanted))
+        return dict(zip(here.column("id").to_pylist(), here.column("project").to_pylist(), strict=True))
+
+
+async def read_living_rows(store: MemoryStore, where: Condition) -> LivingRows:
+    """Read the small columns of every memory that a condition matches."""
+    parts = await asyncio.gather(
+        *(store.database.table(layer).rows(["project", "id", "updated_at"], where) for layer in LAYERS)
+    )
+    return LivingRows(await asyncio.to_thread(_sorted, parts))
+
+
+def digest_of(memories: Iterable[Memory]) -> str:
+    """Return the digest that these memories of one project will have once they are stored like this."""
+    lines = sorted(f"{memory.id} {memory.layer} {_micros(memory.updated_at)}\n".encode() for memory in memories)
+    return _hashed(lines)
+
+
+def digests_by_project(memories: Iterable[Memory]) -> dict[str, str]:
+    """Return the digests that these memories will have, project by project."""
+    by_project: dict[str, list[Memory]] = {}
+    for memory in memories:
+        by_project.setdefault(memory.project, []).append(memory)
+    return {project: digest_of(own) for project, own in by_project.items()}
+
+
+def combined(digest: str, others: Mapping[str, str]) -> str:
+    """Return a digest of a project's rows and of named values beside them."""
+    return _hashed([digest.encode(), *(f"\n{name} {value}".encode() for name, value in sorted(others.items()))])
+
+
+def _sorted(parts: Sequence[pa.Table]) -> pa.Table:
+    tables = []
+    for layer, part in zip(LAYERS, parts, strict=True):
+        micros = part.column("updated_at").cast(pa.int64()).cast(pa.string())
+        line = pc.binary_join_element_wise(part.column("id"), pa.scalar(layer), micros, " ")
+        ended = pc.binary_join_element_wise(line, pa.scalar(""), "\n")
+        tables.append(part.select(["project", "id"]).append_column("line", ended))
+    joined = pa.concat_tables(tables)
+    # Bytes sort as Python's do, and lines of ASCII are the same either way.
+    return joined.take(pc.sort_indices(joined, [("project", "ascending"), ("line", "ascending")]))
+
+
+def _bytes_of(lines: pa.Array) -> memoryview:
+    """Return the texts of a slice one after the other, as they are in memory."""
+    offsets = np.frombuffer(lines.buffers()[1], np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    return memoryview(lines.buffers()[2])[int(offsets[0]) : int(offsets[-1])]
+
+
+def _hashed(parts: Iterable[bytes | memoryview]) -> str:
+    digest = hashlib.blake2b(digest_size=_BYTES)
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - _BEGINNING) // _MICROSECOND
