@@ -50,6 +50,10 @@ from reverie.storage.store import MemoryStore
 FINGERPRINTS: Final = "mornings"
 """The name of the stored report field."""
 
+MOST_READ = 200_000
+"""More memories than this are not read in one dream, unless one project has them: they would take 4 GB and minutes.
+After an import of a million the projects have their turn dream by dream, small ones first."""
+
 TEXTS_AT_ONCE = 64
 _LATELY = timedelta(hours=20)
 
@@ -81,6 +85,7 @@ class Reading:
 class _Choice:
     projects: frozenset[str]
     left_out: Mapping[str, str]  # with the fingerprints that the last dream left
+    waiting: frozenset[str]  # needed, but left to the next dream
     unchanged: frozenset[str]  # since the last dream
     due: frozenset[str]  # by a rule, or for a day's note
 
@@ -92,7 +97,7 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     known = last_fingerprints(await store.dream_log.all())
     choice = await _choose(context, now, asked, known, projects)
     where = one_of("status", LIVING)
-    if projects or choice.left_out:
+    if projects or choice.left_out or choice.waiting:
         where &= one_of("project", choice.projects)
     memories, vectors = await read_all(store, where)
     accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
@@ -117,10 +122,16 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
         restored=await last_restored(store, anchored, now),
         undone_keys=await read_undone_keys(store),
         as_left=_as_left(choice, memories, checks),
+        waiting_projects=len(choice.waiting),
         old_accesses=accesses,
         old_events=events,
     )
-    return Reading(snapshot=snapshot, projects=choice.projects, left_out=choice.left_out, asked=tuple(asked))
+    return Reading(
+        snapshot=snapshot,
+        projects=choice.projects,
+        left_out=choice.left_out,
+        asked=tuple(asked),
+    )
 
 
 async def _choose(
@@ -134,13 +145,26 @@ async def _choose(
     rows = await read_living_rows(context.store, one_of("status", LIVING))
     present = await asyncio.to_thread(_present_fingerprints, rows, asked, context)
     if context.reads_everything:
-        return _Choice(frozenset(projects or present), {}, frozenset(), frozenset())
+        return _Choice(frozenset(projects or present), {}, frozenset(), frozenset(), frozenset())
     unchanged = frozenset(project for project, value in present.items() if known.get(project) == value)
     due = await _due_projects(context, now) if unchanged else frozenset()
-    needed = (present.keys() - unchanged) | due | {GLOBAL_PROJECT, *context.evidence.projects}
-    chosen = frozenset(projects) or frozenset(needed & present.keys())
+    always = {GLOBAL_PROJECT, *context.evidence.projects} & present.keys()
+    needed = (((present.keys() - unchanged) | due) & present.keys()) - always
+    chosen = frozenset(projects) or always | _as_many_as_fit(needed, always, rows.sizes())
     left_out = {project: known[project] for project in present.keys() - chosen if project in known}
-    return _Choice(chosen, left_out, unchanged, due)
+    return _Choice(chosen, left_out, frozenset() if projects else frozenset(needed - chosen), unchanged, due)
+
+
+def _as_many_as_fit(needed: Set[str], always: Set[str], sizes: Mapping[str, int]) -> frozenset[str]:
+    """Return the smallest of the projects that are needed, at least one, as long as they fit into one dream."""
+    room = MOST_READ - sum(sizes[project] for project in always)
+    chosen: set[str] = set()
+    for project in sorted(needed, key=lambda project: (sizes[project], project)):
+        room -= sizes[project]
+        if room < 0 and chosen:
+            break
+        chosen.add(project)
+    return frozenset(chosen)
 
 
 async def _due_projects(context: DreamContext, now: datetime) -> frozenset[str]:

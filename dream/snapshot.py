@@ -395,6 +395,8 @@ class Snapshot:
     """The keys of changes that somebody undid; see plan.py."""
     as_left: frozenset[str] = frozenset()
     """Projects that are exactly as the last complete dream left them: their neighbours need no second look."""
+    waiting_projects: int = 0
+    """How many projects with something to do are left to the next dream."""
     old_accesses: int = 0
     old_events: int = 0
     texts: TextCache = field(default_factory=TextCache)

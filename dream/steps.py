@@ -24,6 +24,10 @@ KEEP_LOGS_FOR = timedelta(days=90)
 def prune(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Note how much of the logs is old enough to be folded; the cycle folds it after it has written."""
     notes = []
+    if snapshot.waiting_projects:
+        notes.append(
+            f"projects that wait for the next dream, with too many memories for one: {snapshot.waiting_projects}"
+        )
     if snapshot.old_accesses:
         notes.append(f"{snapshot.old_accesses} accesses past {KEEP_LOGS_FOR.days} days, already in the counts")
     if snapshot.old_events:

@@ -35,16 +35,20 @@ class LivingRows:
 
     def digests(self) -> dict[str, str]:
         """Return the digest of each project."""
-        projects = self._rows.column("project").combine_chunks()
-        lines = self._rows.column("line").combine_chunks()
-        if not len(lines):
-            return {}
-        ends = pc.run_end_encode(projects)  # sorted, so each project is one run
-        found, start = {}, 0
-        for project, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
-            found[project] = _hashed([_bytes_of(lines.slice(start, end - start))])
-            start = end
+        lines, found, start = self._rows.column("line").combine_chunks(), {}, 0
+        for project, size in self.sizes().items():
+            found[project] = _hashed([_bytes_of(lines.slice(start, size))])
+            start += size
         return found
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many rows each project has, in the order of the rows."""
+        if not len(self._rows):
+            return {}
+        runs = pc.run_end_encode(self._rows.column("project").combine_chunks())  # sorted, so each project is one run
+        ends = runs.run_ends.to_pylist()
+        sizes = (end - start for start, end in zip([0, *ends], ends, strict=False))
+        return dict(zip(runs.values.to_pylist(), sizes, strict=True))
 
     def projects_of(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the projects of these memories; those that are not alive are left out."""

@@ -355,6 +355,24 @@ async def test_bridges_left_for_another_day_wait_until_their_project_changes(
     assert await bridges() == 1
 
 
+async def test_more_than_one_dream_can_read_is_read_by_several_small_projects_first(
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reverie.dream.reading.MOST_READ", 4)
+    for project, count in (("a", 5), ("b", 3), ("c", 1)):
+        for number in range(count):
+            await keep(f"{project} keeps note {number} of the Exporter", layer="semantic", project=project)
+    context = DreamContext(store=session.store, settings=session.settings, embedder=session.embedder)
+    assert (await read(context, clock.moment)).projects == {"b", "c"}
+    prune = (await run_dream()).steps[-1]
+    assert [note for note in prune.notes if "wait" in note] == [
+        "projects that wait for the next dream, with too many memories for one: 1"
+    ]
+    assert (await read(context, clock.moment)).projects == {"a"}, "it is too large, but it is read alone"
+    await run_dream()
+    assert (await read(context, clock.moment)).projects == set()
+
+
 async def test_the_digest_of_stored_rows_is_that_of_the_same_memories(session: Session, clock: Any) -> None:
     days = RandomDays(session, clock, 9, projects=3, judge=Rules())
     await days.add(40, days.projects)
