@@ -16,7 +16,7 @@ from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.embeddings.bundled import STAMP
-from reverie.embeddings.pairs import LEAST_COSINE, judged_pair
+from reverie.embeddings.pairs import LEAST_COSINE
 from reverie.lifecycle.rules import contradiction_reason
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -175,7 +175,7 @@ def likely_updates(snapshot: Snapshot) -> dict[str, Update]:
                 looked_at[newer.project] += 1
                 if looked_at[newer.project] > MOST_JUDGED:
                     break
-                known[pair] = judged_pair(older.content, newer.content, cosine)
+                known[pair] = snapshot.texts.judged(older, newer, cosine)
             verdict = known[pair]
             if verdict is None or verdict.label != "update" or verdict.update <= found.get(older.id, (0.0,))[0]:
                 continue

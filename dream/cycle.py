@@ -174,6 +174,8 @@ async def _run(
     await tell(stages - 1, stages, "writing")
     embedded = await _embed_new(context, planner.plan)
     report = await _uninterrupted(_write(context, reading, planner.plan, embedded, "prune" in steps))
+    if snapshot.texts.compared is not None:
+        await asyncio.to_thread(snapshot.texts.compared.save)
     await tell(stages, stages, "done")
     return report
 

@@ -30,6 +30,7 @@ from reverie.dream.snapshot import (
     EvidenceChecker,
     NoEvidence,
     Snapshot,
+    TextCache,
     Vectors,
     in_order,
 )
@@ -41,6 +42,7 @@ from reverie.lifecycle.rules import due_move
 from reverie.memory import GLOBAL_PROJECT, LAYERS, Memory
 from reverie.settings import Settings
 from reverie.storage.bulk import read_all
+from reverie.storage.compared_pairs import ComparedPairs
 from reverie.storage.dream_records import OPEN, WITHDRAWN, DreamRecord, ReviewQuestion
 from reverie.storage.filters import Condition, after, equals, not_after, one_of
 from reverie.storage.maintenance import old_logs
@@ -122,6 +124,7 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
         restored=await last_restored(store, anchored, now),
         undone_keys=await read_undone_keys(store),
         as_left=_as_left(choice, memories, checks),
+        texts=TextCache(ComparedPairs(store.folder, f"{__version__} {context.embedder.stamp}")),
         waiting_projects=len(choice.waiting),
         old_accesses=accesses,
         old_events=events,

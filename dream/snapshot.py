@@ -16,11 +16,12 @@ from reverie.codebase import evidence as codebase
 from reverie.codebase.claims import ClaimKind, check_claim, claims_about
 from reverie.codebase.evidence import EvidenceState
 from reverie.dream.plan import Change, ChangeSet
-from reverie.embeddings.pairs import PairVerdict
+from reverie.embeddings.pairs import PairVerdict, judged_pair
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Memory, creation_order
 from reverie.settings import Settings
+from reverie.storage.compared_pairs import ComparedPairs, pair_key
 from reverie.text.conflicts import Conflict
 from reverie.text.entities import names_in
 from reverie.text.numbers import Amount
@@ -187,7 +188,9 @@ class TextFacts:
 class TextCache:
     """Tokenizes each text once and keeps what was found, also between pairs of texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, compared: ComparedPairs | None = None) -> None:
+        """Take what earlier dreams compared, if that is kept."""
+        self.compared = compared
         self._read: dict[str, TextFacts] = {}
         self._amounts: dict[str, tuple[Amount, ...]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
@@ -197,6 +200,18 @@ class TextCache:
         """Why an older memory may not hold beside a newer one, by their ids; see beliefs.conflict_between."""
         self.verdicts: dict[tuple[str, str], PairVerdict | None] = {}
         """What the pair classifier says of an older and a newer memory, by their ids; see beliefs.likely_updates."""
+
+    def judged(self, older: Memory, newer: Memory, cosine: float) -> PairVerdict | None:
+        """Return what the pair classifier says of two memories; None also if an earlier dream found no update."""
+        if self.compared is None:
+            return judged_pair(older.content, newer.content, cosine)
+        key = pair_key(older.content_hash, newer.content_hash, cosine)
+        if key in self.compared:
+            return None
+        verdict = judged_pair(older.content, newer.content, cosine)
+        if verdict is None or verdict.label != "update":
+            self.compared.add(key)
+        return verdict
 
     def amounts(self, memory: Memory, read: Callable[[str], tuple[Amount, ...]]) -> tuple[Amount, ...]:
         """Return the amounts that a memory's text states."""

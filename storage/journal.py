@@ -373,7 +373,7 @@ class Journal:
         await self._table.update(equals("id", event_id), texts)
 
     async def rows(self, columns: Sequence[str] = (*_COLUMNS, *_LINKS)) -> list[Row]:
-        """Return every event as it is stored, in the order of the chain. `id`, `at` and `number` must be among the columns."""
+        """Return every event as it is stored, in the order of the chain; `id`, `at` and `number` are needed."""
         pending = _parsed(await self._log_file.lines())
         flushed = await self._table.rows(columns)
         found = {row["id"]: _with_text_moment(row) for row in flushed.to_pylist()}

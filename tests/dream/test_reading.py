@@ -17,10 +17,13 @@ from reverie.dream.plan import ChangeSet
 from reverie.dream.reading import FINGERPRINTS, DreamContext, read
 from reverie.dream.review import apply_decision, checked_decision, withdraw_moot
 from reverie.dream.snapshot import EvidenceCheck
+from reverie.embeddings.bundled import STAMP
+from reverie.embeddings.pairs import PairVerdict, judged_pair
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
 from reverie.storage.bulk import Edit, write_batch
+from reverie.storage.compared_pairs import FILE
 from reverie.storage.filters import one_of
 from reverie.storage.project_digests import digests_by_project, read_living_rows
 from reverie.storage.rows import Embedded
@@ -29,6 +32,7 @@ from reverie.tools.restore import restore
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
 from tests.dream.test_properties import Eager
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -395,3 +399,38 @@ async def test_the_record_of_a_dream_keeps_no_text_in_its_fingerprints(
     await run_dream()
     [record] = await session.store.dream_log.all()
     assert [(project, len(value)) for project, value in record.report[FINGERPRINTS].items()] == [("a", 32)]
+
+
+class PosingEmbedder(TinyEmbedder):
+    """Claims to be the bundled model, whose vectors the pair classifier knows."""
+
+    @property
+    def stamp(self) -> str:
+        return STAMP
+
+
+async def test_pairs_that_were_compared_last_night_are_not_compared_again(
+    open_session: Callable[..., Awaitable[Session]], clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await open_session(embedder=PosingEmbedder())
+    compared: list[tuple[str, str]] = []
+
+    def counted(older: str, newer: str, cosine: float) -> PairVerdict | None:
+        compared.append((older, newer))
+        return judged_pair(older, newer, cosine)
+
+    monkeypatch.setattr("reverie.dream.snapshot.judged_pair", counted)
+    days = RandomDays(session, clock, 11, projects=2, judge=Rules())
+    await days.add(40, days.projects)
+    await dream(days.context(), clock.moment)
+    assert len(compared) > 50
+    clock.advance(hours=1)
+    await days.add(3, days.projects)
+    compared.clear()
+    with_file = await dream(days.context(), clock.moment, dry_run=True)
+    few = len(compared)
+    compared.clear()
+    (session.store.folder / FILE).unlink()
+    without = await dream(days.context(), clock.moment, dry_run=True)
+    assert few < len(compared) / 2
+    assert with_file == without
