@@ -153,7 +153,7 @@ async def _choose(
     due = await _due_projects(context, now) if unchanged else frozenset()
     always = {GLOBAL_PROJECT, *context.evidence.projects} & present.keys()
     needed = (((present.keys() - unchanged) | due) & present.keys()) - always
-    chosen = frozenset(projects) or always | _as_many_as_fit(needed, always, rows.sizes())
+    chosen = frozenset(projects) or frozenset(always) | _as_many_as_fit(needed, always, rows.sizes())
     left_out = {project: known[project] for project in present.keys() - chosen if project in known}
     return _Choice(chosen, left_out, frozenset() if projects else frozenset(needed - chosen), unchanged, due)
 

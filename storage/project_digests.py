@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow.compute import call_function
 
 from reverie.memory import LAYERS, Memory
 from reverie.storage.filters import Condition
@@ -43,17 +43,14 @@ class LivingRows:
 
     def sizes(self) -> dict[str, int]:
         """Return how many rows each project has, in the order of the rows."""
-        if not len(self._rows):
-            return {}
-        runs = pc.run_end_encode(self._rows.column("project").combine_chunks())  # sorted, so each project is one run
-        ends = runs.run_ends.to_pylist()
-        sizes = (end - start for start, end in zip([0, *ends], ends, strict=False))
-        return dict(zip(runs.values.to_pylist(), sizes, strict=True))
+        names = self._rows.column("project").combine_chunks().dictionary_encode()
+        counts = np.bincount(names.indices.to_numpy(), minlength=len(names.dictionary))
+        return dict(zip(names.dictionary.to_pylist(), counts.tolist(), strict=True))
 
     def projects_of(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the projects of these memories; those that are not alive are left out."""
-        wanted = pa.array(sorted(set(ids)), self._rows.schema.field("id").type)
-        here = self._rows.filter(pc.is_in(self._rows.column("id"), value_set=wanted))
+        wanted = pa.table({"id": pa.array(sorted(set(ids)), pa.string())})
+        here = wanted.join(self._rows.select(["id", "project"]), keys="id", join_type="inner")
         return dict(zip(here.column("id").to_pylist(), here.column("project").to_pylist(), strict=True))
 
 
@@ -88,12 +85,12 @@ def _sorted(parts: Sequence[pa.Table]) -> pa.Table:
     tables = []
     for layer, part in zip(LAYERS, parts, strict=True):
         micros = part.column("updated_at").cast(pa.int64()).cast(pa.string())
-        line = pc.binary_join_element_wise(part.column("id"), pa.scalar(layer), micros, " ")
-        ended = pc.binary_join_element_wise(line, pa.scalar(""), "\n")
+        parts_of_line = [part.column("id"), pa.scalar(layer), micros, pa.scalar(" ")]
+        line = call_function("binary_join_element_wise", parts_of_line)
+        ended = call_function("binary_join_element_wise", [line, pa.scalar(""), pa.scalar("\n")])
         tables.append(part.select(["project", "id"]).append_column("line", ended))
-    joined = pa.concat_tables(tables)
-    # Bytes sort as Python's do, and lines of ASCII are the same either way.
-    return joined.take(pc.sort_indices(joined, [("project", "ascending"), ("line", "ascending")]))
+    # Arrow sorts texts by their bytes, as digest_of does.
+    return pa.concat_tables(tables).sort_by([("project", "ascending"), ("line", "ascending")])
 
 
 def _bytes_of(lines: pa.Array) -> memoryview:
