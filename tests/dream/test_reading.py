@@ -258,6 +258,25 @@ async def test_a_deadline_wakes_a_project_in_which_nothing_has_changed(
     assert [change["id"] for change in result.changes] == [kept.id]
 
 
+async def test_a_note_that_was_not_due_last_night_wakes_a_project_in_which_nothing_has_changed(
+    session: Session, keep: Keep, run_dream: RunDream, clock: Any
+) -> None:
+    async def a_few(part: str) -> None:
+        for number in range(3):
+            await keep(f"{part} report {number} of the Exporter", layer="semantic", project="a")
+
+    def notes(result: Consolidated) -> list[int]:
+        return [step.applied for step in result.steps if step.name == "digest"]
+
+    await a_few("morning")
+    assert notes(await run_dream()) == [1]
+    clock.advance(hours=12)
+    await a_few("evening")
+    assert notes(await run_dream()) == [0]
+    clock.advance(hours=13)
+    assert notes(await run_dream()) == [1]
+
+
 async def test_an_answer_wakes_the_project_of_the_question(
     session: Session, keep: Keep, run_dream: RunDream, clock: Any
 ) -> None:
