@@ -95,8 +95,11 @@ def _vector(text: str) -> np.ndarray:
     return vector / max(float(np.linalg.norm(vector)), 1e-6)
 
 
-def memories(count: int, projects: int = 8) -> list[Memory]:
-    """Return a store's worth of notes: five of a hundred said twice, some recalled, some old and worthless."""
+def memories(count: int, projects: int = 8, *, in_turn: bool = False) -> list[Memory]:
+    """Return a store's worth of notes: five of a hundred said twice, some recalled, some old and worthless.
+
+    They are over 400 days, in all projects at any time, or in one project after the other.
+    """
     dice = random.Random(3)  # noqa: S311 - a benchmark must repeat itself
     texts = notes(count - count // 20)
     texts += [dice.choice(texts).replace(" the ", " the  ") for _ in range(count // 20)]
@@ -114,7 +117,7 @@ def memories(count: int, projects: int = 8) -> list[Memory]:
                 title=text[:60],
                 kind=dice.choice(("fact", "event", "decision", "how_to")),
                 layer=dice.choices(("episodic", "semantic", "procedural"), (0.6, 0.3, 0.1))[0],
-                project=f"project-{dice.randrange(projects)}",
+                project=f"project-{_turn(created, projects) if in_turn else dice.randrange(projects)}",
                 source=source,
                 trust=trust_of(source),
                 importance=round(dice.random(), 2),
@@ -131,10 +134,15 @@ def memories(count: int, projects: int = 8) -> list[Memory]:
     return made
 
 
-async def filled(folder: Path, count: int, projects: int = 8) -> Session:
+def _turn(created: datetime, projects: int) -> int:
+    """Return the number of the project that was worked on at a moment; 0 is the latest."""
+    return min(projects - 1, int((NOW - created) / timedelta(days=400) * projects))
+
+
+async def filled(folder: Path, count: int, projects: int = 8, *, in_turn: bool = False) -> Session:
     """Open a store with so many memories in it."""
     session = await Session.open(Settings(home=str(folder)), embedder=HashedWords(), clock=lambda: NOW, folder=folder)
-    await fill(session, memories(count, projects))
+    await fill(session, memories(count, projects, in_turn=in_turn))
     return session
 
 
@@ -187,7 +195,7 @@ async def scale(sizes: Sequence[int]) -> None:
         print(f"\nTime grows with the number of memories to the power of {exponent:.2f}.")
 
 
-async def day(sizes: Sequence[int]) -> None:
+async def day(sizes: Sequence[int], *, in_turn: bool) -> None:
     """Print how long a night takes after a day of 500 new memories in two projects, beside a read of everything."""
     print("Seconds on the clock, and in brackets of processor time.\n")
     print("| memories | projects | first nights | quiet night | after a day of 500 | reading for it ", end="")
@@ -197,7 +205,7 @@ async def day(sizes: Sequence[int]) -> None:
         projects = max(8, size // PROJECT_SIZE)
         first, quiet, full, night, reading = Took(), Took(), Took(), Took(), Took()
         with tempfile.TemporaryDirectory() as folder:
-            session = await filled(Path(folder), size, projects)
+            session = await filled(Path(folder), size, projects, in_turn=in_turn)
             context = DreamContext(store=session.store, settings=session.settings, embedder=session.embedder)
             names = [f"project-{number}" for number in range(projects)]
             for start in range(0, projects, PROJECTS_AT_ONCE):  # or the first night would hold the whole store
@@ -206,6 +214,7 @@ async def day(sizes: Sequence[int]) -> None:
             tomorrow = NOW + timedelta(days=1)
             await fill(session, _new_day(size, tomorrow))
             what = await reading.by(read(context, tomorrow))
+            print(f"{len(what.projects)} of {projects} projects are read", file=sys.stderr)
             same = ""
             if size <= LARGEST_FULL_READ:
                 everything = replace(context, reads_everything=True)
@@ -382,13 +391,14 @@ def main() -> int:
     parser.add_argument("--only", default="scale,recall,graph,merge")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--in-turn", action="store_true", help="one project after the other, not all at any time")
     given = parser.parse_args()
     sizes = [int(size) for size in given.sizes.split(",")]
     chosen = given.only.split(",")
     if "scale" in chosen:
         asyncio.run(scale(sizes))
     if "day" in chosen:
-        asyncio.run(day(sizes))
+        asyncio.run(day(sizes, in_turn=given.in_turn))
     if "recall" in chosen:
         asyncio.run(meanwhile(min(sizes)))
     if "graph" in chosen:
