@@ -2,6 +2,7 @@
 
     python bench/dream.py                               everything
     python bench/dream.py --only scale --sizes 10000,30000,100000
+    python bench/dream.py --only day --sizes 20000,100000       a night after a day of 500 new memories
     python bench/dream.py --only merge --data ../shared/data
     python bench/dream.py --only after --data ../shared/data    recall on conversations before and after a night
 
@@ -20,17 +21,20 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
 
 import numpy as np
 from notes import notes, questions
 
+from reverie.dream.cycle import DreamReport, dream
+from reverie.dream.reading import DreamContext, read
 from reverie.dream.snapshot import LEAST_COSINE, near_pairs
 from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.lifecycle.vitals import trust_of
@@ -47,10 +51,16 @@ from reverie.tools.requests import ConsolidateRequest, RecallRequest
 from reverie.tools.results import Consolidated
 from reverie.tools.session import Session
 
+Result = TypeVar("Result")
+
 DIMENSIONS = 384
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 SIZES = (10_000, 30_000, 100_000)
 _ROWS_AT_ONCE = 5_000
+DAY = 500
+PROJECT_SIZE = 10_000
+PROJECTS_AT_ONCE = 10
+LARGEST_FULL_READ = 100_000
 _BETWEEN_QUESTIONS = 0.1
 _WORDS: dict[str, tuple[int, float]] = {}
 
@@ -85,8 +95,11 @@ def _vector(text: str) -> np.ndarray:
     return vector / max(float(np.linalg.norm(vector)), 1e-6)
 
 
-def memories(count: int) -> list[Memory]:
-    """Return a store's worth of notes: five of a hundred said twice, some recalled, some old and worthless."""
+def memories(count: int, projects: int = 8, *, in_turn: bool = False) -> list[Memory]:
+    """Return a store's worth of notes: five of a hundred said twice, some recalled, some old and worthless.
+
+    They are over 400 days, in all projects at any time, or in one project after the other.
+    """
     dice = random.Random(3)  # noqa: S311 - a benchmark must repeat itself
     texts = notes(count - count // 20)
     texts += [dice.choice(texts).replace(" the ", " the  ") for _ in range(count // 20)]
@@ -104,7 +117,7 @@ def memories(count: int) -> list[Memory]:
                 title=text[:60],
                 kind=dice.choice(("fact", "event", "decision", "how_to")),
                 layer=dice.choices(("episodic", "semantic", "procedural"), (0.6, 0.3, 0.1))[0],
-                project=f"project-{dice.randrange(8)}",
+                project=f"project-{_turn(created, projects) if in_turn else dice.randrange(projects)}",
                 source=source,
                 trust=trust_of(source),
                 importance=round(dice.random(), 2),
@@ -121,10 +134,15 @@ def memories(count: int) -> list[Memory]:
     return made
 
 
-async def filled(folder: Path, count: int) -> Session:
+def _turn(created: datetime, projects: int) -> int:
+    """Return the number of the project that was worked on at a moment; 0 is the latest."""
+    return min(projects - 1, int((NOW - created) / timedelta(days=400) * projects))
+
+
+async def filled(folder: Path, count: int, projects: int = 8, *, in_turn: bool = False) -> Session:
     """Open a store with so many memories in it."""
     session = await Session.open(Settings(home=str(folder)), embedder=HashedWords(), clock=lambda: NOW, folder=folder)
-    await fill(session, memories(count))
+    await fill(session, memories(count, projects, in_turn=in_turn))
     return session
 
 
@@ -175,6 +193,91 @@ async def scale(sizes: Sequence[int]) -> None:
     if len(sizes) > 1:
         exponent = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
         print(f"\nTime grows with the number of memories to the power of {exponent:.2f}.")
+
+
+async def day(sizes: Sequence[int], *, in_turn: bool) -> None:
+    """Print how long a night takes after a day of 500 new memories in two projects, beside a read of everything."""
+    print("Seconds on the clock, and in brackets of processor time.\n")
+    print("| memories | projects | first nights | quiet night | after a day of 500 | reading for it ", end="")
+    print("| memories read | with everything read | one plan |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for size in sizes:
+        projects = max(8, size // PROJECT_SIZE)
+        first, quiet, full, night, reading = Took(), Took(), Took(), Took(), Took()
+        with tempfile.TemporaryDirectory() as folder:
+            session = await filled(Path(folder), size, projects, in_turn=in_turn)
+            context = DreamContext(store=session.store, settings=session.settings, embedder=session.embedder)
+            names = [f"project-{number}" for number in range(projects)]
+            for start in range(0, projects, PROJECTS_AT_ONCE):  # or the first night would hold the whole store
+                await first.by(dream(context, NOW, projects=names[start : start + PROJECTS_AT_ONCE]))
+            await quiet.by(dream(context, NOW))
+            tomorrow = NOW + timedelta(days=1)
+            await fill(session, _new_day(size, tomorrow))
+            what = await reading.by(read(context, tomorrow))
+            print(f"{len(what.projects)} of {projects} projects are read", file=sys.stderr)
+            same = ""
+            if size <= LARGEST_FULL_READ:
+                everything = replace(context, reads_everything=True)
+                wanted = _plan(await full.by(dream(everything, tomorrow, dry_run=True)), what.projects)
+                found = _plan(await dream(context, tomorrow, dry_run=True), what.projects)
+                same = f"yes, {len(found)} change sets" if found == wanted else "NO"
+            await night.by(dream(context, tomorrow))
+            print(f"| {size:,} | {projects} | {first} | {quiet} | {night} | {reading} ", end="")
+            print(f"| {len(what.snapshot.memories):,} | {full} | {same} |", flush=True)
+            await session.close()
+
+
+class Took:
+    """Seconds on the clock, and of processor time, which says more where others use the machine."""
+
+    def __init__(self) -> None:
+        self.clock = self.processor = 0.0
+
+    async def by(self, work: Awaitable[Result]) -> Result:
+        """Do some work and add what it takes."""
+        clock, processor = time.perf_counter(), time.process_time()
+        result = await work
+        self.clock += time.perf_counter() - clock
+        self.processor += time.process_time() - processor
+        return result
+
+    def __str__(self) -> str:
+        return f"{self.clock:.1f} s ({self.processor:.1f})" if self.clock else "not tried"
+
+
+def _new_day(size: int, now: datetime) -> list[Memory]:
+    """Return 500 new memories of two projects, written in the last hours."""
+    dice = random.Random(7)  # noqa: S311
+    fresh = [text for text in notes(size + DAY) if text][size:]
+    made = memories(DAY)
+    moments = [now - timedelta(minutes=dice.randrange(1, 600)) for _ in made]
+    return [
+        replace(
+            memory,
+            id=f"d{number:09}",
+            content=text,
+            content_hash=content_hash(text),
+            title=text[:60],
+            project=f"project-{number % 2}",
+            created_at=at,
+            happened_at=at,
+            updated_at=at,
+            access_count=0,
+            last_accessed_at=None,
+            access_times=(),
+        )
+        for number, (memory, text, at) in enumerate(zip(made, fresh, moments, strict=True))
+    ]
+
+
+def _plan(report: DreamReport, projects: frozenset[str]) -> list[object]:
+    """Return the change sets of a dream; bridges are looked for only in projects that changed."""
+    return [
+        (step.name, change_set)
+        for step in report.steps
+        for change_set in step.change_sets
+        if step.name != "synthesis" or change_set.questions[0].about[-1] in projects
+    ]
 
 
 async def meanwhile(size: int) -> None:
@@ -288,11 +391,14 @@ def main() -> int:
     parser.add_argument("--only", default="scale,recall,graph,merge")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--in-turn", action="store_true", help="one project after the other, not all at any time")
     given = parser.parse_args()
     sizes = [int(size) for size in given.sizes.split(",")]
     chosen = given.only.split(",")
     if "scale" in chosen:
         asyncio.run(scale(sizes))
+    if "day" in chosen:
+        asyncio.run(day(sizes, in_turn=given.in_turn))
     if "recall" in chosen:
         asyncio.run(meanwhile(min(sizes)))
     if "graph" in chosen:

@@ -5,7 +5,7 @@ event is undone here.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -60,12 +60,12 @@ def make_batch(
 ) -> Batch:
     """Lay change sets out as one batch; nothing is written yet.
 
-    `memories` are what the plan was made from. With `versions`, the rows as they are now, a change set is left out
-    if it touches a memory that changed since; without, the caller read the memories inside `changing()`.
+    `memories` are what the plan was made from. With `versions`, those of the rows that the change sets touch, one is
+    left out if it touches a memory that changed since; without, the caller read the memories inside `changing()`.
     """
     current = {memory.id: memory for memory in memories}
     written: dict[str, Memory] = {}
-    late = set() if versions is None else _changed_since(memories, versions)
+    late = set() if versions is None else _changed_since(memories, versions, touched_ids(change_sets))
     events: list[Event] = []
     questions: list[ProposedQuestion] = []
     too_late: list[tuple[ChangeSet, SkippedChange]] = []
@@ -140,8 +140,13 @@ def review_question(question: ProposedQuestion, at: datetime) -> ReviewQuestion:
     )
 
 
-def _changed_since(memories: Iterable[Memory], versions: Mapping[str, RowVersion]) -> set[str]:
-    return {memory.id for memory in memories if versions.get(memory.id) != version_of(memory)}
+def touched_ids(change_sets: Iterable[ChangeSet]) -> set[str]:
+    """Return the ids of all memories that these change sets change, derive from or ask about."""
+    return {memory_id for change_set in change_sets for memory_id in _touched(change_set)}
+
+
+def _changed_since(memories: Iterable[Memory], versions: Mapping[str, RowVersion], touched: Set[str]) -> set[str]:
+    return {one.id for one in memories if one.id in touched and versions.get(one.id) != version_of(one)}
 
 
 def _touched(change_set: ChangeSet) -> list[str]:

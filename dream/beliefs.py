@@ -16,7 +16,7 @@ from reverie.dream.judge import Judge
 from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.embeddings.bundled import STAMP
-from reverie.embeddings.pairs import LEAST_COSINE, judged_pair
+from reverie.embeddings.pairs import LEAST_COSINE
 from reverie.lifecycle.rules import contradiction_reason
 from reverie.memory import Memory
 from reverie.settings import Settings
@@ -120,7 +120,7 @@ def _comparable_amounts(snapshot: Snapshot) -> dict[tuple[str, str, str], list[t
     common = _common_words(stated)
     comparable: dict[tuple[str, str, str], list[tuple[Memory, Amount]]] = {}
     for memory, amount in sorted(stated, key=lambda pair: _moment_and_id(pair[0])):
-        for word in amount.context - common:
+        for word in amount.context - common[memory.project]:
             comparable.setdefault((memory.project, amount.unit, word), []).append((memory, amount))
     return comparable
 
@@ -133,15 +133,22 @@ def _moment_and_id(memory: Memory) -> tuple[datetime, datetime, str]:
     return memory.happened_at, memory.created_at, memory.id
 
 
-def _common_words(stated: Sequence[tuple[Memory, Amount]]) -> frozenset[str]:
-    """Return the words that are beside too many amounts to say which amount is meant."""
-    counts = Counter(word for _, amount in stated for word in amount.context)
-    most = max(_COMMON_AT_LEAST, _COMMON_SHARE * len(stated))
+def _common_words(stated: Sequence[tuple[Memory, Amount]]) -> dict[str, frozenset[str]]:
+    """Return by project the words that are beside too many of its amounts to say which amount is meant."""
+    by_project: dict[str, list[Amount]] = {}
+    for memory, amount in stated:
+        by_project.setdefault(memory.project, []).append(amount)
+    return {project: _common_beside(amounts) for project, amounts in by_project.items()}
+
+
+def _common_beside(amounts: Sequence[Amount]) -> frozenset[str]:
+    counts = Counter(word for amount in amounts for word in amount.context)
+    most = max(_COMMON_AT_LEAST, _COMMON_SHARE * len(amounts))
     return frozenset(word for word, count in counts.items() if count > most)
 
 
 MOST_JUDGED = 20_000
-"""Pairs that the classifier looks at in one dream, those of the newest memories first; a pair takes 2 ms."""
+"""Pairs of one project that the classifier looks at in a dream, those of the newest memories first; 2 ms each."""
 
 _NEAREST_JUDGED = 8
 
@@ -151,13 +158,13 @@ def likely_updates(snapshot: Snapshot) -> dict[str, Update]:
 
     It is never sure: a person or a language model decides.
     """
-    if snapshot.as_left or snapshot.embedder != STAMP:
+    if snapshot.embedder != STAMP:
         return {}
     found: dict[str, tuple[float, Update]] = {}
-    known, looked_at = snapshot.texts.verdicts, 0
+    known, looked_at = snapshot.texts.verdicts, Counter[str]()
     for row in sorted(range(len(snapshot.memories)), key=lambda row: _moment(snapshot.memories[row]), reverse=True):
         newer = snapshot.memories[row]
-        if not _may_be_compared(newer):
+        if not _may_be_compared(newer) or looked_at[newer.project] > MOST_JUDGED:
             continue
         for other, cosine in islice(snapshot.near.of(row, LEAST_COSINE), _NEAREST_JUDGED):
             older = snapshot.memories[other]
@@ -165,10 +172,10 @@ def likely_updates(snapshot: Snapshot) -> dict[str, Update]:
                 continue
             pair = (older.id, newer.id)
             if pair not in known:
-                looked_at += 1
-                if looked_at > MOST_JUDGED:
-                    return {memory_id: update for memory_id, (_, update) in found.items()}
-                known[pair] = judged_pair(older.content, newer.content, cosine)
+                looked_at[newer.project] += 1
+                if looked_at[newer.project] > MOST_JUDGED:
+                    break
+                known[pair] = snapshot.texts.judged(older, newer, cosine)
             verdict = known[pair]
             if verdict is None or verdict.label != "update" or verdict.update <= found.get(older.id, (0.0,))[0]:
                 continue
@@ -203,6 +210,7 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     still_open = snapshot.open_by_project("belief")
     updates = {**likely_updates(snapshot), **updates_in(snapshot)}
     change_sets: list[ChangeSet] = []
+    doubted: set[str] = set()
     for row, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
         if belief.id in questioned or not _is_belief(belief, stated_anew=update is not None):
@@ -211,8 +219,9 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         change_set = _probed(row, belief, update, snapshot, judge, may_ask=may_ask)
         if change_set is not None:
             change_sets.append(change_set)
+            doubted.add(belief.project)
             still_open[belief.project] += sum(question.model_verdict is None for question in change_set.questions)
-    full = change_sets and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
+    full = any(still_open[project] >= MOST_OPEN_QUESTIONS for project in doubted)
     notes = ("more doubts wait until some of the open questions are answered",) if full else ()
     return Proposal(tuple(change_sets), notes)
 
@@ -266,7 +275,7 @@ def _contradicting(
     if update is not None and update.is_sure:
         yield update.newer, update.reason, True
     possible: list[tuple[Memory, str, bool]] = []
-    for other, _ in () if snapshot.as_left else snapshot.near.of(row):
+    for other, _ in snapshot.near.of(row):
         newer = snapshot.memories[other]
         if newer.kind in DERIVED_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
             continue

@@ -4,62 +4,42 @@ import asyncio
 import gc
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-
-import numpy as np
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from reverie.dream.batch import (
     ACTOR,
     Batch,
     Undo,
     make_batch,
-    read_undone_keys,
+    touched_ids,
     undo_events,
     withdraw_questions,
     write,
 )
-from reverie.dream.derived_memories import may_be_promoted
-from reverie.dream.drift import last_restored
 from reverie.dream.fading import embedded_again, lifted
-from reverie.dream.judge import Judge, Rules
+from reverie.dream.judge import Judge
 from reverie.dream.plan import ChangeSet, SkippedChange, StepName
+from reverie.dream.reading import FINGERPRINTS, TEXTS_AT_ONCE, DreamContext, Reading, fingerprints_after, read
 from reverie.dream.review import withdraw_moot
-from reverie.dream.snapshot import EvidenceCheck, EvidenceChecker, NoEvidence, Snapshot, Vectors, in_order
+from reverie.dream.snapshot import Snapshot
 from reverie.dream.steps import KEEP_LOGS_FOR, STEPS, Plan, Planner, by_step
-from reverie.dream.sweep import demoted_among
 from reverie.embeddings.base import Embedder
 from reverie.errors import StoreBusy
-from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.rules import due_move, overdue
+from reverie.lifecycle.rules import overdue
 from reverie.memory import Memory
-from reverie.settings import Settings
-from reverie.storage.bulk import Edit, read_all, read_versions
-from reverie.storage.dream_records import OPEN, WITHDRAWN, DreamRecord, DreamStatus, ReviewQuestion
-from reverie.storage.filters import one_of
-from reverie.storage.maintenance import fold_old_logs, old_logs
+from reverie.storage.bulk import Edit, read_versions
+from reverie.storage.dream_records import DreamRecord, DreamStatus
+from reverie.storage.maintenance import fold_old_logs
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
 
 OnProgress = Callable[[int, int, str], Awaitable[None]]
 """Called with how many of how many stages are done, and the name of the next."""
 
-_TEXTS_AT_ONCE = 64
 _TURN_SECONDS = 0.0003
-_LATELY = timedelta(hours=20)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DreamContext:
-    """What a dream works with."""
-
-    store: MemoryStore
-    settings: Settings
-    embedder: Embedder
-    judge: Judge = field(default_factory=Rules)
-    evidence: EvidenceChecker = field(default_factory=NoEvidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +158,8 @@ async def _run(
             await withdraw_moot(context.store, now)
     stages = len(steps) + 2
     await tell(0, stages, "reading")
-    snapshot = await read(context, now, projects)
+    reading = await read(context, now, projects)
+    snapshot = reading.snapshot
     if "sweep" not in steps:  # which would expire them before any other step sees them
         tier, parameters = context.settings.tier, context.settings.parameters
         snapshot = snapshot.without(
@@ -195,65 +176,11 @@ async def _run(
     await tell(stages - 1, stages, "writing")
     embedded = await _embed_new(context, planner.plan)
     again = await _embed_again(context, snapshot, planner.plan)
-    report = await _uninterrupted(_write(context, snapshot, planner.plan, embedded, again, "prune" in steps))
+    report = await _uninterrupted(_write(context, reading, planner.plan, embedded, again, "prune" in steps))
+    if snapshot.texts.compared is not None:
+        await asyncio.to_thread(snapshot.texts.compared.save)
     await tell(stages, stages, "done")
     return report
-
-
-async def read(context: DreamContext, now: datetime, projects: Sequence[str] = ()) -> Snapshot:
-    """Read everything that a dream needs, once."""
-    store = context.store
-    where = one_of("status", LIVING)
-    if projects:
-        where &= one_of("project", projects)
-    memories, vectors = await read_all(store, where)
-    asked = await store.review_queue.all()
-    accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
-    checks = await asyncio.to_thread(_checked, context.evidence, memories)
-    records = await store.dream_log.all()
-    changed = (memory for memory in memories if memory.updated_at != memory.created_at)  # others were never demoted
-    promotable = [memory for memory in changed if _may_become_semantic(memory, now, context.settings)]
-    anchored = [(m, checks[m.id].checked) for m in memories if m.anchors and m.id in checks]
-    living = {memory.id for memory in memories}
-    snapshot = Snapshot(
-        now=now,
-        memories=in_order(memories),
-        vectors=vectors,
-        embedder=context.embedder.stamp,
-        embed=_embedding(context.embedder),
-        asked={one.id: one.status for one in asked if one.status != WITHDRAWN},
-        open_questions={one.id: (one.kind, one.memory_ids) for one in asked if _is_open(one, living)},
-        bridges_asked_lately=sum(
-            one.kind == "bridge" and one.status != WITHDRAWN and now - one.asked_at < _LATELY for one in asked
-        ),
-        demoted=frozenset(await demoted_among(store, promotable)),
-        checks=checks,
-        restored=await last_restored(store, anchored, now),
-        undone_keys=await read_undone_keys(store),
-        old_accesses=accesses,
-        old_events=events,
-    )
-    return replace(snapshot, as_left=bool(memories) and snapshot.fingerprint == _last_fingerprint(records))
-
-
-def _may_become_semantic(memory: Memory, now: datetime, settings: Settings) -> bool:
-    """Whether the sweep or the digest could promote a memory to semantic."""
-    move = due_move(memory, now, settings.parameters)
-    return (move is not None and move.to == "semantic") or (
-        memory.layer == "episodic" and may_be_promoted(memory, now)
-    )
-
-
-def _is_open(asked: ReviewQuestion, living: Set[str]) -> bool:
-    """Whether a question waits for an answer about memories that this dream reads."""
-    return asked.status == OPEN and all(memory_id in living for memory_id in asked.memory_ids)
-
-
-def _last_fingerprint(records: Sequence[DreamRecord]) -> str | None:
-    """Return the fingerprint of the store after the last dream, if that had all steps and was not undone."""
-    last = next((record for record in records if record.status != "rolled back"), None)
-    # "morning" is the name of the stored report field.
-    return None if last is None or last.status != "done" else last.report.get("morning")
 
 
 async def recover(store: MemoryStore, embedder: Embedder, now: datetime) -> list[str]:
@@ -290,23 +217,22 @@ async def _embed_again(context: DreamContext, snapshot: Snapshot, plan: Plan) ->
 
 async def _write(
     context: DreamContext,
-    snapshot: Snapshot,
+    reading: Reading,
     plan: Plan,
     vectors: Mapping[str, Embedded],
     again: Mapping[str, Embedded],
     prunes: bool,
 ) -> DreamReport:
-    store, now = context.store, snapshot.now
+    store, snapshot, now = context.store, reading.snapshot, reading.snapshot.now
     dream_id = store.new_id()
     dream_log = store.dream_log
     async with store.changing():
-        batch = make_batch(
-            plan.change_sets, snapshot.memories, store, batch_id=dream_id, at=now, versions=await read_versions(store)
-        )
+        versions = await read_versions(store, touched_ids(plan.change_sets))
+        batch = make_batch(plan.change_sets, snapshot.memories, store, batch_id=dream_id, at=now, versions=versions)
         report = _report(dream_id, plan, batch.too_late, context.judge, dry_run=False)
         stored = _stored_report(report, batch) | {"calls": list(context.judge.calls)}
-        if not batch.too_late and {step.name for step in plan.steps} == set(STEPS):
-            stored["morning"] = plan.outcome.fingerprint
+        if not batch.too_late and plan.is_complete:
+            stored[FINGERPRINTS] = fingerprints_after(reading, plan, context)
         begun = DreamRecord(id=dream_id, started_at=now, finished_at=None, status="applying", report=stored)
         embedded = [replace(vectors[memory.id], memory=memory) for memory in batch.added]
         if batch.events or batch.questions:
@@ -363,33 +289,14 @@ def _report(
     return DreamReport(dream_id=dream_id, dry_run=dry_run, steps=tuple(steps), notes=judge.notes)
 
 
-def _embedding(embedder: Embedder) -> Callable[[Sequence[str]], Vectors]:
-    def embed(texts: Sequence[str]) -> Vectors:
-        parts = [
-            embedding.vector
-            for start in range(0, len(texts), _TEXTS_AT_ONCE)
-            for embedding in embedder.embed(texts[start : start + _TEXTS_AT_ONCE])
-        ]
-        return np.stack(parts)
-
-    return embed
-
-
 def _embedded(memories: Sequence[Memory], embedder: Embedder) -> list[Embedded]:
     """Embed new memories for search, passages included; planning needed only their vectors."""
     made = [
         embedding
-        for start in range(0, len(memories), _TEXTS_AT_ONCE)
-        for embedding in embedder.embed([memory.content for memory in memories[start : start + _TEXTS_AT_ONCE]])
+        for start in range(0, len(memories), TEXTS_AT_ONCE)
+        for embedding in embedder.embed([memory.content for memory in memories[start : start + TEXTS_AT_ONCE]])
     ]
     return [Embedded(m, e.vector, e.passages, e.pieces) for m, e in zip(memories, made, strict=True)]
-
-
-def _checked(evidence: EvidenceChecker, memories: Sequence[Memory]) -> dict[str, EvidenceCheck]:
-    if isinstance(evidence, NoEvidence):
-        return {}
-    found = ((memory.id, evidence.check(memory)) for memory in memories)
-    return {memory_id: check for memory_id, check in found if check is not None}
 
 
 async def _uninterrupted(work: Awaitable[DreamReport]) -> DreamReport:

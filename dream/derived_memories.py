@@ -13,7 +13,7 @@ from typing import Any
 
 from reverie.dream.judge import DayNote, Judge
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, derived_memory_id
-from reverie.dream.snapshot import Snapshot
+from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
 from reverie.lifecycle.vitals import adjusted_importance_of, derived_trust, first_stability
@@ -100,7 +100,9 @@ def derived_memory(
 MOST_CHARACTERS = 1_200
 A_DAY = timedelta(hours=24)
 FEWEST_FOR_A_DIGEST = 3
-_LONGEST_GAP = timedelta(days=7)
+LONGEST_GAP = timedelta(days=7)
+"""A note is about no more than these last days, however long ago the note before it was."""
+
 _DURABLE: frozenset[Kind] = frozenset({"decision", "preference", "how_to", "rejected"})
 """Kinds that an extractive note promotes; not facts, because a passing remark is one by its kind."""
 
@@ -108,11 +110,8 @@ _DURABLE: frozenset[Kind] = frozenset({"decision", "preference", "how_to", "reje
 def digest(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Write the note of the day for each project with enough memories, and promote the durable ones."""
     change_sets: list[ChangeSet] = []
-    for project in sorted({memory.project for memory in snapshot.memories}):
-        since = _since(project, snapshot)
-        if since is None:
-            continue
-        ledger = _ledger(project, since, snapshot)
+    for project, own in sorted(_by_project(snapshot.memories).items()):
+        ledger = _ledger(own, snapshot.now)
         if len(ledger) < FEWEST_FOR_A_DIGEST:
             continue
         note = judge.day_note(ledger, MOST_CHARACTERS)
@@ -138,26 +137,42 @@ def extract(ledger: Sequence[Memory], now: datetime) -> DayNote:
 def may_be_promoted(memory: Memory, now: datetime) -> bool:
     """Whether a note may promote a memory: by its kind, or a fact that a judge calls durable."""
     durable = memory.kind == "fact" or memory.kind in _DURABLE
-    return durable and _may_last(memory) and now - memory.happened_at <= _LONGEST_GAP
+    return durable and _may_last(memory) and now - memory.happened_at <= LONGEST_GAP
 
 
-def _since(project: str, snapshot: Snapshot) -> datetime | None:
-    """Return the moment at which the day begins, or None if it is not over yet."""
-    written = [m.created_at for m in snapshot.memories if m.kind == "digest" and m.project == project]
+def due_digests(memories: Sequence[Memory], now: datetime) -> set[str]:
+    """Return the projects that get a note now; `memories` have at least all notes, and what happened lately."""
+    by_project = _by_project(memories).items()
+    return {project for project, own in by_project if len(_ledger(own, now)) >= FEWEST_FOR_A_DIGEST}
+
+
+def _by_project(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
+    by_project: dict[str, list[Memory]] = {}
+    for memory in memories:
+        by_project.setdefault(memory.project, []).append(memory)
+    return by_project
+
+
+def _since(memories: Sequence[Memory], now: datetime) -> datetime | None:
+    """Return the moment at which the day of a project begins, or None if it is not over yet."""
+    written = [memory.created_at for memory in memories if memory.kind == "digest"]
     if not written:
-        return snapshot.now - A_DAY
+        return now - A_DAY
     last = max(written)
-    return max(last, snapshot.now - _LONGEST_GAP) if snapshot.now - last >= A_DAY else None
+    return max(last, now - LONGEST_GAP) if now - last >= A_DAY else None
 
 
-def _ledger(project: str, since: datetime, snapshot: Snapshot) -> list[Memory]:
-    """Return the project's memories of the day, the most important first."""
+def _ledger(memories: Sequence[Memory], now: datetime) -> list[Memory]:
+    """Return a project's memories of the day, the most important first; none if the day is not over yet."""
+    since = _since(memories, now)
+    if since is None:
+        return []
     recent = [
         memory
-        for memory in snapshot.original_memories
-        if memory.project == project
+        for memory in memories
+        if memory.kind not in DERIVED_KINDS
         and memory.layer != "codebase"
-        and since < memory.happened_at <= snapshot.now
+        and since < memory.happened_at <= now
         and may_be_quoted(memory)
     ]
     return sorted(

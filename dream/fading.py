@@ -7,15 +7,17 @@ whole: their vectors are of more than their text.
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 
 from reverie.dream.plan import Change, ChangeSet
 from reverie.dream.snapshot import Snapshot
 from reverie.embeddings.base import Embedder
 from reverie.lifecycle.curves import retention_of
-from reverie.lifecycle.precision import precision_of
+from reverie.lifecycle.precision import FEWEST_BITS, Precision, precision_of
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.storage.bulk import Edit
+from reverie.storage.filters import Condition, differs, later_than
 from reverie.storage.rows import Embedded
 from reverie.storage.vector_precision import is_finer
 
@@ -26,12 +28,26 @@ _TEXTS_AT_ONCE = 64
 def fading(snapshot: Snapshot, settings: Settings, expiring: Collection[str]) -> Iterator[ChangeSet]:
     """Yield a change for each memory whose vector has not the precision that its retention deserves."""
     for memory in snapshot.memories:
-        if memory.layer == "codebase" or memory.id in expiring:
-            continue
-        retention = retention_of(memory, snapshot.now, settings.retention, settings.tier, settings.parameters)
-        bits = precision_of(memory, retention)
-        if bits != memory.precision:
-            yield _changing(memory, bits, retention)
+        if memory.id not in expiring and fades(memory, snapshot.now, settings):
+            yield _changing(memory, *_deserved(memory, snapshot.now, settings))
+
+
+def fades(memory: Memory, now: datetime, settings: Settings) -> bool:
+    """Whether the vector of a memory has not the precision that its retention deserves."""
+    return memory.layer != "codebase" and _deserved(memory, now, settings)[0] != memory.precision
+
+
+def _deserved(memory: Memory, now: datetime, settings: Settings) -> tuple[Precision, float]:
+    retention = retention_of(memory, now, settings.retention, settings.tier, settings.parameters)
+    return precision_of(memory, retention), retention
+
+
+def may_fade() -> Condition:
+    """Match all whose precision may be due if they were not written since a dream looked at them.
+
+    With the fewest bits a vector cannot fade further; a recall may lift it, and no recall counts as a change.
+    """
+    return differs("precision", FEWEST_BITS) | later_than("last_accessed_at", "updated_at")
 
 
 def _changing(memory: Memory, bits: int, retention: float) -> ChangeSet:

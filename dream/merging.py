@@ -112,8 +112,13 @@ class _TokenIndex:
         self._memories = memories
         self._forms = [snapshot.texts.of(memory).forms for memory in memories]
         self._forms_by_id = {memory.id: forms for memory, forms in zip(memories, self._forms, strict=True)}
-        frequency = Counter(form for forms in self._forms for form in set(forms))
-        self._prefixes = [_rarest(forms, frequency) for forms in self._forms]
+        # By project: what is compared with what must not hang on memories of other projects.
+        frequency: dict[str, Counter[str]] = {}
+        for memory, forms in zip(memories, self._forms, strict=True):
+            frequency.setdefault(memory.project, Counter()).update(set(forms))
+        self._prefixes = [
+            _rarest(forms, frequency[memory.project]) for memory, forms in zip(memories, self._forms, strict=True)
+        ]
         # A restatement has the same numbers, names and paths, so most texts have few others to be compared with.
         self._groups = [(memory.project, memory.layer, snapshot.texts.of(memory).facts) for memory in memories]
         self._by_token: dict[tuple[tuple[str, str, int], str], list[int]] = {}
@@ -161,8 +166,6 @@ _OVERLAP = 0.5
 
 def cluster(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Merge clusters that a judge can word as one; ask about the others."""
-    if snapshot.as_left:
-        return Proposal()
     change_sets: list[ChangeSet] = []
     asked = [set(ids) for kind, ids in snapshot.open_questions.values() if kind == "merge"]
     still_open = snapshot.open_by_project("merge")

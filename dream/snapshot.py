@@ -1,6 +1,5 @@
 """The store as one dream reads it, with caches: texts, neighbours, evidence and rules are looked at once."""
 
-import hashlib
 import re
 import sys
 from collections import Counter
@@ -17,11 +16,12 @@ from reverie.codebase import evidence as codebase
 from reverie.codebase.claims import ClaimKind, check_claim, claims_about
 from reverie.codebase.evidence import EvidenceState
 from reverie.dream.plan import Change, ChangeSet
-from reverie.embeddings.pairs import PairVerdict
+from reverie.embeddings.pairs import PairVerdict, judged_pair
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Memory, creation_order
 from reverie.settings import Settings
+from reverie.storage.compared_pairs import ComparedPairs, pair_key
 from reverie.text.conflicts import Conflict
 from reverie.text.entities import names_in
 from reverie.text.numbers import Amount
@@ -34,7 +34,9 @@ FARTHEST = 0.35
 """Below this cosine two memories are no neighbours: not even the pair classifier compares them."""
 
 MOST_NEIGHBOURS = 24
-_EXACT_UP_TO = 4_000
+EXACT_UP_TO = 4_000
+"""In a project with more memories than this, neighbours are found approximately."""
+
 _CELL_SIZE = 256
 _CELLS_BESIDE = 7
 _ROUNDS = 2
@@ -59,6 +61,10 @@ class Near:
             yield int(other), float(cosine)
 
 
+NO_GROUP = "\0"
+"""The group of rows that are given no neighbours."""
+
+
 def near_pairs(vectors: Matrix, groups: Sequence[str]) -> Near:
     """Find the neighbours of every row among the rows of its group."""
     neighbours: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(vectors)
@@ -66,6 +72,7 @@ def near_pairs(vectors: Matrix, groups: Sequence[str]) -> Near:
     rows_of: dict[str, list[int]] = {}
     for row, group in enumerate(groups):
         rows_of.setdefault(group, []).append(row)
+    rows_of.pop(NO_GROUP, None)
     for rows in rows_of.values():
         for block, candidates in _comparisons(vectors, np.asarray(rows, np.int32)):
             products = vectors[block] @ vectors[candidates].T
@@ -116,7 +123,7 @@ def _best(line: Matrix, candidates: NDArray[np.int32], row: int) -> NDArray[np.i
 
 def _comparisons(vectors: Matrix, rows: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
     """Yield blocks of rows, each with the rows to compare it with: all, or in a large group those of nearby cells."""
-    if len(rows) <= _EXACT_UP_TO:
+    if len(rows) <= EXACT_UP_TO:
         for start in range(0, len(rows), _BLOCK):
             yield rows[start : start + _BLOCK], rows
         return
@@ -181,7 +188,9 @@ class TextFacts:
 class TextCache:
     """Tokenizes each text once and keeps what was found, also between pairs of texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, compared: ComparedPairs | None = None) -> None:
+        """Take what earlier dreams compared, if that is kept."""
+        self.compared = compared
         self._read: dict[str, TextFacts] = {}
         self._amounts: dict[str, tuple[Amount, ...]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
@@ -191,6 +200,18 @@ class TextCache:
         """Why an older memory may not hold beside a newer one, by their ids; see beliefs.conflict_between."""
         self.verdicts: dict[tuple[str, str], PairVerdict | None] = {}
         """What the pair classifier says of an older and a newer memory, by their ids; see beliefs.likely_updates."""
+
+    def judged(self, older: Memory, newer: Memory, cosine: float) -> PairVerdict | None:
+        """Return what the pair classifier says of two memories; None also if an earlier dream found no update."""
+        if self.compared is None:
+            return judged_pair(older.content, newer.content, cosine)
+        key = pair_key(older.content_hash, newer.content_hash, cosine)
+        if key in self.compared:
+            return None
+        verdict = judged_pair(older.content, newer.content, cosine)
+        if verdict is None or verdict.label != "update":
+            self.compared.add(key)
+        return verdict
 
     def amounts(self, memory: Memory, read: Callable[[str], tuple[Amount, ...]]) -> tuple[Amount, ...]:
         """Return the amounts that a memory's text states."""
@@ -251,6 +272,11 @@ class EvidenceCheck:
 class EvidenceChecker(Protocol):
     """Checks memories against code."""
 
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The projects whose memories it can check."""
+        ...
+
     def check(self, memory: Memory) -> EvidenceCheck | None:
         """Check what a memory names; None if it names nothing that can be checked from here."""
         ...
@@ -258,6 +284,8 @@ class EvidenceChecker(Protocol):
 
 class NoEvidence:
     """Used where there is no project: nothing can be checked, so nothing counts against a memory."""
+
+    projects: tuple[str, ...] = ()
 
     def check(self, memory: Memory) -> EvidenceCheck | None:
         """Return nothing."""
@@ -270,10 +298,15 @@ class ProjectEvidence:
     def __init__(self, evidence: codebase.Evidence) -> None:
         self._evidence = evidence
 
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """This project by all its names, and what holds in every project."""
+        return (*self._evidence.names, GLOBAL_PROJECT)
+
     def check(self, memory: Memory) -> EvidenceCheck | None:
         """Check the anchors of a memory of this project, and the claims of its text that manifests can answer."""
         # What a scan of the code wrote is updated by the next scan.
-        if memory.source == "code_scan" or memory.project not in (*self._evidence.names, GLOBAL_PROJECT):
+        if memory.source == "code_scan" or memory.project not in self.projects:
             return None
         checked = self._evidence.check(memory.project, memory.branch, memory.anchors, thorough=True)
         refuted_by = self._refuted_by(memory)
@@ -375,8 +408,10 @@ class Snapshot:
     """When memories that drift would expire were last restored."""
     undone_keys: frozenset[str] = frozenset()
     """The keys of changes that somebody undid; see plan.py."""
-    as_left: bool = False
-    """Whether the memories are exactly as the last complete dream left them: then neighbours need no second look."""
+    as_left: frozenset[str] = frozenset()
+    """Projects that are exactly as the last complete dream left them: their neighbours need no second look."""
+    waiting_projects: int = 0
+    """How many projects with something to do are left to the next dream."""
     old_accesses: int = 0
     old_events: int = 0
     texts: TextCache = field(default_factory=TextCache)
@@ -392,13 +427,16 @@ class Snapshot:
     @cached_property
     def near(self) -> Near:
         """The memories of one project that are close to each other."""
-        projects = [memory.project for memory in self.memories]
+        left = self.as_left
+        projects = [NO_GROUP if memory.project in left else memory.project for memory in self.memories]
         if self.initial_neighbours is None:
             return near_pairs(self.vectors, projects)
         initial = self.initial_neighbours
         old_rows = [initial.rows.get(memory.id, -1) for memory in self.memories]
         new_rows = [
-            row for row, memory in enumerate(self.memories) if old_rows[row] < 0 and memory.kind not in DERIVED_KINDS
+            row
+            for row, memory in enumerate(self.memories)
+            if old_rows[row] < 0 and memory.kind not in DERIVED_KINDS and memory.project not in left
         ]
         return updated_neighbours(initial.near, old_rows, new_rows, self.vectors, projects)
 
@@ -411,12 +449,6 @@ class Snapshot:
     def original_memories(self) -> tuple[Memory, ...]:
         """The memories that no dream derived from others."""
         return tuple(memory for memory in self.memories if memory.kind not in DERIVED_KINDS)
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of all memories: id, layer and last change of each."""
-        lines = (f"{memory.id} {memory.layer} {memory.updated_at.isoformat()}" for memory in self.memories)
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def without(self, ids: Iterable[str]) -> "Snapshot":
         """Return the snapshot without these memories."""

@@ -24,6 +24,10 @@ KEEP_LOGS_FOR = timedelta(days=90)
 def prune(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Note how much of the logs is old enough to be folded; the cycle folds it after it has written."""
     notes = []
+    if snapshot.waiting_projects:
+        notes.append(
+            f"projects that wait for the next dream, with too many memories for one: {snapshot.waiting_projects}"
+        )
     if snapshot.old_accesses:
         notes.append(f"{snapshot.old_accesses} accesses past {KEEP_LOGS_FOR.days} days, already in the counts")
     if snapshot.old_events:
@@ -58,6 +62,13 @@ class Plan:
 
     steps: tuple[StepPlan, ...]
     outcome: Snapshot
+    has_settled: bool = False
+    """Whether the last round changed nothing, so that planning the outcome again would find nothing."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every step was planned until nothing was left to do."""
+        return self.has_settled and {step.name for step in self.steps} == set(STEPS)
 
     @property
     def change_sets(self) -> tuple[ChangeSet, ...]:
@@ -87,11 +98,15 @@ class Planner:
     def next_step(self) -> StepName | None:
         """The step to plan next, or None if the last round changed nothing or there were enough rounds."""
         done = len(self._plans)
-        if done and done % len(self._steps) == 0:
-            unchanged = self._snapshot is self._at_round_start
-            if unchanged or done >= MOST_ROUNDS * len(self._steps):
-                return None
+        if self._has_settled or done >= MOST_ROUNDS * len(self._steps):
+            return None
         return self._steps[done % len(self._steps)]
+
+    @property
+    def _has_settled(self) -> bool:
+        """Whether a whole round has just been planned and changed nothing."""
+        done = len(self._plans)
+        return bool(done) and done % len(self._steps) == 0 and self._snapshot is self._at_round_start
 
     def plan_next(self) -> None:
         """Plan the next step."""
@@ -111,7 +126,7 @@ class Planner:
     @property
     def plan(self) -> Plan:
         """What is planned so far."""
-        return Plan(tuple(self._plans), self._snapshot)
+        return Plan(tuple(self._plans), self._snapshot, self._has_settled)
 
 
 def plan_dream(

@@ -41,7 +41,8 @@ def synthesis(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     change_sets: list[ChangeSet] = []
     still_open = snapshot.open_by_project("bridge")
     asked_lately = snapshot.bridges_asked_lately
-    for project in sorted({memory.project for memory in snapshot.memories}):
+    # Where nothing has changed there is nobody to answer: pairs left over for another day wait until something has.
+    for project in sorted({memory.project for memory in snapshot.memories} - snapshot.as_left):
         for one, other, cosine in _pairs(_subjects(snapshot, project), project):
             if asked_lately + len(change_sets) >= MOST_A_DAY:
                 return Proposal(tuple(change_sets))

@@ -9,6 +9,8 @@ Precision = Literal[32, 8, 4, 2]
 WHOLE: Final = 32
 """The precision of a vector as the embedder made it."""
 
+FEWEST_BITS: Final = 2
+
 FULL_ABOVE = 0.8
 EIGHT_BIT_ABOVE = 0.5
 FOUR_BIT_ABOVE = 0.2

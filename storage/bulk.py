@@ -92,17 +92,20 @@ async def read_all(store: MemoryStore, where: Condition) -> tuple[list[Memory], 
     return await asyncio.to_thread(_joined, tables, store.database.stamp.dimensions)
 
 
-async def read_versions(store: MemoryStore) -> Mapping[str, RowVersion]:
-    """Return the version of each memory that is not archived: it changes with every change and recall."""
+async def read_versions(store: MemoryStore, ids: Iterable[str]) -> Mapping[str, RowVersion]:
+    """Return the version of each of these memories that is not archived: it changes with every change and recall."""
     versions: dict[str, RowVersion] = {}
-    for layer in LAYERS:
-        rows = await store.database.table(layer).rows(["id", "updated_at", "access_count"])
-        updated = rows.column("updated_at").cast(pa.int64()).to_pylist()
-        for key, at, count in zip(
-            rows.column("id").to_pylist(), updated, rows.column("access_count").to_pylist(), strict=True
-        ):
-            if key not in versions or at > versions[key][1]:
-                versions[key] = (layer, at, count)
+    wanted = sorted(set(ids))
+    for layer in LAYERS if wanted else ():
+        for start in range(0, len(wanted), _ROWS_AT_A_TIME):
+            here = one_of("id", wanted[start : start + _ROWS_AT_A_TIME])
+            rows = await store.database.table(layer).rows(["id", "updated_at", "access_count"], here)
+            updated = rows.column("updated_at").cast(pa.int64()).to_pylist()
+            for key, at, count in zip(
+                rows.column("id").to_pylist(), updated, rows.column("access_count").to_pylist(), strict=True
+            ):
+                if key not in versions or at > versions[key][1]:
+                    versions[key] = (layer, at, count)
     return versions
 
 

@@ -101,6 +101,11 @@ def not_after(column: str, moment: datetime) -> Condition:
     return Condition(f"{column} <= {literal(moment)}")
 
 
+def later_than(column: str, other: str) -> Condition:
+    """Match rows in which the moment of one column is after that of another."""
+    return Condition(f"{column} > {other}")
+
+
 def is_set(column: str) -> Condition:
     """Match rows that have a value here."""
     return Condition(f"{column} IS NOT NULL")

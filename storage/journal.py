@@ -372,10 +372,10 @@ class Journal:
         """Write other texts over those of one event; call it inside `flushed()`."""
         await self._table.update(equals("id", event_id), texts)
 
-    async def rows(self) -> list[Row]:
-        """Return every event as it is stored, in the order of the chain."""
+    async def rows(self, columns: Sequence[str] = (*_COLUMNS, *_LINKS)) -> list[Row]:
+        """Return every event as it is stored, in the order of the chain; `id`, `at` and `number` are needed."""
         pending = _parsed(await self._log_file.lines())
-        flushed = await self._table.rows([*_COLUMNS, *_LINKS])
+        flushed = await self._table.rows(columns)
         found = {row["id"]: _with_text_moment(row) for row in flushed.to_pylist()}
         found |= {row["id"]: row for row in pending}
         return sorted(found.values(), key=_number)

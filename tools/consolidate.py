@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from reverie.dream.cycle import DreamContext, DreamReport, StepReport, dream
+from reverie.dream.cycle import DreamReport, StepReport, dream
 from reverie.dream.judge import Judge, ModelJudge, Rules
+from reverie.dream.reading import DreamContext
 from reverie.dream.snapshot import EvidenceChecker, ProjectEvidence
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens

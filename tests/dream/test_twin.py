@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from reverie.dream.cycle import DreamContext, dream
+from reverie.dream.cycle import dream
 from reverie.dream.judge import BeliefVerdict, Rules
+from reverie.dream.reading import DreamContext
 from reverie.errors import ModelError
 from reverie.lifecycle.curves import Trace, huber, l2
 from reverie.memory import Memory, to_record
