@@ -108,8 +108,6 @@ class Report:
     exported_kept: int = 0
     searched: int = 0  # bytes of the rows and passages that a plain recall may look at
     searched_without: int = 0  # the same, had nothing been archived
-    disk_searched: int = 0
-    disk_searched_without: int = 0
     disk: int = 0  # everything, the journal too
     recall_p50: float = 0.0  # milliseconds of processor time
     recall_p95: float = 0.0
@@ -256,13 +254,13 @@ async def _measure(session: Session, memories: Sequence[Memory], questions: Sequ
     report.exported_kept = sum(len(line_of(memory, None)) for memory in kept)
     await session.maintenance.stop()
     report.archived = await session.store.archive.table.count()
-    report.searched, report.disk_searched = await _searched_bytes(session)
+    report.searched = await _searched_bytes(session)
     report.disk = (await status(session, StatusRequest())).disk_bytes
     report.recall_p50, report.recall_p95 = await _recall_times(session, questions)
     async with session.store.changing():
         await session.store.archive.bring_back([memory.id for memory in gone])
     assert await session.store.archive.table.count() == 0
-    report.searched_without, report.disk_searched_without = await _searched_bytes(session)
+    report.searched_without = await _searched_bytes(session)
     report.recall_p50_without, report.recall_p95_without = await _recall_times(session, questions)
 
 
@@ -270,17 +268,15 @@ def _may_fade(memory: Memory) -> bool:
     return not memory.pinned and not is_lasting(memory)
 
 
-async def _searched_bytes(session: Session) -> tuple[int, int]:
-    """Return the bytes of the layers' rows and passages, as values and as files written out anew."""
-    values, files = 0, 0
+async def _searched_bytes(session: Session) -> int:
+    """Return the bytes of the layers' rows and passages, as values; the tables are written out anew."""
+    values = 0
     for name in (*LAYERS, "passages"):
         table = session.store.database.table(name)
         if await table.count():
             await _rewrite(table)
             values += (await table.rows((await table.lance.schema()).names)).nbytes
-        folder = session.store.database.generations.path(session.store.database.generation) / f"{name}.lance"
-        files += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    return values, files
+    return values
 
 
 async def _recall_times(session: Session, questions: Sequence[Query]) -> tuple[float, float]:
@@ -318,7 +314,6 @@ def told(report: Report) -> str:
         ("archived", f"{report.archived:,}"),
         ("export", _shrunk(report.exported_all, report.exported_kept)),
         ("searched", _shrunk(report.searched_without, report.searched)),
-        ("", f"as files {_shrunk(report.disk_searched_without, report.disk_searched)}"),
         ("disk", f"{report.disk / 1000:,.0f} kB, journal and archive included"),
         ("recall", f"median {report.recall_p50:.1f} ms, without the archive {report.recall_p50_without:.1f} ms"),
         ("", f"p95 {report.recall_p95:.1f} ms, without the archive {report.recall_p95_without:.1f} ms"),
@@ -349,7 +344,6 @@ def as_record(report: Report) -> dict[str, Any]:
             "rows": round(1 - report.kept / report.written, 4),
             "export": round(1 - report.exported_kept / report.exported_all, 4),
             "searched": round(1 - report.searched / report.searched_without, 4),
-            "searched_files": round(1 - report.disk_searched / report.disk_searched_without, 4),
         },
         "gone_share": round(report.gone.total() / report.needed, 4),
         "found_share": round(report.found / report.needed, 4),
