@@ -50,7 +50,10 @@ async def fold_old_logs(store: MemoryStore, cutoff: datetime, at: datetime) -> N
 
 
 async def _foldable(store: MemoryStore, cutoff: datetime) -> list[Row]:
-    """Return the old events that can go, in the order of the chain."""
+    """Return the old events that can go, in the order of the chain.
+
+    What replaced something stays, also of a memory that has no row any more: `as_of` reads it there.
+    """
     living: set[str] = set()
     for layer in LAYERS:
         living |= set((await store.database.table(layer).rows(["id"])).column("id").to_pylist())
@@ -61,7 +64,7 @@ async def _foldable(store: MemoryStore, cutoff: datetime) -> list[Row]:
     found = [
         row
         for row in old
-        if row["memory_id"] not in living or (row["before"] == "{}" and row["number"] != last[row["memory_id"]])
+        if row["before"] == "{}" and (row["memory_id"] not in living or row["number"] != last[row["memory_id"]])
     ]
     going = Counter(row["batch"] for row in found)
     return [row for row in found if row["batch"] is None or going[row["batch"]] == batches[row["batch"]]]

@@ -71,6 +71,7 @@ async def found_for(session: Session, request: RecallRequest) -> Answer:
         # What names the entity is wanted, however far its words are from the query's.
         max_distance=_ANY_DISTANCE if request.entity else session.settings.max_distance,
         min_strength=request.min_strength,
+        embed=None if embedding is None else session.embed,
         # Found by words alone, a row shares a word that says something with the query.
         keep_irrelevant=bool(narrowed) or embedding is None,
     )
