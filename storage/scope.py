@@ -28,7 +28,12 @@ _SCOPE_COLUMNS = (
 _FOLDED_AFTER = timedelta(days=90)
 """Older versions of Reverie folded every event of this age; now what a change replaced is kept."""
 
-_NEEDED = frozenset(one.name for one in fields(Memory) if one.default is MISSING) | {"status", "project", "tags", "entities"}
+_NEEDED = frozenset(one.name for one in fields(Memory) if one.default is MISSING) | {
+    "status",
+    "project",
+    "tags",
+    "entities",
+}
 """What must be known of a memory that has no row: a later version may add fields, which have defaults."""
 
 _MOST_IDS = 1_000
