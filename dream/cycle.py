@@ -23,6 +23,7 @@ from reverie.dream.batch import (
 )
 from reverie.dream.derived_memories import may_be_promoted
 from reverie.dream.drift import last_restored
+from reverie.dream.evidence import EveryProject
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.plan import ChangeSet, SkippedChange, StepName
 from reverie.dream.review import withdraw_moot
@@ -374,6 +375,8 @@ def _embedded(memories: Sequence[Memory], embedder: Embedder) -> list[Embedded]:
 def _checked(evidence: EvidenceChecker, memories: Sequence[Memory]) -> dict[str, EvidenceCheck]:
     if isinstance(evidence, NoEvidence):
         return {}
+    if isinstance(evidence, EveryProject):
+        evidence.choose(memories)
     found = ((memory.id, evidence.check(memory)) for memory in memories)
     return {memory_id: check for memory_id, check in found if check is not None}
 

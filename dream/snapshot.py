@@ -20,7 +20,7 @@ from reverie.dream.plan import Change, ChangeSet
 from reverie.embeddings.pairs import PairVerdict
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
-from reverie.memory import GLOBAL_PROJECT, Memory, creation_order
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, creation_order
 from reverie.settings import Settings
 from reverie.text.conflicts import Conflict
 from reverie.text.entities import names_in
@@ -246,6 +246,7 @@ class EvidenceCheck:
     checked: EvidenceState
     receipt: str = ""
     refuted: bool = False
+    new_anchors: tuple[Anchor, ...] = ()  # of a memory that has none yet; see evidence.py
 
 
 class EvidenceChecker(Protocol):

@@ -253,7 +253,7 @@ class MemoryStore:
         return replace(scope, past=await past_state_of(self.journal, self.database.layers, scope))
 
     async def past_texts(self, scope: Scope) -> list[Memory]:
-        """Return the memories in a scope of the past whose text of then is in no table: it cannot be searched there."""
+        """Return the memories in a scope of the past whose text of then is in no table to be searched."""
         if scope.past is None:
             return []
         now = await self.get(scope.past.reworded) if scope.past.reworded else {}

@@ -16,6 +16,7 @@ from reverie.recall.search import Query, search
 from reverie.storage.scope import RECALLED, Scope
 from reverie.time import iso, parse_moment
 from reverie.tools.entities import spellings_of
+from reverie.tools.first_anchors import note_met
 from reverie.tools.project_identity import look_alike
 from reverie.tools.requests import HiddenStatus, RecallRequest
 from reverie.tools.session import Session
@@ -38,6 +39,7 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
     """
     answer = await found_for(session, request)
     shown = answer.recalled.results
+    note_met(session, answer.memories)
     session.accesses.note(answer.memories, session.now, session.store.session)
     session.served.note([*((row.id, row.content) for row in shown), *((row.id, answer.text) for row in shown[:1])])
     note = _look_alike_note(session, request.max_tokens - count_tokens(answer.text), found_nothing=not shown)
