@@ -172,9 +172,9 @@ def drift_change_sets(
         if (question := question_about(memory, checked)).id not in asked
     ]
     change_sets += [
-        ChangeSet(summary="proposed a text for what moved", questions=(question,))
+        ChangeSet(summary="proposed a text for what moved", questions=(moved,))
         for memory, checked in found
-        if (question := question_about_moved(memory, checked)) is not None and question.id not in asked
+        if (moved := question_about_moved(memory, checked)) is not None and moved.id not in asked
     ]
     return [change_set for change_set in change_sets if change_set is not None]
 

@@ -45,7 +45,7 @@ def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | Non
 
 
 def _names_what_moved(asked: ReviewQuestion, memory: Memory) -> bool:
-    return asked.body.get("about", [])[1:] == moves_as_told(moves_of(memory.anchors))
+    return moves_as_told(moves_of(memory.anchors)) == asked.body.get("about", [])[1:]
 
 
 async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:

@@ -6,6 +6,7 @@ Run it with a server that speaks OpenAI's chat API on loopback; CONTRIBUTING.md 
 """
 
 import os
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -103,10 +104,8 @@ def _assert_undamaged(memories: list[Memory], texts: dict[str, str]) -> None:
 
 
 def _tell(dreamt: Any, records: Any) -> None:
-    """Print what the model did: somebody runs this to see it."""
-    calls = [call for record in records for call in record.report["calls"]]
-    print(f"\ncost {dreamt.cost_cents} cents, {dreamt.duration_ms:.0f} ms, {len(dreamt.questions)} questions")
-    for call in calls:
-        print("  call", call)
-    for step in dreamt.steps:
-        print(" ", step.name, step.notes)
+    """Write what the model did: somebody runs this to see it."""
+    told = [f"cost {dreamt.cost_cents} cents, {dreamt.duration_ms:.0f} ms, {len(dreamt.questions)} questions"]
+    told += [f"  call {call}" for record in records for call in record.report["calls"]]
+    told += [f"  {step.name} {step.notes}" for step in dreamt.steps]
+    sys.stdout.write("\n" + "\n".join(told) + "\n")
