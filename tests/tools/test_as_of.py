@@ -17,6 +17,8 @@ from reverie.storage.rows import Embedded
 from reverie.time import iso
 from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
+from reverie.tools.page import browse
+from reverie.tools.page_catalog import BrowseRequest
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, MoveRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
@@ -190,6 +192,8 @@ async def test_what_an_undone_dream_had_written_is_found_as_of_the_day_it_was_th
             for answer in [await ask("what is the Meridian", as_of=moment)]
         ]
         assert found == [[], [(card.id, card.content)], []]
+        listed = await browse(session, BrowseRequest(as_of=there, limit=3))
+        assert (listed.memories[0].id, len(listed.memories), listed.total) == (card.id, 3, 6)
         clock.advance(days=200)
         await consolidate(session, ConsolidateRequest(steps=["prune"]))
     await session.accesses.count()  # a recall of what has no row counts nowhere
