@@ -70,7 +70,7 @@ def _lies_in(path: str, place: str) -> bool:
 MOST_ANCHORS = 12
 
 SECONDS_FOR_HISTORY = 1.0
-"""Git gets so long for each file that a text names and that is not there: whoever wrote the text waits for it."""
+"""Git gets so long for the files that a text names and that are not there: whoever wrote the text waits for it."""
 
 _SHORTEST_NAME = 3
 _SOURCE_ROOTS = ("", "src/", "lib/", "python/", "app/")

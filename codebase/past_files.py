@@ -4,6 +4,7 @@ Only git can tell. It is asked for the last commit that touched a path, and give
 """
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -52,14 +53,22 @@ def says_it_is_gone(text: str) -> bool:
 
 
 def in_history(tree: SourceTree, paths: Sequence[str], *, patience: float) -> list[AbsentFile]:
-    """Say of files that are not in the working tree whether a commit before the present one had them."""
-    return [_in_history(tree, path, patience) for path in paths]
+    """Say of files that are not in the working tree whether a commit before the present one had them.
+
+    Git gets `patience` seconds for all of them; of the rest only the names are told.
+    """
+    until = time.monotonic() + patience
+    found: list[AbsentFile] = []
+    for path in paths:
+        left = until - time.monotonic()
+        found.append(_in_history(tree, path, left) if left > 0 else AbsentFile(path))
+    return found
 
 
 def _in_history(tree: SourceTree, path: str, patience: float) -> AbsentFile:
     if not tree.has_git or "/" not in path:  # a bare name may have been in any folder
         return AbsentFile(path)
-    git, literal = None, f":(literal){path}"
+    literal = f":(literal){path}"
     try:
         git = tree.git(patience)
         if git.ask(tree.root, "rev-parse", "--is-shallow-repository").out.strip() != "false":

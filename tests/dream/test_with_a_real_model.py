@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from reverie.llm import client
+from reverie.llm.connection import Timeouts
 from reverie.memory import Memory, to_record
 from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest, RestoreRequest
@@ -66,6 +68,8 @@ async def test_a_dream_with_a_real_model_finishes_in_budget_damages_nothing_and_
     monkeypatch.setenv("OPENAI_BASE_URL", URL)
     monkeypatch.setenv("OPENAI_API_KEY", "no-key-is-needed-on-loopback")
     monkeypatch.setenv("NO_PROXY", "*")
+    # A busy machine must not decide what is tried here: with a dream's own patience a slow model is not heard at all.
+    monkeypatch.setattr(client, "TIMEOUTS", Timeouts(answer=300.0, total=600.0, pauses=(0.0,)))
     session.settings = replace(session.settings, llm="openai:local", llm_price=(0.5, 2.0))
     await a_small_store(keep, clock)
     texts = {memory.id: memory.content for memory in await session.store.find()}
