@@ -45,7 +45,8 @@ def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | Non
 
 
 def _names_what_moved(asked: ReviewQuestion, memory: Memory) -> bool:
-    return moves_as_told(moves_of(memory.anchors)) == asked.body.get("about", [])[1:]
+    asked_about: list[str] = asked.body.get("about", [])[1:]
+    return moves_as_told(moves_of(memory.anchors)) == asked_about
 
 
 async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
