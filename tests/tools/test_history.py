@@ -90,7 +90,12 @@ class Life:
         await pin(self.session, PinRequest(id=one.id, pinned=False))
         done = await forget(self.session, ForgetRequest(ids=[one.id], purge=True))
         assert one.id in done.forgotten
-        self.model = [(at, {i: s for i, s in state.items() if i not in done.forgotten}) for at, state in self.model]
+        gone = {event.memory_id for event in await self.session.store.journal.with_action("purged")}
+        # What else goes quotes it: a dream wrote it, and may have been undone since.
+        others = {i: s for _, state in self.model for i, s in state.items() if i in gone and i not in done.forgotten}
+        assert all(s["source"] == "dream" for s in others.values())
+        gone |= set(done.forgotten)
+        self.model = [(at, {i: s for i, s in state.items() if i not in gone}) for at, state in self.model]
         await self._note()
 
     async def dream(self) -> None:
@@ -119,7 +124,11 @@ class Life:
 
     def _any(self, **wanted: Any) -> Any:
         fitting = [
-            i for i, s in sorted(self.known.items()) if all(s[name] in values for name, values in wanted.items())
+            i
+            for i, s in sorted(
+                self.known.items(), key=lambda item: (item[1]["content"], item[0])
+            )  # ids are by chance
+            if all(s[name] in values for name, values in wanted.items())
         ]
         if not fitting:
             return None
@@ -186,7 +195,7 @@ class Life:
     async def _answer(self) -> None:
         asked = (await review(self.session, ReviewRequest())).questions
         if asked:
-            question = self.dice.choice(asked)
+            question = self.dice.choice(sorted(asked, key=lambda one: (one["kind"], one["memories"][0]["content"])))
             verdict = self.dice.choice([one for one in question["verdicts"] if one not in ("merge", "bridge")])
             self._told += 1
             text = f"{question['memories'][0]['content']} reviewed{self._told}" if verdict == "revise" else ""
