@@ -254,7 +254,7 @@ def _text_for(verdict: str, question: Question) -> str | None:
         return ""
     texts = [memory["content"] for memory in question["memories"]]
     if verdict == "revise":
-        return edited(texts[0])
+        return "" if question.get("proposal") else edited(texts[0])  # the answer takes what is proposed
     return edited("\n\n".join(texts))
 
 

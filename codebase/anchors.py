@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from reverie.codebase.claims import Mention, mentions_in, path_mention
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.manifests import Entry, entries_of, entry_for, normalised
+from reverie.codebase.past_files import AbsentFile, in_history, named_files
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, is_foreign
 from reverie.memory import Anchor
@@ -68,6 +69,9 @@ def _lies_in(path: str, place: str) -> bool:
 
 MOST_ANCHORS = 12
 
+SECONDS_FOR_HISTORY = 1.0
+"""Git gets so long for the files that a text names and that are not there: whoever wrote the text waits for it."""
+
 _SHORTEST_NAME = 3
 _SOURCE_ROOTS = ("", "src/", "lib/", "python/", "app/")
 _MODULE_ENDINGS = (".py", "/__init__.py", ".pyi", ".ts", ".js", ".rb", ".php", ".java", ".cs")
@@ -75,10 +79,11 @@ _MODULE_ENDINGS = (".py", "/__init__.py", ".pyi", ".ts", ".js", ".rb", ".php", "
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """The anchors of one text, and which of the given files were not found."""
+    """The anchors of one text, which of the given files were not found, and which files that the text names."""
 
     anchors: tuple[Anchor, ...]
     unresolved: tuple[str, ...] = ()
+    absent: tuple[AbsentFile, ...] = ()
 
 
 def anchor(tree: SourceTree, text: str, files: Sequence[str] = ()) -> Anchored:
@@ -92,9 +97,15 @@ def anchor(tree: SourceTree, text: str, files: Sequence[str] = ()) -> Anchored:
             unresolved.append(given)
         else:
             found.setdefault((made.path, made.symbol, made.kind), made)
-    for made in resolver.mentioned(mentions_in(text)):
+    mentions = mentions_in(text)
+    for made in resolver.mentioned(mentions):
         found.setdefault((made.path, made.symbol, made.kind), made)
-    return Anchored(tuple(found.values())[:MOST_ANCHORS], tuple(unresolved))
+    absent = [path for path in resolver.absent(mentions, list(found.values())) if path not in unresolved]
+    return Anchored(
+        tuple(found.values())[:MOST_ANCHORS],
+        tuple(unresolved),
+        tuple(in_history(tree, absent, patience=SECONDS_FOR_HISTORY)),
+    )
 
 
 class _Resolver:
@@ -134,6 +145,19 @@ class _Resolver:
         taken = {anchor.symbol for anchor in anchors if anchor.kind in ("target", "script")}
         symbols = [m for m in mentions if m.kind == "symbol" and m.name not in taken and not self._is_path(m.name)]
         return anchors + self._symbols(symbols, named, folders)
+
+    def absent(self, mentions: Sequence[Mention], anchors: Sequence[Anchor]) -> list[str]:
+        """Return the files that the text names and the project does not have, also not in several places."""
+        relative = [replace(one, name=self._relative(one.name)) for one in mentions if one.kind == "path"]
+        inside = [one for one in relative if not one.name.startswith("/")]  # that would be a file of this machine
+        paths = [path for path in named_files(inside, anchors) if not self._tree.is_file(path)]
+        if not paths:
+            return []
+        try:
+            known = self._tree.paths(paths)
+        except GitUnavailable:
+            return []
+        return [path for path in paths if not any(one == path or one.endswith(f"/{path}") for one in known)]
 
     # -- paths -----------------------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reverie.codebase.anchors import Anchored, anchor
+from reverie.codebase.anchors import MOST_ANCHORS, Anchored, anchor
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.identity import ProjectIdentity
 from reverie.codebase.manifests import Entry, entries_of, read_manifest
 from reverie.codebase.moves import Moves
+from reverie.codebase.past_files import says_it_is_gone
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.memory import GLOBAL_PROJECT, Anchor, Freshness
@@ -381,6 +382,24 @@ class Evidence:
         commit = self.checkout().commit if found.anchors else None
         root = stored_folder(folder.tree.root) if project == GLOBAL_PROJECT else None
         return replace(found, anchors=tuple(replace(made, commit=commit, root=root) for made in found.anchors))
+
+    def anchor_old(self, text: str, project: str) -> tuple[Anchor, ...]:
+        """Anchor a text that was written some time ago, or elsewhere: to what is there, and to what was there once.
+
+        A file that the history has and the working tree has not becomes an anchor too, as it last was: a check then
+        says where it moved, or that it is gone. A text that speaks of the past may mean just that, and gets none.
+        """
+        found = self.anchor(text, (), project)
+        if says_it_is_gone(text):
+            return found.anchors
+        root = found.anchors[0].root if found.anchors else None
+        once = [replace(one.anchor, root=root) for one in found.absent if one.anchor is not None]
+        return (*found.anchors, *once)[:MOST_ANCHORS]
+
+    def where_now(self, anchor: Anchor) -> str | None:
+        """Return where the file of an anchor is now, if it was moved."""
+        folder = self._project_folder(self._root)
+        return folder.quick.check(anchor).now_at if folder else None
 
     def check(
         self, project: str, branch: str | None, anchors: Sequence[Anchor], *, thorough: bool = False

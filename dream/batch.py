@@ -136,6 +136,7 @@ def review_question(question: ProposedQuestion, at: datetime) -> ReviewQuestion:
             "evidence": list(question.evidence),
             "verdicts": list(question.verdicts),
             "about": list(question.about),
+            **({"proposal": question.proposal} if question.proposal else {}),
         },
     )
 

@@ -1,13 +1,16 @@
 """The drift step: checks memories against the code that they name, and changes or questions those that no longer fit.
 
-Moved: the anchor gets the new path. Missing: the memory is challenged, and it expires when all its anchors were
-missing on three different days. Found again: the challenge ends. What cannot be checked from here is left alone,
-and so is what is pinned. The same day gives the same plan.
+Moved: the anchor gets the new path, and a question proposes the text with it. Missing: the memory is challenged, and
+it expires when all its anchors were missing on three different days. Found again: the challenge ends. What cannot be
+checked from here is left alone, and so is what is pinned. The same day gives the same plan.
+
+A memory without anchors, imported or old, gets them when a dream first meets it (evidence.py).
 
 Every challenge comes with a question, and is withdrawn with it: by an answer, or when the code is found again.
 A dream runs this as a step; `reverie drift` runs it for one project by itself.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -128,8 +131,27 @@ def drift(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         (memory, check.checked)
         for memory in snapshot.memories
         if memory.anchors and (check := snapshot.checks.get(memory.id)) is not None
+        if len(check.checked.anchors) == len(memory.anchors)  # it had none when it was checked
     ]
-    return Proposal(tuple(drift_change_sets(found, snapshot.now, snapshot.restored, snapshot.asked)))
+    return Proposal(
+        (*_first_anchors(snapshot), *drift_change_sets(found, snapshot.now, snapshot.restored, snapshot.asked))
+    )
+
+
+def _first_anchors(snapshot: Snapshot) -> Iterable[ChangeSet]:
+    """Yield what anchors the memories that a dream meets in their project for the first time."""
+    for memory in snapshot.memories:
+        check = snapshot.checks.get(memory.id)
+        if check is None or not check.new_anchors or memory.anchors:
+            continue
+        shown = ", ".join(dict.fromkeys(anchor.path for anchor in check.new_anchors))
+        change = Change(
+            memory_id=memory.id,
+            action="anchored",
+            reason=f"names {shown}",
+            values={"anchors": check.new_anchors},
+        )
+        yield ChangeSet(summary="anchored", changes=(change,))
 
 
 def drift_change_sets(
@@ -149,7 +171,71 @@ def drift_change_sets(
         if memory.id not in changed and is_challenged(memory) and checked.freshness == "missing"
         if (question := question_about(memory, checked)).id not in asked
     ]
+    change_sets += [
+        ChangeSet(summary="proposed a text for what moved", questions=(moved,))
+        for memory, checked in found
+        if (moved := question_about_moved(memory, checked)) is not None and moved.id not in asked
+    ]
     return [change_set for change_set in change_sets if change_set is not None]
+
+
+_MOVED_VERDICTS: tuple[Verdict, ...] = ("revise", "holds", "forget")
+
+
+def question_about_moved(memory: Memory, checked: EvidenceState) -> ProposedQuestion | None:
+    """Propose the text with the paths of today for what was moved; None if the text names no path that moved."""
+    if memory.pinned or memory.status != "active":
+        return None
+    moves = moves_of(checked.anchors)
+    proposal = with_new_paths(memory.content, moves)
+    if not moves or proposal == memory.content:
+        return None
+    notes = [anchor.note for anchor in checked.anchors if anchor.freshness == "moved" and anchor.note]
+    return ProposedQuestion(
+        kind="moved",
+        memory_ids=(memory.id,),
+        ask="What this memory names was moved. Shall it say so: as proposed (revise), in other words (revise, with "
+        "the text), stay as it is (holds), or go (forget)?",
+        evidence=(*dict.fromkeys(notes), f"proposed: {proposal}"),
+        verdicts=_MOVED_VERDICTS,
+        about=(memory.id, *moves_as_told(moves)),
+        proposal=proposal,
+    )
+
+
+def moves_of(anchors: Iterable[Anchor]) -> dict[str, str]:
+    """Return where files, folders and the files of symbols were, and where they are now."""
+    moved = (anchor for anchor in anchors if anchor.freshness == "moved" and anchor.now_at)
+    return {anchor.path: (anchor.now_at or "").partition("::")[0] for anchor in moved}
+
+
+def moves_as_told(moves: Mapping[str, str]) -> list[str]:
+    """Return moves as a question names what it is about."""
+    return sorted(f"{old} -> {new}" for old, new in moves.items())
+
+
+def with_new_paths(text: str, moves: Mapping[str, str]) -> str:
+    """Return a text in which every moved path is the new one; a part of a path counts if it is written with a slash.
+
+    `http/retry.py` stands for `src/http/retry.py`, and becomes as much of the new path as says what changed.
+    """
+    for old, new in sorted(moves.items(), key=lambda move: -len(move[0])):
+        for written, instead in _spellings(old, new):
+            found = re.compile(rf"(?<![\w./-])(?P<start>\.?/)?{re.escape(written)}(?![\w/-]|\.\w)")
+            if found.search(text):
+                text = found.sub(lambda match, to=instead: (match["start"] or "") + to, text)  # type: ignore[misc]
+                break
+    return text
+
+
+def _spellings(old: str, new: str) -> Iterable[tuple[str, str]]:
+    """Yield how a path may be written, and what to write for it now: the longest first."""
+    yield old, new
+    parts = old.split("/")
+    for start in range(1, len(parts) - 1):
+        yield "/".join(parts[start:]), new
+    if parts[-1] != new.rpartition("/")[2] and "." in parts[-1]:
+        yield parts[-1], new.rpartition("/")[2]
 
 
 async def last_restored(store: MemoryStore, found: Found, now: datetime) -> dict[str, datetime]:

@@ -3,6 +3,7 @@
 An answer of None means that the judge does not know; then a question is queued for review and nothing changes.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -11,6 +12,7 @@ from reverie.errors import BudgetSpent, ModelError, ModelNonsense
 from reverie.guard.secrets import redact, without_private
 from reverie.memory import Memory, creation_order
 from reverie.text.compare import facts_of, restates
+from reverie.text.tokenize import tokens_of
 
 if TYPE_CHECKING:
     from reverie.llm.client import Form, LanguageModel
@@ -24,6 +26,15 @@ class DayNote:
 
     text: str
     durable: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """One line of a card in a model's words, the memories that say it, and the ids of those it says in full."""
+
+    text: str
+    sources: tuple[Memory, ...]
+    in_full: tuple[str, ...]
 
 
 class Judge(Protocol):
@@ -43,6 +54,10 @@ class Judge(Protocol):
 
     def day_note(self, ledger: Sequence[Memory], most_characters: int) -> DayNote | None:
         """Return the note of the day, or None for the extractive one."""
+        ...
+
+    def card_lines(self, name: str, facts: Sequence[Memory], most_lines: int) -> list[CardLine]:
+        """Return lines of a card about an entity, each with the memories it rests on; none for quoted ones."""
         ...
 
     @property
@@ -81,6 +96,10 @@ class Rules:
         """Without a model the digest is extractive."""
         return None
 
+    def card_lines(self, name: str, facts: Sequence[Memory], most_lines: int) -> list[CardLine]:
+        """Without a model a card quotes its sources."""
+        return []
+
 
 def missing_facts(text: str, members: Sequence[Memory]) -> list[str]:
     """Return the numbers, versions, paths and names of the members that a merged text leaves out."""
@@ -105,6 +124,13 @@ _DAY = (
     "Write the day's note from these memories: at most {most} characters, short lines beginning with `- `, the most "
     "consequential first, adding nothing. List in `durable` the ids of those that will matter in a month."
 )
+_CARD = (
+    "Write a card about `subject` from these notes: at most {most} short lines, the most useful to a developer "
+    "first. Join notes that say one thing. End each line with the ids of the notes it comes from in square brackets, "
+    "such as [1] or [2, 5]. Keep every number, name, date, version and path as it is written, and add nothing."
+)
+_REFERENCES = re.compile(r"\s*\[(?P<numbers>\d{1,3}(?:\s*,\s*\d{1,3})*)\]\s*[.;]?\s*$")
+_LONGEST_CARD_LINE = 220
 _CHARACTERS_PER_TOKEN = 3
 _SPARE_TOKENS = 200
 
@@ -186,6 +212,25 @@ class ModelJudge:
         known = {memory.id for memory in ledger}
         return DayNote(text, tuple(one for one in answer["durable"] if one in known))
 
+    def card_lines(self, name: str, facts: Sequence[Memory], most_lines: int) -> list[CardLine]:
+        """Return the lines of the model that name memories it was shown, and say nothing that those do not."""
+        numbered = {str(number): memory for number, memory in enumerate(facts, 1)}
+        notes = [
+            {"id": number, "when": f"{memory.happened_at:%Y-%m-%d}", "text": sendable(memory.content)}
+            for number, memory in numbered.items()
+        ]
+        size = most_lines * _LONGEST_CARD_LINE // _CHARACTERS_PER_TOKEN + _SPARE_TOKENS
+        answer = self._ask(
+            "card", _CARD.format(most=most_lines), {"subject": name, "notes": notes}, {"lines": list}, size
+        )
+        if answer is None:
+            return []
+        lines = [_card_line(str(line), numbered, name) for line in answer["lines"]]
+        kept = [line for line in lines if line is not None][:most_lines]
+        if len(kept) < len(lines):
+            self._notes.append(f"of a card about {name} {len(lines) - len(kept)} of {len(lines)} lines were refused")
+        return kept
+
     def _ask(
         self, purpose: str, task: str, data: dict[str, Any], form: "Form", most_tokens: int
     ) -> dict[str, Any] | None:
@@ -199,6 +244,29 @@ class ModelJudge:
             self._notes.append(str(error))
             self._failed = True
         return None
+
+
+def _card_line(line: str, numbered: Mapping[str, Memory], name: str) -> CardLine | None:
+    """Return a line with its sources; None if it names none or an unknown one, or says what they do not."""
+    found = _REFERENCES.search(line)
+    if found is None:
+        return None
+    text = " ".join(line[: found.start()].lstrip(" -*•").split())
+    numbers = dict.fromkeys(number.strip() for number in found["numbers"].split(","))
+    if not text or len(text) > _LONGEST_CARD_LINE or not numbers.keys() <= numbered.keys():
+        return None
+    sources = tuple(numbered[number] for number in numbers)
+    known = {form for memory in sources for form in words_and_facts(memory.content)} | words_and_facts(name)
+    if {form for _, form in facts_of(text)} - known:
+        return None
+    if _negates(text) != any(_negates(memory.content) for memory in sources):
+        return None  # a `not` was lost or added
+    # What a line shortens too much is quoted as well.
+    return CardLine(text, sources, tuple(memory.id for memory in sources if not missing_facts(text, [memory])))
+
+
+def _negates(text: str) -> bool:
+    return any(token.kind == "negation" for token in tokens_of(text))
 
 
 def _as_notes(memories: Sequence[Memory]) -> dict[str, Any]:

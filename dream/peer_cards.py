@@ -4,18 +4,21 @@ A card stands for an entity by whatever name: Alice, Alice Johnson and @alice sh
 and what it is also called, quotes the facts in force, each with who said it, when, and the id of its memory, and says
 which are in question and what is in doubt. When its sources have changed, a new card supersedes it, and time alone
 changes nothing; when fewer than five are left it expires, so that nothing forgotten is still quoted.
+
+A language model, if one is set, words the facts of a card. Each of its lines must name memories that it was shown and
+say nothing that they do not; what it left out or shortened is quoted, and without any such line the whole card is.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reverie.dream.derived_memories import derived_memory, line_of, may_be_built_on
-from reverie.dream.judge import Judge
+from reverie.dream.derived_memories import derived_memory, line_of, may_be_built_on, may_be_written
+from reverie.dream.judge import CardLine, Judge
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal
 from reverie.dream.snapshot import Snapshot
 from reverie.lifecycle.vitals import adjusted_importance_of
-from reverie.memory import Memory, creation_order, short_id
+from reverie.memory import Memory, content_hash, creation_order, short_id
 from reverie.settings import Settings
 from reverie.text.aliases import Entity, entities_of, key_of
 from reverie.text.entities import what_is
@@ -50,7 +53,7 @@ def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal
     current = _current(snapshot, subjects)
     change_sets: list[ChangeSet] = []
     for subject, cards in current.items():
-        change_sets += _update(cards, sources.get(subject), snapshot)
+        change_sets += _update(cards, sources.get(subject), snapshot, judge)
     cards_in = Counter(project for project, _ in current)
     most_cards = _most_cards(snapshot)
     for subject, found in sorted(sources.items(), key=lambda item: (-len(item[1].facts), item[0])):
@@ -58,7 +61,7 @@ def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal
         if subject in current or len(found.facts) < FEWEST_FOR_A_CARD or cards_in[project] >= most_cards[project]:
             continue
         cards_in[project] += 1
-        change_sets.append(_card_change_set(found, (), snapshot))
+        change_sets.append(_card_change_set(found, (), snapshot, judge))
     return Proposal(tuple(change_sets))
 
 
@@ -103,24 +106,37 @@ def _current(snapshot: Snapshot, subjects: Mapping[Subject, Subject]) -> dict[Su
     return cards
 
 
-def _update(cards: Sequence[Memory], sources: _Sources | None, snapshot: Snapshot) -> list[ChangeSet]:
+def _update(cards: Sequence[Memory], sources: _Sources | None, snapshot: Snapshot, judge: Judge) -> list[ChangeSet]:
     if any(card.pinned for card in cards):
         return []  # somebody keeps it as it is, and an entity has one card
     if sources is None or len(sources.facts) < FEWEST_FOR_A_CARD:
         return [_expiring(card, snapshot) for card in cards]
     newest = max(cards, key=lambda card: (card.created_at, creation_order(card.id)))
-    if len(cards) == 1 and newest.content == _text(sources):
+    if len(cards) == 1 and _is_up_to_date(newest, sources):
         return []
     if len(cards) == 1 and newest.created_at == snapshot.now:
-        return [_correcting(newest, sources, snapshot)]
-    return [_card_change_set(sources, cards, snapshot)]
+        return [_correcting(newest, sources, snapshot, judge)]
+    return [_card_change_set(sources, cards, snapshot, judge)]
 
 
-def _card_change_set(sources: _Sources, replaced: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
+def _is_up_to_date(card: Memory, sources: _Sources) -> bool:
+    """Whether a card says what its sources say: in their words, or in a model's words for the same."""
+    quoted = _text(sources)
+    return card.content == quoted or card.source_ref == _reference_of(quoted)
+
+
+def _reference_of(quoted: str) -> str:
+    """Return what a card in a model's words keeps of the quoted one, by which it is known when that changes."""
+    return f"sources:{content_hash(quoted)[:24]}"
+
+
+def _card_change_set(sources: _Sources, replaced: Sequence[Memory], snapshot: Snapshot, judge: Judge) -> ChangeSet:
     lines, doubts = _chosen(sources.facts, MOST_LINES), _chosen(sources.doubts, MOST_DOUBTS)
     entity = sources.entity
+    quoted = _text(sources)
+    worded = [line for line in judge.card_lines(entity.name, lines, MOST_LINES) if may_be_written(line.text)]
     card = derived_memory(
-        _text(sources),
+        _text(sources, worded),
         kind="peer_card",
         layer="semantic",
         project=sources.project,
@@ -129,6 +145,7 @@ def _card_change_set(sources: _Sources, replaced: Sequence[Memory], snapshot: Sn
         entities=(entity.name, *entity.aliases[:MOST_ALIASES]),
         tags=("peer-card",),
         title=f"About {entity.name}",
+        source_ref=_reference_of(quoted) if worded else None,
     )
     card = replace(card, confidence=min(memory.confidence for memory in lines))  # doubts are called so
     reason = f"rewritten as {card.id}: what it rests on has changed"
@@ -140,10 +157,10 @@ def _card_change_set(sources: _Sources, replaced: Sequence[Memory], snapshot: Sn
     )
 
 
-def _correcting(card: Memory, sources: _Sources, snapshot: Snapshot) -> ChangeSet:
+def _correcting(card: Memory, sources: _Sources, snapshot: Snapshot, judge: Judge) -> ChangeSet:
     """Return the change that updates a card written in this dream after later steps changed its sources."""
-    better = _card_change_set(sources, (), snapshot).new_memories[0].memory
-    names = ("content", "content_hash", "derived_from", "trust", "confidence", "title", "entities")
+    better = _card_change_set(sources, (), snapshot, judge).new_memories[0].memory
+    names = ("content", "content_hash", "derived_from", "trust", "confidence", "title", "entities", "source_ref")
     values = {name: getattr(better, name) for name in names}
     change = Change(
         memory_id=card.id, action="rewritten", reason="its sources changed in the same dream", values=values
@@ -169,14 +186,16 @@ def _chosen(memories: Sequence[Memory], most: int) -> list[Memory]:
     return sorted(best, key=lambda memory: (memory.happened_at, creation_order(memory.id)))
 
 
-def _text(sources: _Sources) -> str:
+def _text(sources: _Sources, worded: Sequence[CardLine] = ()) -> str:
     """Return a card: what the entity is and is called, its facts, and what is in doubt, each with its memory."""
     entity = sources.entity
     also = f"also {', '.join(entity.aliases[:MOST_ALIASES])}" if entity.aliases else ""
     what = what_is(entity.name, [memory.content for memory in sources.facts])
     notes = "; ".join(part for part in (what, also) if part)
     lines = [f"{entity.name} ({notes}):" if notes else f"{entity.name}:"]
-    lines += [_quoted(memory, sources) for memory in _chosen(sources.facts, MOST_LINES)]
+    said = {memory_id for line in worded for memory_id in line.in_full}
+    lines += [f"- {line.text} ({'; '.join(_said(one, sources) for one in line.sources)})" for line in worded]
+    lines += [_quoted(memory, sources) for memory in _chosen(sources.facts, MOST_LINES) if memory.id not in said]
     if sources.doubts:
         lines.append("In doubt:")
         lines += [_quoted(memory, sources) for memory in _chosen(sources.doubts, MOST_DOUBTS)]
@@ -184,6 +203,11 @@ def _text(sources: _Sources) -> str:
 
 
 def _quoted(memory: Memory, sources: _Sources) -> str:
+    return f"- {line_of(memory, list(sources.entity.spellings))} ({_said(memory, sources)})"
+
+
+def _said(memory: Memory, sources: _Sources) -> str:
+    """Return who said something, when, and the id of the memory."""
     said = [memory.source, f"{memory.happened_at:%Y-%m-%d}", short_id(memory.id)]
     said += ["in question"] if memory.id in sources.questioned else []
-    return f"- {line_of(memory, list(sources.entity.spellings))} ({', '.join(said)})"
+    return ", ".join(said)

@@ -27,7 +27,7 @@ StepName = Literal[
     "drift",
     "prune",
 ]
-QuestionKind = Literal["merge", "bridge", "belief", "drift"]
+QuestionKind = Literal["merge", "bridge", "belief", "drift", "moved"]
 Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget", "keep", "drop"]
 
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -64,6 +64,7 @@ class ProposedQuestion:
     evidence: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
     about: tuple[str, ...] = ()
+    proposal: str = ""  # the text that `revise` takes if the answer brings none
     model_verdict: Verdict | None = None
 
     @property

@@ -23,6 +23,7 @@ from reverie import __version__
 from reverie.dream.batch import read_undone_keys
 from reverie.dream.derived_memories import LONGEST_GAP, due_digests, may_be_promoted
 from reverie.dream.drift import last_restored
+from reverie.dream.evidence import EveryProject
 from reverie.dream.fading import fades, may_fade
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.snapshot import (
@@ -280,5 +281,7 @@ def _embedding(embedder: Embedder) -> Callable[[Sequence[str]], Vectors]:
 def _checked(evidence: EvidenceChecker, memories: Sequence[Memory]) -> dict[str, EvidenceCheck]:
     if isinstance(evidence, NoEvidence):
         return {}
+    if isinstance(evidence, EveryProject):
+        evidence.choose(memories)
     found = ((memory.id, evidence.check(memory)) for memory in memories)
     return {memory_id: check for memory_id, check in found if check is not None}

@@ -8,7 +8,7 @@ from typing import Any
 
 from reverie.dream.batch import make_batch, write
 from reverie.dream.derived_memories import may_be_written
-from reverie.dream.drift import is_challenged
+from reverie.dream.drift import is_challenged, moves_as_told, moves_of
 from reverie.dream.judge import missing_facts
 from reverie.dream.merging import merging
 from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
@@ -40,7 +40,14 @@ def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | Non
         return "it is about several projects, which no session sees together"
     if asked.kind == "drift" and not all(memory is not None and is_challenged(memory) for memory in found):
         return "the memory is no longer in doubt"
+    if asked.kind == "moved" and not all(memory is not None and _names_what_moved(asked, memory) for memory in found):
+        return "what it names was moved again, or back"
     return None
+
+
+def _names_what_moved(asked: ReviewQuestion, memory: Memory) -> bool:
+    asked_about: list[str] = asked.body.get("about", [])[1:]
+    return moves_as_told(moves_of(memory.anchors)) == asked_about
 
 
 async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
@@ -94,6 +101,8 @@ def checked_decision(question: ReviewQuestion, verdict: str, text: str) -> Decis
         raise InvalidInput(
             "verdict", f"{verdict!r} is no verdict on {question.id}", f"It takes: {', '.join(allowed)}."
         )
+    if verdict == "revise" and not text.strip():
+        text = question.body.get("proposal", "")
     if verdict in _NEED_A_TEXT and not text.strip():
         raise InvalidInput("text", f"{verdict} needs a text", "Give the text that is to be remembered.")
     if verdict in _NEED_A_TEXT and not may_be_written(text):
@@ -166,6 +175,10 @@ def _change_set(
             )
         case "outdated":
             return _superseded(first, memories[1], now) if len(memories) > 1 else _expired(first, "refuted", now)
+        case "revise" if decision.question.body.get("proposal") == decision.text:
+            return _with_paths_of_today(
+                replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now
+            )
         case "revise":
             return _revised(replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now)
         case "forget":
@@ -255,6 +268,16 @@ def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
     return ChangeSet(
         summary="revised", new_memories=(NewMemory(memory=new, reason="revised in review"),), changes=(change,)
     )
+
+
+def _with_paths_of_today(old: Memory, text: str, now: datetime) -> ChangeSet:
+    """Return the change to a text that differs only in its paths: who said it, when, and how sure stays."""
+    revised = _revised(old, text, now)
+    [new] = revised.new_memories
+    same = replace(
+        new.memory, source=old.source, trust=old.trust, confidence=old.confidence, happened_at=old.happened_at
+    )
+    return replace(revised, new_memories=(replace(new, memory=same, reason="its paths are those of today"),))
 
 
 def _upheld(belief: Memory, unchallenged: Mapping[str, Any]) -> ChangeSet | None:

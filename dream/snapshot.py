@@ -19,7 +19,7 @@ from reverie.dream.plan import Change, ChangeSet
 from reverie.embeddings.pairs import PairVerdict, judged_pair
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
-from reverie.memory import GLOBAL_PROJECT, Memory, creation_order
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, creation_order
 from reverie.settings import Settings
 from reverie.storage.compared_pairs import ComparedPairs, pair_key
 from reverie.text.conflicts import Conflict
@@ -267,6 +267,7 @@ class EvidenceCheck:
     checked: EvidenceState
     receipt: str = ""
     refuted: bool = False
+    new_anchors: tuple[Anchor, ...] = ()  # of a memory that has none yet; see evidence.py
 
 
 class EvidenceChecker(Protocol):

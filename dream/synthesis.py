@@ -5,7 +5,7 @@ Rules only find the pairs; a model or an assistant must confirm a bridge before 
 about a pair, ever. Both subjects are in one project or global: nobody could answer a question across projects.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -40,22 +40,36 @@ def synthesis(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Ask the judge about close pairs from different contexts, and write the bridges that it confirms."""
     change_sets: list[ChangeSet] = []
     still_open = snapshot.open_by_project("bridge")
-    asked_lately = snapshot.bridges_asked_lately
-    # Where nothing has changed there is nobody to answer: pairs left over for another day wait until something has.
-    for project in sorted({memory.project for memory in snapshot.memories} - snapshot.as_left):
-        for one, other, cosine in _pairs(_subjects(snapshot, project), project):
-            if asked_lately + len(change_sets) >= MOST_A_DAY:
-                return Proposal(tuple(change_sets))
-            if any(key in snapshot.asked for key in _keys(one, other, project)):
-                continue
-            text = judge.bridged(one.name, other.name, one.memories[:_SHOWN], other.memories[:_SHOWN])
-            if text is None and still_open[project] < MOST_OPEN_QUESTIONS:
-                still_open[project] += 1
-                question = _question(one, other, project, cosine)
-                change_sets.append(ChangeSet(summary="asked about a bridge", questions=(question,)))
-            elif text is not None:
-                change_sets.append(_answered(one, other, project, text, cosine, snapshot))
+    room = MOST_A_DAY - snapshot.bridges_asked_lately
+    for project, one, other, cosine in _in_turn(snapshot) if room > 0 else ():
+        if len(change_sets) >= room:
+            break
+        if any(key in snapshot.asked for key in _keys(one, other, project)):
+            continue
+        text = judge.bridged(one.name, other.name, one.memories[:_SHOWN], other.memories[:_SHOWN])
+        if text is None and still_open[project] < MOST_OPEN_QUESTIONS:
+            still_open[project] += 1
+            question = _question(one, other, project, cosine)
+            change_sets.append(ChangeSet(summary="asked about a bridge", questions=(question,)))
+        elif text is not None:
+            change_sets.append(_answered(one, other, project, text, cosine, snapshot))
     return Proposal(tuple(change_sets))
+
+
+def _in_turn(snapshot: Snapshot) -> Iterator[tuple[str, _Subject, _Subject, float]]:
+    """Yield the pairs of all projects, one of each in turn, so that no project takes the whole day's share.
+
+    Where nothing has changed there is nobody to answer: pairs left over for another day wait until something has.
+    """
+    projects = sorted({memory.project for memory in snapshot.memories} - snapshot.as_left)
+    waiting = {project: iter(_pairs(_subjects(snapshot, project), project)) for project in projects}
+    while waiting:
+        for project, pairs in list(waiting.items()):
+            pair = next(pairs, None)
+            if pair is None:
+                del waiting[project]
+            else:
+                yield project, *pair
 
 
 def bridging(subjects: Sequence[str], sources: Sequence[Memory], text: str, now: datetime) -> NewMemory:

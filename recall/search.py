@@ -19,6 +19,7 @@ from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory, Tier
 from reverie.parameters import Parameters
 from reverie.recall.features import Features, features_of, freshness_of, token_agreements
+from reverie.recall.past_texts import Embed, PastTexts, compared_past_texts, with_past_texts
 from reverie.recall.render import Answer, Found, Page, render
 from reverie.recall.score import (
     CANDIDATES,
@@ -218,6 +219,7 @@ class Query:
     parameters: Parameters
     max_distance: float  # L2 between unit vectors
     min_strength: float = 0.0
+    embed: Embed | None = None  # embeds texts of the past that no table has; None: they are not searched
     keep_irrelevant: bool = False  # the caller narrowed the search: show what it has, whether it fits or not
 
     @property
@@ -249,7 +251,10 @@ async def search(store: MemoryStore, evidence: Evidence, query: Query, page: Pag
     vector = None if query.embedding is None else query.embedding.vector
     candidates = await store.search.find(vector, query.scope, query.candidates)
     features = await features_of(candidates, query.text, query.embedding, query.candidates)
-    found = await _score(store, query, features)
+    past = await _past_texts(store, query, features)
+    reworded = () if query.scope.past is None else query.scope.past.reworded
+    features = with_past_texts(features, past, reworded)
+    found = await _score(store, query, features, past)
     strong = [row for row in found.rows if row.strength >= query.min_strength]
     fitting = [row for row in strong if query.keep_irrelevant or not is_irrelevant(row)]
     near_top = fitting[: CHECKED_PER_ROW * query.limit]
@@ -286,18 +291,28 @@ async def _archived(store: MemoryStore, scope: Scope) -> int:
         return 0
 
 
-async def _score(store: MemoryStore, query: Query, features: Features) -> Ranked:
+async def _past_texts(store: MemoryStore, query: Query, features: Features) -> PastTexts:
+    memories = await store.past_texts(query.scope) if query.embed is not None else []
+    if not memories or query.embed is None:
+        return PastTexts()
+    return await compared_past_texts(memories, features, query.embedding, query.embed)
+
+
+async def _score(store: MemoryStore, query: Query, features: Features, past: PastTexts) -> Ranked:
     """Score the candidates: all by the cheap features, the most relevant token by token, those in reach in full."""
     understood = 1.0 if query.embedding is None else query.embedding.understood
     near = [one for one in features.candidates if _is_near(one, query.max_distance)]
     parts = score_parts(near, features.max_word_score, understood)
     best = list(parts) if query.wanted is None else most_relevant(parts, max(COMPARED_BY_TOKEN, query.wanted))
     compared = {one.id: one for one in near if one.id in set(best)}
-    rows = await store.candidate_rows({one.id: one.location for one in compared.values()}, query.scope)
-    agreements = token_agreements(query.embedding, features, list(compared.values()), rows.token_vectors())
+    stored = {one.id: one.location for one in compared.values() if one.id not in past.rows}
+    rows = await store.candidate_rows(stored, query.scope)
+    token_vectors = {**rows.token_vectors(), **past.token_vectors}
+    agreements = token_agreements(query.embedding, features, list(compared.values()), token_vectors)
     parts = with_tokens(parts, agreements, best, understood)
     parts = {memory_id: parts[memory_id] for memory_id in best}
-    in_reach = rows.of(best if query.wanted is None else may_reach_top(parts, query.wanted))
+    wanted = best if query.wanted is None else may_reach_top(parts, query.wanted)
+    in_reach = [*rows.of(wanted), *(past.rows[one] for one in wanted if one in past.rows)]
     in_time = _in_time(in_reach, query)
     scored = with_fit(
         ranked(in_time, parts, query.text, query.now, query.parameters),

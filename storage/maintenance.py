@@ -54,7 +54,10 @@ _FOLDED_BY = ("id", "at", "action", "memory_id", "batch", "before", "number", "h
 
 
 async def _foldable(store: MemoryStore, cutoff: datetime) -> list[Row]:
-    """Return the old events that can go, in the order of the chain."""
+    """Return the old events that can go, in the order of the chain.
+
+    What replaced something stays, also of a memory that has no row any more: `as_of` reads it there.
+    """
     living: set[str] = set()
     for table in store.database.memory_tables.values():
         living |= set((await table.rows(["id"])).column("id").to_pylist())
@@ -65,7 +68,7 @@ async def _foldable(store: MemoryStore, cutoff: datetime) -> list[Row]:
     found = [
         row
         for row in old
-        if row["memory_id"] not in living or (row["before"] == "{}" and row["number"] != last[row["memory_id"]])
+        if row["before"] == "{}" and (row["memory_id"] not in living or row["number"] != last[row["memory_id"]])
     ]
     going = Counter(row["batch"] for row in found)
     return [row for row in found if row["batch"] is None or going[row["batch"]] == batches[row["batch"]]]

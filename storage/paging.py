@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,17 +37,33 @@ class MemoryPage:
 
 
 async def page_of(
-    store: MemoryStore, scope: Scope, also: Condition, *, by: PageOrder, offset: int, limit: int
+    store: MemoryStore,
+    scope: Scope,
+    also: Condition,
+    *,
+    by: PageOrder,
+    offset: int,
+    limit: int,
+    gone: Sequence[Memory] = (),
 ) -> MemoryPage:
-    """Return so many memories of a scope from a position on; with a moment in the scope, as they were then."""
+    """Return so many memories of a scope from a position on; with a moment in the scope, as they were then.
+
+    `gone` are those that had been there then and have no row any more.
+    """
     where = scope.condition() & also
     tables = [store.database.table(name) for name in scope.tables]
     fitting = await located_rows(tables, _COLUMNS, where)
+    if gone:
+        rows = [{name: getattr(memory, name) for name in _COLUMNS} for memory in gone]
+        fitting = pa.concat_tables([fitting, pa.Table.from_pylist(rows, schema=fitting.schema)])
     column, direction = _BY[by]
     ordered = fitting.sort_by([(column, direction), ("created_at", "descending"), ("id", "ascending")])
     page = ordered.slice(offset, limit)
-    parts = await asyncio.gather(*(complete_rows(table, page) for table in tables))
-    found = {memory.id: scope.as_asked(memory) for part in parts for memory in part}
+    stored = page.filter(call_function("is_valid", [page.column("_rowid")]))
+    parts = await asyncio.gather(*(complete_rows(table, stored) for table in tables))
+    found = {memory.id: memory for memory in gone} | {
+        memory.id: scope.as_asked(memory) for part in parts for memory in part
+    }
     counts = Counter(fitting.column("layer").to_pylist())
     return MemoryPage(
         [found[one] for one in page.column("id").to_pylist() if one in found],

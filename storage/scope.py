@@ -4,15 +4,15 @@ Scope is part of the storage query, never a filter after it. For a query with `a
 memories that changed since were then.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
-from reverie.memory import LAYERS, Kind, Layer, Memory, Status
+from reverie.memory import FIELDS, LAYERS, Kind, Layer, Memory, Status
 from reverie.storage import filters
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.journal import FOLDED, Event, Journal
@@ -25,9 +25,19 @@ RECALLED: tuple[Status, ...] = ("active", "challenged")
 RETIRED: tuple[Status, ...] = ("superseded", "expired")
 """The statuses that leave the layer tables for the archive after a while."""
 
-_SCOPE_COLUMNS = ("id", "layer", "status", "project", "kind", "tags", "entities", "created_at", "happened_at")
+_SCOPE_COLUMNS = (
+    *("id", "layer", "status", "project", "kind", "tags", "entities", "created_at", "happened_at", "content_hash"),
+)
 _FOLDED_AFTER = timedelta(days=90)
 """Older versions of Reverie folded every event of this age; now what a change replaced is kept."""
+
+_NEEDED = frozenset(one.name for one in fields(Memory) if one.default is MISSING) | {
+    "status",
+    "project",
+    "tags",
+    "entities",
+}
+"""What must be known of a memory that has no row: a later version may add fields, which have defaults."""
 
 _MOST_IDS = 1_000
 """Above this many ids it is quicker to read all rows than to name each."""
@@ -44,6 +54,8 @@ class PastState:
     known_from: datetime | None = (
         None  # earlier changes were folded by an older version: before this the rows alone decide
     )
+    gone: tuple[Memory, ...] = ()  # in scope then, without a row now: what a dream wrote that was undone since
+    reworded: tuple[str, ...] = ()  # in scope then, with another text than now
 
     def as_it_was(self, memory: Memory) -> Memory:
         """Return a memory with the fields it had then."""
@@ -113,6 +125,11 @@ class Scope:
         """Return a memory as it was at the moment asked about."""
         return memory if self.past is None else self.past.as_it_was(memory)
 
+    @property
+    def no_longer_stored(self) -> tuple[Memory, ...]:
+        """The memories in scope at `as_of` that no table has any more, only the journal."""
+        return () if self.past is None else self.past.gone
+
     def _parts(self) -> Iterable[Condition]:
         fits = filters.one_of("status", self.statuses)
         if self.as_of is not None:
@@ -140,18 +157,32 @@ async def past_state_of(journal: Journal, tables: Mapping[str, Table], scope: Sc
         return PastState()
     values = _first_replaced(await journal.changes_after(scope.as_of))
     present, absent, where = list[str](), list[str](), set[str]()
+    reworded, stored = list[str](), set[str]()
     for name, table in tables.items():
         rows = await _rows(table, values)
+        stored |= rows.keys()
         fits_now = await _fitting(table, scope.condition(), list(rows)) if rows else set()
         for memory_id, row in rows.items():
             fitted = _fitted(scope, row, row | values[memory_id])
+            if fitted and values[memory_id].get("content_hash", row["content_hash"]) != row["content_hash"]:
+                reworded.append(memory_id)
             if fitted and not (memory_id in fits_now and row["layer"] in scope.layers):
                 present.append(memory_id)
                 where.add(name)
             elif memory_id in fits_now and not fitted:
                 absent.append(memory_id)
     known_from = _known_from(await journal.with_action(FOLDED))
-    return PastState(values, tuple(present), tuple(absent), frozenset(where), known_from)
+    gone = tuple(_gone(scope, values, stored))
+    return PastState(
+        values, tuple(present), tuple(absent), frozenset(where), known_from, gone, tuple(dict.fromkeys(reworded))
+    )
+
+
+def _gone(scope: Scope, values: Mapping[str, Mapping[str, Any]], stored: Set[str]) -> Iterable[Memory]:
+    """Yield the memories in scope then that have no row now; what was purged since has no values left."""
+    for memory_id, known in values.items():
+        if memory_id not in stored and known.keys() >= _NEEDED and scope.admits(known):
+            yield Memory(**{name: value for name, value in known.items() if name in FIELDS})
 
 
 def _known_from(folds: Sequence[Event]) -> datetime | None:

@@ -265,6 +265,13 @@ class MemoryStore:
             return scope
         return replace(scope, past=await past_state_of(self.journal, self.database.memory_tables, scope))
 
+    async def past_texts(self, scope: Scope) -> list[Memory]:
+        """Return the memories in a scope of the past whose text of then is in no table to be searched."""
+        if scope.past is None:
+            return []
+        now = await self.get(scope.past.reworded) if scope.past.reworded else {}
+        return [*scope.past.gone, *(scope.as_asked(memory) for memory in now.values())]
+
     async def memories_of(self, near: NearMemories, scope: Scope) -> dict[str, Memory]:
         """Return the memories behind vector hits, with the fields that recall reads."""
         found = {hit.id: near.pending[hit.id] for hit in near.hits if hit.id in near.pending}

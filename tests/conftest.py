@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from reverie.codebase import anchors
 from reverie.codebase.identity import has_commit, identify_project, root_commits
 from reverie.codebase.tree import SourceTree
 from reverie.embeddings import bundled, tokens
@@ -127,6 +128,7 @@ def machine_may_be_busy() -> Iterator[None]:
     """Wait a minute where users wait two seconds, for git and for the model; tests of the limits set their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recall, "SECONDS_FOR_THE_MODEL", PATIENCE)
+        patch.setattr(anchors, "SECONDS_FOR_HISTORY", PATIENCE)
         for asks_git in (identify_project, root_commits, has_commit, SourceTree.__init__):
             patch.setitem(asks_git.__kwdefaults__, "patience", PATIENCE)
         yield

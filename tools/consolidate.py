@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reverie.dream.cycle import DreamReport, StepReport, dream
+from reverie.dream.evidence import ANCHORED, UPHELD, EveryProject, evidence_of_others, settles
 from reverie.dream.judge import Judge, ModelJudge, Rules
 from reverie.dream.reading import DreamContext
-from reverie.dream.snapshot import EvidenceChecker, ProjectEvidence
+from reverie.dream.snapshot import EvidenceChecker
 from reverie.dream.steps import STEPS
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import StoreError
@@ -50,7 +51,7 @@ async def consolidate(
         settings=session.settings,
         embedder=session.embedder,
         judge=judge,
-        evidence=evidence_for(session),
+        evidence=await evidence_for(session),
     )
     try:
         report = await _as_task(
@@ -77,9 +78,15 @@ async def consolidate(
     return replace(result, project=projects[0] if projects else "all")
 
 
-def evidence_for(session: Session) -> EvidenceChecker:
-    """Return what checks memories against the code of this session's project."""
-    return ProjectEvidence(session.evidence)
+async def evidence_for(session: Session) -> EvidenceChecker:
+    """Return what checks memories against the code of every project that a session of this machine stood in."""
+    projects = await session.store.projects.read()
+    counted = await session.store.count_by_project()
+    events = [event for action in (ANCHORED, UPHELD) for event in await session.store.journal.with_action(action)]
+    others = await asyncio.to_thread(evidence_of_others, projects, session.evidence.names, counted.keys())
+    return EveryProject(
+        session.evidence, others, frozenset(event.memory_id for event in events if settles(event)), session.now
+    )
 
 
 def note_own(session: Session, dream_id: str, unless_since: datetime | None) -> None:

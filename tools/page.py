@@ -108,7 +108,13 @@ async def browse(session: Session, request: BrowseRequest) -> Browsed:
     )
     await session.accesses.count_if_possible()  # strength comes from recalls
     page = await page_of(
-        session.store, scope, _also(request), by=request.sort, offset=request.offset, limit=request.limit
+        session.store,
+        scope,
+        _also(request),
+        by=request.sort,
+        offset=request.offset,
+        limit=request.limit,
+        gone=[memory for memory in scope.no_longer_stored if _is_wanted(memory, request)],
     )
     then = scope.as_of or later(now, request.ahead) or now
     return Browsed(
@@ -128,6 +134,15 @@ def _also(request: BrowseRequest) -> Condition:
     if request.pinned:
         where &= equals("pinned", True)
     return where
+
+
+def _is_wanted(memory: Memory, request: BrowseRequest) -> bool:
+    """Say of a memory without a row what `_also` says of rows."""
+    return (
+        (not request.sources or memory.source in request.sources)
+        and (not request.freshness or any(anchor.freshness in request.freshness for anchor in memory.anchors))
+        and (not request.pinned or memory.pinned)
+    )
 
 
 def _row(session: Session, memory: Memory, now: datetime) -> PageRow:

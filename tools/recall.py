@@ -23,6 +23,7 @@ from reverie.storage.scope import RECALLED, Scope
 from reverie.text.prompts import is_worth_a_search
 from reverie.time import iso, parse_moment
 from reverie.tools.entities import spellings_of
+from reverie.tools.first_anchors import note_met
 from reverie.tools.project_identity import look_alike
 from reverie.tools.requests import LONGEST_QUERY, HiddenStatus, RecallRequest
 from reverie.tools.session import Session
@@ -55,6 +56,7 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
         return await _recalled_unasked(session, request)
     answer = await found_for(session, request)
     shown = answer.recalled.results
+    note_met(session, answer.memories)
     session.accesses.note(answer.memories, session.now, session.store.session)
     session.served.note([*((row.id, row.content) for row in shown), *((row.id, answer.text) for row in shown[:1])])
     note = _look_alike_note(session, request.max_tokens - count_tokens(answer.text), found_nothing=not shown)
@@ -156,6 +158,7 @@ async def found_for(session: Session, request: RecallRequest) -> Answer:
         # What names the entity is wanted, however far its words are from the query's.
         max_distance=_ANY_DISTANCE if request.entity else session.settings.max_distance,
         min_strength=request.min_strength,
+        embed=None if embedding is None else session.embed,
         # Found by words alone, a row shares a word that says something with the query.
         keep_irrelevant=bool(narrowed) or embedding is None,
     )

@@ -29,6 +29,7 @@ from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, Reading, classified, readings_for
 from reverie.tools.entities import with_names
+from reverie.tools.first_anchors import missing_files_told
 from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
@@ -401,6 +402,8 @@ async def anchored(session: Session, draft: Memory, files: list[str]) -> tuple[M
     # Where nothing can be looked up, a file named on purpose is at least noted.
     noted = [_noted(given) for given in found.unresolved] if not _can_look(session, draft) else []
     warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
+    if _can_look(session, draft):
+        warnings += await asyncio.to_thread(missing_files_told, session.evidence, found.absent)
     branch = checkout.branch if _can_look(session, draft) else draft.branch
     return screened_evidence(replace(draft, anchors=(*found.anchors, *noted), branch=branch)), warnings
 

@@ -78,6 +78,7 @@ def _shown(asked: ReviewQuestion, memories: Iterable[Memory]) -> dict[str, Any]:
         "ask": asked.body["ask"],
         "evidence": asked.body["evidence"],
         "verdicts": asked.body["verdicts"],
+        **({"proposal": asked.body["proposal"]} if asked.body.get("proposal") else {}),
         "memories": [_as_shown(memory) for memory in memories],
         "asked_at": iso(asked.asked_at),
     }

@@ -11,11 +11,11 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
@@ -182,6 +182,7 @@ class OpenDomain:
     shown_to: ShownToSessions = field(default_factory=ShownToSessions)
     capture_cents: dict[str, float] = field(default_factory=dict)  # what a model's captures of a session cost
     _warming: "asyncio.Task[None] | None" = None
+    _behind: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     @classmethod
     async def open(cls, settings: Settings, *, embedder: Embedder | None = None, clock: Clock | None = None) -> Self:
@@ -203,9 +204,21 @@ class OpenDomain:
 
     async def close(self) -> None:
         """Write what still waits and let background work end."""
+        await self.work_behind()
         await self.accesses.stop()
         await self.store.close()
         await self.maintenance.stop()
+
+    def run_behind(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something behind an answer; closing waits for it."""
+        task = asyncio.create_task(work)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+
+    async def work_behind(self) -> None:
+        """Wait for what runs behind answers."""
+        while self._behind:
+            await asyncio.wait(self._behind)
 
     async def warm(self) -> None:
         """Load the embedding model, then the tokenizer, then the indexes. One answer needs only the first."""
@@ -243,6 +256,7 @@ class Session:
     has_named_alike: bool = False  # whether a recall has named the projects that look like this one
     meta_version: int = 0  # of the table that `recognised` was read from
     served: ServedTexts = field(default_factory=ServedTexts)  # what this session was shown
+    met_ids: set[str] = field(default_factory=set)  # memories without anchors that it looked at: see first_anchors.py
     all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
     repeats: bool = False  # this call was sent before and may have been done: see `for_call`
 

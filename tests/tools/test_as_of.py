@@ -10,12 +10,16 @@ from typing import Any
 import pytest
 
 from reverie.errors import StoreError
+from reverie.memory import content_hash
 from reverie.recall.results import Recalled
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.time import iso
+from reverie.tools.consolidate import consolidate
 from reverie.tools.forget import forget
-from reverie.tools.requests import ForgetRequest, MoveRequest, RestoreRequest, ReviseRequest
+from reverie.tools.page import browse
+from reverie.tools.page_catalog import BrowseRequest
+from reverie.tools.requests import ConsolidateRequest, ForgetRequest, MoveRequest, RestoreRequest, ReviseRequest
 from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import promote, revise
@@ -167,6 +171,52 @@ async def test_what_a_dream_merged_stands_apart_again_before_the_dream_and_after
     days.go_on()
     assert _seen(await ask("lamp", as_of=after)).keys() == {derived.id}
     assert {one.id, two.id, faint.id} <= _seen(await ask("lamp")).keys()
+
+
+async def test_what_an_undone_dream_had_written_is_found_as_of_the_day_it_was_there(
+    session: Session, clock: Any, days: Days, keep: Keep, ask: Ask
+) -> None:
+    for cargo in ("rope", "tar", "sail cloth", "lamp oil", "salt"):
+        await keep(f"The schooner Meridian brings {cargo} to the lighthouse", layer="episodic")
+    before = days.go_on()
+    dreamt = await consolidate(session, ConsolidateRequest(steps=["peer_cards"]))
+    [card] = [memory for memory in await session.store.find() if memory.kind == "peer_card"]
+    there = days.go_on()
+    await restore(session, RestoreRequest(dream_id=dreamt.dream_id))
+    assert await session.store.get([card.id]) == {}
+    after = days.go_on()
+    for _ in range(2):  # the second time the journal is folded
+        found = [
+            [(row.id, row.content) for row in answer.results if row.kind == "peer_card"]
+            for moment in (before, there, after)
+            for answer in [await ask("what is the Meridian", as_of=moment)]
+        ]
+        assert found == [[], [(card.id, card.content)], []]
+        listed = await browse(session, BrowseRequest(as_of=there, limit=3))
+        assert (listed.memories[0].id, len(listed.memories), listed.total) == (card.id, 3, 6)
+        clock.advance(days=200)
+        await consolidate(session, ConsolidateRequest(steps=["prune"]))
+    await session.accesses.count()  # a recall of what has no row counts nowhere
+    await forget(session, ForgetRequest(ids=[card.derived_from[0]], purge=True))
+    assert all(row.kind != "peer_card" for row in (await ask("what is the Meridian", as_of=there)).results)
+
+
+async def test_a_memory_reworded_since_is_found_by_its_words_of_then(
+    session: Session, days: Days, keep: Keep, ask: Ask
+) -> None:
+    kept = await keep(LAMP)
+    await keep("the stove burns oil")
+    then = days.go_on()
+    text = "a buoy floats in the estuary"
+    [embedding] = await session.embed([text])
+    async with session.store.changing():
+        memory = await session.store.resolve(kept.id)
+        told = replace(memory, content=text, content_hash=content_hash(text), updated_at=session.now)
+        await session.store.replace([Embedded(told, embedding.vector)], actor="import", at=session.now)
+    days.go_on()
+    first = [(await ask("lamp burns oil", as_of=moment, limit=1)).results[0].content for moment in (then, "")]
+    assert first == [LAMP, "the stove burns oil"]
+    assert [row.content for row in (await ask("lamp", as_of=then)).results].count(LAMP) == 1
 
 
 async def test_what_the_sweep_let_go_and_moved_is_as_it_was_before(
