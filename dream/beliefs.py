@@ -18,6 +18,7 @@ from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.pairs import LEAST_COSINE, judged_pair
 from reverie.lifecycle.rules import contradiction_reason
+from reverie.lifecycle.voices import CODE, Voice, confirmed
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.alignment import LONGEST_ALIGNED
@@ -188,7 +189,6 @@ MOST_OPEN_QUESTIONS = 50
 
 CONFIDENCE_KEPT = 0.6
 CONFIDENCE_FLOOR = 0.2
-BY_CODE = "code_scan"
 _MOST_DOUBLINGS = 4
 _BELIEF_LAYERS = ("semantic", "procedural")
 _VERDICTS: tuple[Verdict, ...] = ("outdated", "holds", "revise", "forget")
@@ -324,9 +324,8 @@ def _challenged(
 
 
 def _confirmed(belief: Memory, receipt: str) -> ChangeSet | None:
-    if BY_CODE in belief.confirmed_by or belief.source == BY_CODE:
-        return None  # one source counts once
-    confirmers = (*belief.confirmed_by, BY_CODE)
-    values = {"confirmed_by": confirmers, "confirmations": len(confirmers)}
+    values = confirmed(belief, Voice(CODE))
+    if values is None:
+        return None  # one voice counts once
     change = Change(memory_id=belief.id, action="confirmed", reason=receipt, values=values)
     return ChangeSet(summary="confirmed by the code", changes=(change,))

@@ -17,10 +17,12 @@ from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
+from reverie.lifecycle.voices import UNCONFIRMED
 from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
+from reverie.text.compare import restates
 from reverie.text.entities import names_in
 from reverie.text.tokenize import title_of
 
@@ -246,6 +248,7 @@ def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
         status="active",
         status_reason=None,
         expired_at=None,
+        **({} if restates(old.content, text) else UNCONFIRMED),
     )
     reason = f"revised as {new.id}"
     values = {"status": "superseded", "superseded_by": new.id, "expired_at": now, "status_reason": reason}

@@ -15,6 +15,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any, Final, Literal, get_args
 
+from reverie.lifecycle.voices import joined
 from reverie.memory import TIERS, Layer, Memory, Source, clamped
 from reverie.parameters import STANDARD, Parameters
 from reverie.time import SECONDS_PER_DAY, aware, days_between, seconds_between
@@ -402,7 +403,6 @@ INHERITED: Final = (
 def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
     """Return the heir's recalls and confirmations with those of the others added."""
     family = (heir, *others)
-    confirmers = _confirmers(heir, others)
     return {
         "access_count": sum(memory.access_count for memory in family),
         "last_accessed_at": _latest(memory.last_accessed_at for memory in family),
@@ -411,8 +411,7 @@ def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
         ],
         "sessions": _distinct(family)[-KEPT_SESSIONS:],
         "stability": max(memory.stability for memory in family),
-        "confirmed_by": confirmers,
-        "confirmations": len(confirmers),
+        **joined(heir, others),
     }
 
 
@@ -425,12 +424,6 @@ def longest_tier(members: Sequence[Memory]) -> Any:
     """Return the longest of the tiers; None if any member has no tier of its own."""
     tiers = [memory.tier for memory in members]
     return None if None in tiers else max((tier for tier in tiers if tier), key=TIERS.index)
-
-
-def _confirmers(heir: Memory, others: Sequence[Memory]) -> tuple[str, ...]:
-    """Return the sources that confirm the heir: its confirmers, and the sources and confirmers of the others."""
-    found = (*heir.confirmed_by, *(source for other in others for source in (other.source, *other.confirmed_by)))
-    return tuple(dict.fromkeys(source for source in found if source != heir.source))
 
 
 def _latest(moments: Any) -> datetime | None:

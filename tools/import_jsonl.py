@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, StoreError
 from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
+from reverie.lifecycle.voices import counted
 from reverie.memory import FIELDS, Anchor, Memory, Source, content_hash, decode, derived_id, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED
@@ -70,7 +71,7 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
     if base is None:
         memory = _new(session, fields, read.at, now)
         return (
-            memory
+            _with_voices(memory)
             if read.believed
             else quarantined_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
         )
@@ -84,7 +85,7 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         given["trust"] = _trust(fields, base)
     memory = replace(base, **given, embedder=session.embedder.stamp)
     if read.believed:
-        memory = still_quarantined(memory, base)
+        memory = still_quarantined(_with_voices(memory, base), base)
     elif says_the_same(memory, base):  # what was said here before is worth what it was
         vouched = {name: getattr(base, name) for name in _VOUCHED}
         memory = quarantined_if_suspect(
@@ -97,6 +98,11 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.
     return replace(memory, updated_at=max(now, base.updated_at + _AN_INSTANT))
+
+
+def _with_voices(memory: Memory, base: Memory | None = None) -> Memory:
+    """Return a memory confirmed by the voices that its line names and by those known here, each counted once."""
+    return replace(memory, **counted(memory, also=() if base is None else base.confirmed_by))
 
 
 def _unproven(memory: Memory, trust: float | None, base: Memory | None = None) -> Memory:

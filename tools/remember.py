@@ -19,7 +19,9 @@ from reverie.lifecycle.vitals import (
     surprise_from,
     trust_of,
 )
-from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, Source, checked_text, content_hash, encode
+from reverie.lifecycle.voices import confirmed as confirmed_values
+from reverie.lifecycle.voices import voice_of
+from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, checked_text, content_hash, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.alignment import LONGEST_ALIGNED
@@ -436,27 +438,19 @@ async def _repeated(
 
 
 async def confirm(session: Session, known: Memory, draft: Memory, now: datetime) -> bool:
-    """Count a confirmation if the text comes from a source that has not said it before."""
-    voice = draft.source
-    if _has_said(known, voice):  # the common case, which needs no lock
+    """Count a confirmation if the text comes from a voice that has not said it before; see lifecycle.voices."""
+    voice = voice_of(draft)
+    shown = session.served.has_shown(known.id)
+    if voice is None or confirmed_values(known, voice, was_shown=shown) is None:  # the common case: needs no lock
         return False
     async with session.store.changing():
         fresh = (await session.store.get([known.id])).get(known.id)
-        if fresh is None or _has_said(fresh, voice):
+        values = None if fresh is None else confirmed_values(fresh, voice, was_shown=shown)
+        if fresh is None or values is None:
             return False
-        voices = (*fresh.confirmed_by, voice)
-        await session.store.change(
-            [fresh],
-            {"confirmed_by": voices, "confirmations": len(voices)},
-            action="confirmed",
-            actor="remember",
-            at=now,
-        )
+        reason = f"said by {voice.written}"
+        await session.store.change([fresh], values, action="confirmed", actor="remember", at=now, reason=reason)
     return True
-
-
-def _has_said(memory: Memory, voice: Source) -> bool:
-    return voice == memory.source or voice in memory.confirmed_by
 
 
 def _remembered(memory: Memory, around: Neighbours, *, confirmed: bool, warnings: list[str]) -> Remembered:

@@ -10,9 +10,11 @@ from dataclasses import replace
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
 from reverie.lifecycle.rules import Direction, checked_move
+from reverie.lifecycle.voices import UNCONFIRMED
 from reverie.memory import Layer, Memory, content_hash
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
+from reverie.text.compare import restates
 from reverie.text.tokenize import title_of
 from reverie.tools.entities import with_names
 from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
@@ -98,6 +100,7 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             status_reason=held_back,
             expired_at=None,
             embedder=session.embedder.stamp,
+            **({} if restates(old.content, content) else UNCONFIRMED),
         )
         await session.store.add(
             [Embedded(new, embedding.vector, embedding.passages, embedding.pieces)],
