@@ -33,7 +33,7 @@ SHARED = (
 """The fields that a file and the store are compared by; a change of one is carried to the other side."""
 
 _OWN = (*("layer", "importance", "confidence", "pinned", "tier", "happened_at", "entities", "forget_after"),)
-_TOLD = ("project", "source", "source_ref", "trust", "derived_from")
+_TOLD = ("project", "source", "source_ref", "trust", "derived_from", "outcome")
 """Fields that a file says of a memory, which an edit there does not change."""
 
 _ACTORS = {

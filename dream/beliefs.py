@@ -13,10 +13,12 @@ from itertools import islice
 from typing import Final
 
 from reverie.dream.judge import Judge
+from reverie.dream.outcomes import outcomes
 from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.pairs import LEAST_COSINE, judged_pair
+from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.rules import contradiction_reason
 from reverie.lifecycle.voices import CODE, Voice, confirmed
 from reverie.memory import Memory
@@ -199,10 +201,12 @@ _LINE: Final = re.compile(r"(?<=\w):\d+\b")
 
 def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Challenge what the evidence contradicts; confirm what the code confirms."""
-    questioned = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
+    questioned = {ids[0] for kind, ids in snapshot.open_questions.values() if kind in ("belief", "outcome")}
     still_open = snapshot.open_by_project("belief")
     updates = {**likely_updates(snapshot), **updates_in(snapshot)}
-    change_sets: list[ChangeSet] = []
+    change_sets: list[ChangeSet] = [*outcomes(snapshot)]
+    questioned |= {change.memory_id for one in change_sets for change in one.changes}  # judged already
+    questioned |= {question.memory_ids[0] for one in change_sets for question in one.questions}
     for row, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
         if belief.id in questioned or not _is_belief(belief, stated_anew=update is not None):
@@ -235,7 +239,13 @@ def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
         and memory.kind not in DERIVED_KINDS
         and memory.status == "active"
         and not memory.pinned
+        and _outcome_result(memory) in (None, "worked")  # how the others ended is known
     )
+
+
+def _outcome_result(memory: Memory) -> str | None:
+    outcome = read_outcome(memory.outcome)
+    return None if outcome is None else outcome.result
 
 
 def _probed(
@@ -263,12 +273,17 @@ def _contradicting(
     row: int, belief: Memory, update: Update | None, snapshot: Snapshot
 ) -> Iterator[tuple[Memory, str, bool]]:
     """Yield newer memories that contradict a belief, why, and whether it is certain that both cannot be true."""
+    told_by = outcome.told_by if (outcome := read_outcome(belief.outcome)) is not None else ""
+    if update is not None and update.newer.id == told_by:
+        update = None  # it told how the decision ended
     if update is not None and update.is_sure:
         yield update.newer, update.reason, True
     possible: list[tuple[Memory, str, bool]] = []
     for other, _ in () if snapshot.as_left else snapshot.near.of(row):
         newer = snapshot.memories[other]
         if newer.kind in DERIVED_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
+            continue
+        if newer.id == told_by:
             continue
         found = conflict_between(belief, newer, snapshot)
         if found is not None and found.is_certain:

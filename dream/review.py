@@ -11,6 +11,7 @@ from reverie.dream.derived_memories import may_be_written
 from reverie.dream.drift import is_challenged
 from reverie.dream.judge import missing_facts
 from reverie.dream.merging import merging
+from reverie.dream.outcomes import outcome_change
 from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
@@ -18,7 +19,7 @@ from reverie.errors import InvalidInput
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
 from reverie.lifecycle.voices import UNCONFIRMED
-from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, content_hash
+from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, OutcomeResult, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
@@ -165,6 +166,8 @@ def _change_set(
             return ChangeSet(
                 summary="bridge written", new_memories=(bridging(subjects, memories, decision.text, now),)
             )
+        case "worked" | "failed" | "reversed" | "superseded":
+            return _with_outcome(first, memories[1], decision.verdict)
         case "outdated":
             return _superseded(first, memories[1], now) if len(memories) > 1 else _expired(first, "refuted", now)
         case "revise":
@@ -179,6 +182,12 @@ def _change_set(
             return _upheld(first, unchallenged)
         case _:
             return None  # separate, no_bridge
+
+
+def _with_outcome(decision: Memory, told: Memory, result: OutcomeResult) -> ChangeSet | None:
+    """Return the change that notes with a decision what came of it, as somebody answered."""
+    change = outcome_change(decision, told, result)
+    return None if change is None else ChangeSet(summary="outcome noted", changes=(change,))
 
 
 def _answered_capture(decision: Decision, waiting: Sequence[Memory], now: datetime) -> ChangeSet:

@@ -11,7 +11,7 @@ from reverie.memory import LAYERS
 from reverie.storage.journal import START, link_after, text_digest
 from reverie.storage.lance_table import Table
 from reverie.storage.lancedb_import import table_names
-from reverie.storage.schema import PIECES, SIDE_TABLES, memory_schema, side_schema
+from reverie.storage.schema import OUTCOME, PIECES, SIDE_TABLES, memory_schema, side_schema
 from reverie.time import iso
 
 
@@ -75,10 +75,18 @@ async def _chain_events(connection: AsyncConnection, dimensions: int) -> None:
 
 
 async def _room_for_pieces(connection: AsyncConnection, dimensions: int) -> None:
+    await _add_to_layers(connection, PIECES)
+
+
+async def _room_for_outcomes(connection: AsyncConnection, dimensions: int) -> None:
+    await _add_to_layers(connection, OUTCOME)
+
+
+async def _add_to_layers(connection: AsyncConnection, column: pa.Field) -> None:
     for layer in LAYERS:
         table = await connection.open_table(layer)
-        if PIECES.name not in (await table.schema()).names:
-            await table.add_columns(PIECES)
+        if column.name not in (await table.schema()).names:
+            await table.add_columns(column)
 
 
 async def _seal_events(connection: AsyncConnection, dimensions: int) -> None:
@@ -96,6 +104,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, "the journal is a chain in which tampering shows", _chain_events),
     Migration(4, "a memory may keep the vectors of its word pieces", _room_for_pieces),
     Migration(5, "an event says what it left in the row, and who wrote it", _seal_events),
+    Migration(6, "a decision says what came of it", _room_for_outcomes),
 )
 
 NEWEST = MIGRATIONS[-1].number

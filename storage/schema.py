@@ -12,6 +12,9 @@ _TEXTS = pa.list_(pa.string())
 PIECES = pa.field("pieces", pa.binary())
 """The packed token vectors of a memory; null or empty where the embedder gives none."""
 
+OUTCOME = pa.field("outcome", pa.string())
+"""What came of a decision; null for every other memory."""
+
 SIDE_TABLES = ("passages", "events", "accesses", "dreams", "questions", "meta")
 TABLES = (*LAYERS, *SIDE_TABLES)
 
@@ -80,6 +83,7 @@ def memory_schema(dimensions: int) -> pa.Schema:
             _required("search_text", pa.string()),
             _required("vector", vector_type(dimensions)),
             PIECES,
+            OUTCOME,
         ]
     )
 

@@ -28,7 +28,7 @@ _MADE_ANEW = ("vector", "content_hash", "embedder")
 _MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
 _LET_GO = ("expired", "superseded")
 _AN_INSTANT = timedelta(microseconds=1)
-_VOUCHED = ("source", "trust", "confirmations", "confirmed_by")
+_VOUCHED = ("source", "trust", "confirmations", "confirmed_by", "outcome")
 
 
 def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,8 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
     """Return the memory of a line: an update of an existing one, or new with the defaults of `remember`.
 
     A line that proves nothing speaks for itself only: its source is the import, its trust is capped, nobody has
-    confirmed it, its evidence is of no folder, and its text is judged whatever status it claims.
+    confirmed it or told what came of it, its evidence is of no folder, and its text is judged whatever status it
+    claims.
     """
     fields = read.fields
     if base is None:
@@ -112,6 +113,7 @@ def _unproven(memory: Memory, trust: float | None, base: Memory | None = None) -
         trust=imported_trust(trust),
         confirmations=0,
         confirmed_by=(),
+        outcome=None,
         anchors=_nowhere(memory.anchors, base),
     )
 

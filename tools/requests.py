@@ -131,7 +131,22 @@ def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]
 StepName = Literal[
     "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
 ]
-Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget", "keep", "drop"]
+Verdict = Literal[
+    "merge",
+    "separate",
+    "bridge",
+    "no_bridge",
+    "outdated",
+    "holds",
+    "revise",
+    "forget",
+    "keep",
+    "drop",
+    "worked",
+    "failed",
+    "reversed",
+    "superseded",
+]
 HiddenStatus = Literal["expired", "superseded", "quarantined"]
 ListOrder = Literal["newest", "oldest", "used", "strongest", "weakest", "important"]
 
@@ -358,7 +373,10 @@ class ReviseRequest(Request):
         Positional("TEXT", stdin=True),
         CommandLine(help="the corrected text; - reads it from stdin"),
     ]
-    reason: Annotated[Label, Help("why it is corrected")] = ""
+    reason: Annotated[
+        Label,
+        Help("why; of a decision also what came of it: “failed: …”, worked, reversed, superseded", in_schema=True),
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
