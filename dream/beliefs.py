@@ -7,7 +7,7 @@ judged: by rule if that is certain, else by a language model, else by a question
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -16,6 +16,7 @@ from reverie.dream.judge import Judge
 from reverie.dream.outcomes import outcomes
 from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.dream.unconfirmed import doubts
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.pairs import LEAST_COSINE, judged_pair
 from reverie.lifecycle.outcomes import read_outcome
@@ -216,9 +217,33 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
         if change_set is not None:
             change_sets.append(change_set)
             still_open[belief.project] += sum(question.model_verdict is None for question in change_set.questions)
+    change_sets += _asked_unconfirmed(snapshot, judge, questioned, change_sets)
     full = change_sets and any(count >= MOST_OPEN_QUESTIONS for count in still_open.values())
     notes = ("more doubts wait until some of the open questions are answered",) if full else ()
     return Proposal(tuple(change_sets), notes)
+
+
+def _asked_unconfirmed(
+    snapshot: Snapshot, judge: Judge, questioned: set[str], change_sets: Sequence[ChangeSet]
+) -> Iterator[ChangeSet]:
+    """Yield the questions about beliefs that nothing contradicts, but that nothing has confirmed for long either.
+
+    What changed around one is shown to the judge; that it is recalled often proves nothing, and a person is asked.
+    """
+    known = questioned | {change.memory_id for one in change_sets for change in one.changes}
+    known |= {question.memory_ids[0] for one in change_sets for question in one.questions}
+    rows = [
+        row
+        for row, belief in enumerate(snapshot.memories)
+        if belief.id not in known and _is_belief(belief, stated_anew=False)
+    ]
+    for doubt in doubts(snapshot, rows):
+        verdict = judge.still_holds(doubt.belief, doubt.evidence) if doubt.changed else None
+        if verdict == "holds":
+            question = replace(doubt.question, model_verdict="holds")
+            yield ChangeSet(summary="held against evidence", questions=(question,))
+        else:  # also if a model takes it for outdated: nothing contradicts it
+            yield ChangeSet(summary="asked about a belief", questions=(doubt.question,))
 
 
 def lowered_confidence(belief: Memory) -> float:
@@ -257,7 +282,8 @@ def _probed(
     undone: ChangeSet | None = None
     for newer, reason, is_certain in _contradicting(row, belief, update, snapshot) if may_ask else ():
         unsure = not (is_certain and belief.layer in _BELIEF_LAYERS)
-        change_set = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
+        evidence = _shown(belief, newer, reason, is_certain=is_certain)
+        change_set = _challenged(belief, (newer,), evidence, snapshot, judge, unsure=unsure)
         if change_set is not None and was_undone(change_set, snapshot.undone_keys, snapshot.by_id):
             undone = change_set  # somebody undid this; another memory may still contradict the belief
         elif change_set is not None:
@@ -299,8 +325,17 @@ def _moment(memory: Memory) -> tuple[datetime, datetime]:
     return memory.happened_at, memory.created_at
 
 
-def _shown(newer: Memory, reason: str) -> tuple[str, ...]:
-    return reason, f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}"
+def _shown(belief: Memory, newer: Memory, reason: str, *, is_certain: bool) -> tuple[str, ...]:
+    """Return the receipt: why, what the newer one says since when, what was compared, and how sure that is."""
+    return (
+        reason,
+        f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}",
+        f"compared with the text of {iso(belief.happened_at)[:10]}: {_how_sure(is_certain=is_certain)}",
+    )
+
+
+def _how_sure(*, is_certain: bool) -> str:
+    return "certain by rule" if is_certain else "possible, not certain"
 
 
 def _challenged(
@@ -334,7 +369,9 @@ def _challenged(
     # Without the text of the other memory, which may be purged one day.
     reason = contradiction_reason(newer[0].id) if newer else f"challenged: {evidence[0]}"
     values = {"status": "challenged", "status_reason": reason, "confidence": lowered_confidence(belief)}
-    change = Change(memory_id=belief.id, action="challenged", reason=reason, values=values)
+    judged = "a language model: outdated" if verdict else "rule" if newer else "the code"
+    receipt = f"{reason}; judged by {judged}; confidence {belief.confidence:g} → {values['confidence']:.3g}"
+    change = Change(memory_id=belief.id, action="challenged", reason=receipt, values=values)
     return ChangeSet(summary="challenged", changes=(change,), questions=(question,))
 
 

@@ -18,10 +18,9 @@ from reverie.time import iso
 OUTCOME = "outcome"
 """The action of the event that notes what came of a decision, and the kind of the question that asks."""
 
-MOST_ASKED = 3
-"""Questions of this kind in one project that one night adds."""
+MOST_OPEN = 5
+"""Open questions of this kind in one project: a night adds no more than that, and waits for answers."""
 
-MOST_OPEN = 20
 _KINDS = ("decision", "fact", "event", "how_to")
 _VERDICTS: tuple[Verdict, ...] = (*RESULTS, "separate")
 _SHOWN = 300
@@ -70,7 +69,7 @@ def outcomes(snapshot: Snapshot) -> Iterator[ChangeSet]:
     for memory in snapshot.memories:
         if memory.status == "active" and is_a_decision(memory):
             decisions.setdefault(memory.project, []).append(memory)
-    still_open, asked = snapshot.open_by_project(OUTCOME), dict.fromkeys(decisions, 0)
+    still_open = snapshot.open_by_project(OUTCOME)
     for told in snapshot.memories:
         if not _may_tell(told, decisions) or not judgements_in(told.content):
             continue
@@ -79,10 +78,10 @@ def outcomes(snapshot: Snapshot) -> Iterator[ChangeSet]:
             change = outcome_change(found[0].decision, told, found[0].result)
             if change is not None:
                 yield ChangeSet(summary="outcome of a decision noted", changes=(change,))
-        elif found and still_open[told.project] < MOST_OPEN and asked[told.project] < MOST_ASKED:
+        elif found and still_open[told.project] < MOST_OPEN:
             question = _question(max(found, key=lambda one: one.decision.happened_at), told)
             if question.id not in snapshot.asked:
-                asked[told.project] += 1
+                still_open[told.project] += 1
                 yield ChangeSet(summary="asked what came of a decision", questions=(question,))
 
 

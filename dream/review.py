@@ -18,7 +18,7 @@ from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
-from reverie.lifecycle.voices import UNCONFIRMED
+from reverie.lifecycle.voices import UNCONFIRMED, Voice, confirmed, regained_confidence
 from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, OutcomeResult, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
@@ -79,6 +79,7 @@ class Decision:
     question: ReviewQuestion
     verdict: str
     text: str
+    voice: Voice | None = None  # whoever answers
 
 
 def checked_decision(question: ReviewQuestion, verdict: str, text: str) -> Decision:
@@ -179,7 +180,7 @@ def _change_set(
         case "holds" if decision.question.kind == "drift":
             return _upheld_without_code(first)
         case "holds":
-            return _upheld(first, unchallenged)
+            return _upheld(decision, first, unchallenged)
         case _:
             return None  # separate, no_bridge
 
@@ -267,16 +268,23 @@ def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
     )
 
 
-def _upheld(belief: Memory, unchallenged: Mapping[str, Any]) -> ChangeSet | None:
-    """Return the change that ends a challenge: active again, with the confidence from before it."""
-    if belief.status != "challenged":
+def _upheld(decision: Decision, belief: Memory, unchallenged: Mapping[str, Any]) -> ChangeSet | None:
+    """Return the change that ends a challenge and counts whoever answered as a voice.
+
+    It is active again, with the confidence from before the challenge; one that was not challenged regains half of
+    what it lacks.
+    """
+    voice = decision.voice
+    values: dict[str, Any] = {} if voice is None else confirmed(belief, voice) or {}
+    if belief.status == "challenged":
+        values |= {"status": "active", "status_reason": None}
+        values["confidence"] = unchallenged.get("confidence", belief.confidence)
+    elif belief.confidence < 1.0:
+        values["confidence"] = regained_confidence(belief.confidence)
+    if not values:
         return None
-    values = {
-        "status": "active",
-        "status_reason": None,
-        "confidence": unchallenged.get("confidence", belief.confidence),
-    }
-    change = Change(memory_id=belief.id, action="upheld", reason="by an answer in review", values=values)
+    answered = f"{decision.question.id} answered in review: holds" + (f", by {voice.written}" if voice else "")
+    change = Change(memory_id=belief.id, action="upheld", reason=answered, values=values)
     return ChangeSet(summary="upheld", changes=(change,))
 
 

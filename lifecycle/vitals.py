@@ -198,6 +198,9 @@ LAYER_BOOST: Mapping[Layer, float] = {
     "working": 0.4,
 }
 
+DOUBT_WEIGHT = 0.5
+"""The part of the base that lost confidence takes: what was judged untrue matters less, until it is confirmed."""
+
 FULL_FREQUENCY = 20
 """Recalls at which frequency counts in full."""
 
@@ -231,7 +234,7 @@ class Importance:
 
 def importance_of(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> Importance:
     """Return the importance at this moment: what is kept of the base, and what use earns on top of it."""
-    base = adjusted_importance_of(memory)
+    base = adjusted_importance_of(memory) * (1.0 - DOUBT_WEIGHT * (1.0 - clamped(memory.confidence)))
     values: Mapping[FactorName, float] = {
         "base": base,
         "frequency": frequency(memory.access_count),

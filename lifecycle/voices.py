@@ -98,6 +98,11 @@ def confirmed(memory: Memory, voice: Voice, *, was_shown: bool = False) -> dict[
     return values if is_new else None
 
 
+def regained_confidence(confidence: float) -> float:
+    """Return the confidence of what was confirmed again: half of what it lacked comes back."""
+    return confidence + (1.0 - confidence) / 2.0
+
+
 def joined(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
     """Return the voices of several memories that become one: each counts once, however often it was heard."""
     found = [v for other in others for v in (voice_of(other), *_known(other)) if v is not None]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from reverie.codebase.evidence import EvidenceState
@@ -125,7 +126,7 @@ def render(found: Found, page: Page, now: datetime) -> Answer:
 
     brief = _size(structure([], "", brief=False)) > _MOST_FOR_THE_SEARCH * page.budget
     writer = _Writer(page, found.fits, lambda shown, text: _size(structure(shown, text, brief=brief)))
-    shown, text = writer.write(found, now)
+    shown, text = writer.write(found.rows, found.evidence, now, found.tellers)
     shown_ids = {row.id for row in shown}
     memories = [row.memory for row in found.rows if row.memory.id in shown_ids]
     return Answer(structure(shown, text, brief=brief), text, memories)
@@ -143,15 +144,24 @@ class _Writer:
     fits: Fits
     size: Callable[[Sequence[RecalledMemory], str], int]
 
-    def write(self, found: Found, now: datetime) -> tuple[list[RecalledMemory], str]:
+    def write(
+        self,
+        found: Sequence[ScoredMemory],
+        evidence: Mapping[str, EvidenceState],
+        now: datetime,
+        tellers: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[list[RecalledMemory], str]:
         """Write as many rows as text and structure both have room for, fenced, each with its share of the room."""
         note = " ".join(filter(None, [WORDS_ONLY.get(self.page.index_state), tokens_note()]))
-        if not found.rows:
+        if not found:
             return [], self._if_room(NOTHING, note)
         fence = fresh_fence()
         heading = self._if_room(NEAREST if self.fits == "weak" else HEADING, note, also=30)
         start, end = f"{heading}\n{fence.opening}", f"\n{fence.closing}"
-        all_rows = [_row(one, found, now, explain=self.page.explain) for one in found.rows]
+        all_rows = [_row(one, evidence[one.memory.id], now, explain=self.page.explain) for one in found]
+        all_rows = [
+            replace(row, outcome=_outcome(one.memory, tellers)) for row, one in zip(all_rows, found, strict=True)
+        ]
         short = short_ids(row.id for row in all_rows)
         labels = [f"\n{_label(row, short[row.id])}" for row in all_rows]
         left = self.page.budget - max(count_tokens(start) + count_tokens(end), self.size([], start + end))
@@ -247,9 +257,8 @@ def _outcome(memory: Memory, tellers: Mapping[str, str]) -> str:
     return cut_at_sentence(said, _OUTCOME_TOKENS, "…")
 
 
-def _row(candidate: ScoredMemory, found: Found, now: datetime, *, explain: bool) -> RecalledMemory:
+def _row(candidate: ScoredMemory, checked: EvidenceState, now: datetime, *, explain: bool) -> RecalledMemory:
     memory = candidate.memory
-    checked = found.evidence[memory.id]
     title = neutralized_line(memory.title)
     return RecalledMemory(
         id=memory.id,
@@ -268,7 +277,6 @@ def _row(candidate: ScoredMemory, found: Found, now: datetime, *, explain: bool)
         age_days=round(max(0.0, (now - memory.created_at).total_seconds() / _SECONDS_PER_DAY), 2),
         created_at=iso(memory.created_at.replace(microsecond=0)),  # six digits cost as much as a word
         pinned=memory.pinned,
-        outcome=_outcome(memory, found.tellers),
         why=_why(candidate) if explain else None,
     )
 

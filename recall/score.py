@@ -100,7 +100,6 @@ _LEAST_FACTOR = (  # what the factors can make of a score at worst, over what th
     * (1.0 - TRUST_WEIGHT)
     * min(FRESHNESS_FACTORS.values())
     * ANOTHER_SPEAKER
-    * min(OUTCOME_FACTORS.values())
     / STANDING_ORDER
 )
 
