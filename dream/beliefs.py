@@ -190,6 +190,7 @@ UNTOUCHED = timedelta(days=14)
 MOST_OPEN_QUESTIONS = 50
 """In one project: nobody answers more, and the rest waits until some are answered."""
 
+BY_A_MODEL = "judged by a language model: {}"
 CONFIDENCE_KEPT = 0.6
 CONFIDENCE_FLOOR = 0.2
 _MOST_DOUBLINGS = 4
@@ -240,7 +241,8 @@ def _asked_unconfirmed(
     for doubt in doubts(snapshot, rows):
         verdict = judge.still_holds(doubt.belief, doubt.evidence) if doubt.changed else None
         if verdict == "holds":
-            question = replace(doubt.question, model_verdict="holds")
+            evidence = (*doubt.evidence, BY_A_MODEL.format(verdict))
+            question = replace(doubt.question, model_verdict="holds", evidence=evidence)
             yield ChangeSet(summary="held against evidence", questions=(question,))
         else:  # also if a model takes it for outdated: nothing contradicts it
             yield ChangeSet(summary="asked about a belief", questions=(doubt.question,))
@@ -282,8 +284,7 @@ def _probed(
     undone: ChangeSet | None = None
     for newer, reason, is_certain in _contradicting(row, belief, update, snapshot) if may_ask else ():
         unsure = not (is_certain and belief.layer in _BELIEF_LAYERS)
-        evidence = _shown(belief, newer, reason, is_certain=is_certain)
-        change_set = _challenged(belief, (newer,), evidence, snapshot, judge, unsure=unsure)
+        change_set = _challenged(belief, (newer,), _shown(newer, reason), snapshot, judge, unsure=unsure)
         if change_set is not None and was_undone(change_set, snapshot.undone_keys, snapshot.by_id):
             undone = change_set  # somebody undid this; another memory may still contradict the belief
         elif change_set is not None:
@@ -325,17 +326,8 @@ def _moment(memory: Memory) -> tuple[datetime, datetime]:
     return memory.happened_at, memory.created_at
 
 
-def _shown(belief: Memory, newer: Memory, reason: str, *, is_certain: bool) -> tuple[str, ...]:
-    """Return the receipt: why, what the newer one says since when, what was compared, and how sure that is."""
-    return (
-        reason,
-        f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}",
-        f"compared with the text of {iso(belief.happened_at)[:10]}: {_how_sure(is_certain=is_certain)}",
-    )
-
-
-def _how_sure(*, is_certain: bool) -> str:
-    return "certain by rule" if is_certain else "possible, not certain"
+def _shown(newer: Memory, reason: str) -> tuple[str, ...]:
+    return reason, f"{newer.id} says since {iso(newer.happened_at)[:10]}: {newer.content[:_SHOWN]}"
 
 
 def _challenged(
@@ -362,6 +354,7 @@ def _challenged(
         model_verdict="holds" if verdict == "holds" else None,
     )
     if verdict == "holds":
+        question = replace(question, evidence=(*evidence, BY_A_MODEL.format(verdict)))
         return ChangeSet(summary="held against evidence", questions=(question,))
     less_trusted = any(memory.trust < belief.trust for memory in newer)
     if (less_trusted or unsure) and verdict is None:  # worth a question, not a challenge
@@ -369,8 +362,8 @@ def _challenged(
     # Without the text of the other memory, which may be purged one day.
     reason = contradiction_reason(newer[0].id) if newer else f"challenged: {evidence[0]}"
     values = {"status": "challenged", "status_reason": reason, "confidence": lowered_confidence(belief)}
-    judged = "a language model: outdated" if verdict else "rule" if newer else "the code"
-    receipt = f"{reason}; judged by {judged}; confidence {belief.confidence:g} → {values['confidence']:.3g}"
+    judged = BY_A_MODEL.format(verdict) if verdict else "judged by rule, certain" if newer else "judged by the code"
+    receipt = f"{reason}; {judged}; confidence {belief.confidence:g} → {values['confidence']:.3g}"
     change = Change(memory_id=belief.id, action="challenged", reason=receipt, values=values)
     return ChangeSet(summary="challenged", changes=(change,), questions=(question,))
 

@@ -158,9 +158,12 @@ class _Writer:
         fence = fresh_fence()
         heading = self._if_room(NEAREST if self.fits == "weak" else HEADING, note, also=30)
         start, end = f"{heading}\n{fence.opening}", f"\n{fence.closing}"
-        all_rows = [_row(one, evidence[one.memory.id], now, explain=self.page.explain) for one in found]
         all_rows = [
-            replace(row, outcome=_outcome(one.memory, tellers)) for row, one in zip(all_rows, found, strict=True)
+            replace(
+                _row(one, evidence[one.memory.id], now, explain=self.page.explain),
+                outcome=_outcome(one.memory, tellers),
+            )
+            for one in found
         ]
         short = short_ids(row.id for row in all_rows)
         labels = [f"\n{_label(row, short[row.id])}" for row in all_rows]

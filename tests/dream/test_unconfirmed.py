@@ -160,9 +160,9 @@ async def test_a_challenge_has_a_receipt_lowers_confidence_and_importance_and_ho
     assert (belief.status, belief.confidence) == ("challenged", 0.6)
     assert await importance(session, known) < 0.9 * before
     [event] = [one for one in await session.store.journal.about(known) if one.action == "challenged"]
-    assert "judged by rule; confidence 1 → 0.6" in (event.reason or "")
+    assert (event.reason or "").endswith("judged by rule, certain; confidence 1 → 0.6")
     [question] = await open_questions(session)
-    assert any("certain by rule" in line for line in question["evidence"])
+    assert any("says since 2026-03-03" in line for line in question["evidence"])
     await answer(session, question, "holds")
     assert (await session.store.get([known]))[known].confidence == 1.0
     assert await importance(session, known) == pytest.approx(before, abs=0.01)
