@@ -12,11 +12,13 @@ from reverie.recall.results import Recalled, RecalledMemory
 from reverie.tools.brief import brief
 from reverie.tools.consolidate import consolidate
 from reverie.tools.export_jsonl import export
+from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import import_memories
 from reverie.tools.recall import recall
 from reverie.tools.requests import (
     BriefRequest,
     ConsolidateRequest,
+    ForgetRequest,
     RecallRequest,
     RestoreRequest,
     ReviewRequest,
@@ -242,3 +244,27 @@ async def test_the_briefing_says_how_a_decision_ended(session: Session, keep: Ke
     page = (await brief(session, BriefRequest())).text
     assert f"- {DECISION} (tried, failed: too slow)" in page
     assert page.index(OTHER) < page.index(DECISION)
+
+
+async def test_a_purged_account_leaves_its_result_and_none_of_its_words(
+    session: Session, keep: Keep, clock: ManualClock
+) -> None:
+    decision = await keep(DECISION, kind="decision")
+    clock.advance(days=1)
+    told = await keep(FAILED)
+    await forget(session, ForgetRequest(ids=(told.id,), purge=True))
+    answer = await asked(session)
+    assert row_of(answer, decision.id).outcome == "tried, failed"
+    assert "backlog" not in answer.text
+
+
+async def test_merged_copies_of_a_decision_keep_what_came_of_it(
+    session: Session, keep: Keep, clock: ManualClock
+) -> None:
+    decision = await keep(DECISION, kind="decision", layer="semantic")
+    clock.advance(days=1)
+    await keep(FAILED)
+    copy = await keep(DECISION.replace("We decided", "we decided").rstrip("."), kind="decision", layer="semantic")
+    await consolidate(session, ConsolidateRequest(steps=("dedupe",)))
+    assert (await the_memory(session, decision.id)).status == "superseded"
+    assert ((await the_memory(session, copy.id)).outcome or "").startswith("failed 2026-03-03")
