@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from reverie.dream.plan import Change, ChangeSet, ProposedQuestion, Verdict
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
-from reverie.lifecycle.outcomes import followed_by, outcome_on, read_outcome
-from reverie.memory import RESULTS, Memory, OutcomeResult
+from reverie.lifecycle.outcomes import Outcome, followed_by, outcome_on, read_outcome, settled
+from reverie.memory import RESULTS, Memory, OutcomeResult, creation_order
 from reverie.text.outcomes import is_decision, judgements_in, told_outcome
 from reverie.time import iso
 
@@ -54,11 +54,12 @@ def outcomes_told(told: Memory, decisions: Iterable[Memory]) -> list[Told]:
 def outcome_change(decision: Memory, told: Memory, result: OutcomeResult) -> Change | None:
     """Return the change that notes an outcome with its decision; None if the decision has it already."""
     written = followed_by(decision, outcome_on(result, told.happened_at, told_by=told.id))
-    if written is None:
-        return None
-    return Change(
-        memory_id=decision.id, action=OUTCOME, reason=f"{result}, as {told.id} tells", values={"outcome": written}
-    )
+    return None if written is None else _change(decision, outcome_on(result, told.happened_at, told_by=told.id))
+
+
+def _change(decision: Memory, outcome: Outcome) -> Change:
+    reason = f"{outcome.result}, as {outcome.told_by} tells"
+    return Change(memory_id=decision.id, action=OUTCOME, reason=reason, values={"outcome": outcome.written})
 
 
 def outcomes(snapshot: Snapshot) -> Iterator[ChangeSet]:
@@ -70,19 +71,38 @@ def outcomes(snapshot: Snapshot) -> Iterator[ChangeSet]:
         if memory.status == "active" and is_a_decision(memory):
             decisions.setdefault(memory.project, []).append(memory)
     still_open = snapshot.open_by_project(OUTCOME)
+    certain: dict[str, list[tuple[Memory, Told]]] = {}
     for told in snapshot.memories:
         if not _may_tell(told, decisions) or not judgements_in(told.content):
             continue
-        found = [one for one in outcomes_told(told, decisions[told.project]) if _is_news(one, told)]
+        found = outcomes_told(told, decisions[told.project])
         if len(found) == 1 and found[0].is_certain:
-            change = outcome_change(found[0].decision, told, found[0].result)
-            if change is not None:
-                yield ChangeSet(summary="outcome of a decision noted", changes=(change,))
-        elif found and still_open[told.project] < MOST_OPEN:
-            question = _question(max(found, key=lambda one: one.decision.happened_at), told)
+            certain.setdefault(found[0].decision.id, []).append((told, found[0]))
+            continue
+        unknown = [one for one in found if one.decision.outcome is None and one.decision.id not in certain]
+        if unknown and still_open[told.project] < MOST_OPEN:
+            question = _question(max(unknown, key=lambda one: one.decision.happened_at), told)
             if question.id not in snapshot.asked:
                 still_open[told.project] += 1
                 yield ChangeSet(summary="asked what came of a decision", questions=(question,))
+    for accounts in certain.values():
+        change = _settled_change(accounts)
+        if change is not None:
+            yield ChangeSet(summary="outcome of a decision noted", changes=(change,))
+
+
+def _settled_change(accounts: Sequence[tuple[Memory, Told]]) -> Change | None:
+    """Return the change that gives a decision the outcome of all accounts, also of one that no memory here tells."""
+    decision = accounts[0][1].decision
+    in_order = sorted(accounts, key=lambda one: (one[0].happened_at, one[0].created_at, creation_order(one[0].id)))
+    told = [outcome_on(found.result, memory.happened_at, told_by=memory.id) for memory, found in in_order]
+    known = read_outcome(decision.outcome)
+    if known is not None and known.told_by not in {one.told_by for one in told}:
+        told = sorted([*told, known], key=lambda one: one.day)  # stable: of one day, what somebody said of it is last
+    outcome = settled(told)
+    if outcome is None or outcome.written == decision.outcome:
+        return None
+    return _change(decision, outcome)
 
 
 def _may_tell(told: Memory, decisions: dict[str, list[Memory]]) -> bool:
@@ -91,12 +111,6 @@ def _may_tell(told: Memory, decisions: dict[str, list[Memory]]) -> bool:
 
 def _may_follow(told: Memory, decision: Memory) -> bool:
     return decision.id not in (told.id, *told.derived_from) and decision.happened_at <= told.happened_at
-
-
-def _is_news(one: Told, told: Memory) -> bool:
-    """Whether the decision does not have this outcome, or a later one."""
-    known = read_outcome(one.decision.outcome)
-    return known is None or followed_by(one.decision, outcome_on(one.result, told.happened_at)) is not None
 
 
 def _question(one: Told, told: Memory) -> ProposedQuestion:

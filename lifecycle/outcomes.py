@@ -9,6 +9,7 @@ The text of another memory is never copied: it may be purged one day.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -86,13 +87,22 @@ def followed_by(decision: Memory, told: Outcome) -> str | None:
     The later account holds. That something else took its place says less than that it failed.
     """
     known = read_outcome(decision.outcome)
+    is_later = known is None or told.day >= known.day
+    return told.written if is_later and _replaces(known, told) else None
+
+
+def settled(accounts: Sequence[Outcome]) -> Outcome | None:
+    """Return the outcome after several accounts, the earliest first: the same whoever was heard first."""
+    known: Outcome | None = None
+    for told in accounts:
+        known = told if _replaces(known, told) else known
+    return known
+
+
+def _replaces(known: Outcome | None, told: Outcome) -> bool:
     if known is None:
-        return told.written
-    if told.day < known.day or told.result == known.result:
-        return None
-    if told.result == "superseded" and known.is_warning:
-        return None
-    return told.written
+        return True
+    return told.result != known.result and not (told.result == "superseded" and known.is_warning)
 
 
 def joined_outcome(heir: Memory, others: tuple[Memory, ...]) -> str | None:

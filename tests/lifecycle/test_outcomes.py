@@ -12,6 +12,7 @@ from reverie.lifecycle.outcomes import (
     joined_outcome,
     outcome_on,
     read_outcome,
+    settled,
 )
 from reverie.memory import Memory
 from tests.lifecycle.conftest import START
@@ -72,3 +73,12 @@ def test_of_memories_that_become_one_the_latest_outcome_is_kept(a_memory: Build)
     assert joined_outcome(a_memory(), others) == "failed 2026-02-01"
     assert joined_outcome(a_memory(outcome="reversed 2025-01-01"), others) == "reversed 2025-01-01"
     assert joined_outcome(a_memory(), (a_memory(),)) is None
+
+
+def test_accounts_in_their_order_are_settled_to_one() -> None:
+    failed, ended = outcome_on("failed", START, told_by="a"), outcome_on("superseded", START, told_by="b")
+    worked = outcome_on("worked", START, told_by="c")
+    assert settled([]) is None
+    assert settled([failed, ended]) == failed
+    assert settled([ended, failed]) == failed
+    assert settled([failed, ended, worked]) == worked

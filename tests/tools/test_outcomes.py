@@ -268,3 +268,30 @@ async def test_merged_copies_of_a_decision_keep_what_came_of_it(
     await consolidate(session, ConsolidateRequest(steps=("dedupe",)))
     assert (await the_memory(session, decision.id)).status == "superseded"
     assert ((await the_memory(session, copy.id)).outcome or "").startswith("failed 2026-03-03")
+
+
+async def test_two_accounts_of_one_day_are_settled_once_and_a_second_night_changes_nothing(
+    session: Session, keep: Keep, clock: ManualClock
+) -> None:
+    decision = await keep(DECISION, kind="decision")
+    clock.advance(days=1)
+    await keep(FAILED)
+    clock.advance(hours=1)
+    last = await keep("We rolled back the Kafka migration.")
+    assert (await the_memory(session, decision.id)).outcome == f"reversed 2026-03-03 {last.id}"
+    clock.advance(days=1)
+    for _ in range(2):
+        night = await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+        assert [change for change in night.changes if change["action"] == "outcome"] == []
+    assert (await the_memory(session, decision.id)).outcome == f"reversed 2026-03-03 {last.id}"
+
+
+async def test_what_somebody_said_of_a_decision_stays_beside_what_memories_of_that_day_tell(
+    session: Session, keep: Keep
+) -> None:
+    decision = await keep(DECISION, kind="decision")
+    await keep(FAILED)
+    request = ReviseRequest(id=decision.id, content=DECISION, reason="worked: after more brokers")
+    new = await revise(session, request)
+    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+    assert (await the_memory(session, new.id)).outcome == "worked 2026-03-02: after more brokers"
