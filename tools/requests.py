@@ -375,7 +375,7 @@ class ReviseRequest(Request):
     ]
     reason: Annotated[
         Label,
-        Help("why; of a decision also what came of it: “failed: …”, worked, reversed, superseded", in_schema=True),
+        Help("why; of a decision also what came of it: “failed: …”, worked, reversed, superseded"),
     ] = ""
 
 
@@ -406,9 +406,7 @@ class RecallRequest(Request):
     query: Annotated[
         str, Check(checked_query), Help("what you want to know, in plain words", in_schema=True), Positional("QUERY")
     ]
-    entity: Annotated[
-        Label, Help("only memories that name this person, service, table …, by any of its names", in_schema=True)
-    ] = ""
+    entity: Annotated[Label, Help("only what names this, by any of its names", in_schema=True)] = ""
     limit: Annotated[int, Range(1, MOST_RESULTS), Help("how many at most")] = 8
     max_tokens: Tokens = 1500
     layers: Annotated[tuple[Layer, ...], Help("only these layers")] = ()
