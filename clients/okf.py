@@ -33,7 +33,7 @@ SHARED = (
 """The fields that a file and the store are compared by; a change of one is carried to the other side."""
 
 _OWN = (*("layer", "importance", "confidence", "pinned", "tier", "happened_at", "entities", "forget_after"),)
-_TOLD = ("project", "source", "source_ref", "trust", "derived_from")
+_TOLD = ("project", "source", "source_ref", "trust", "derived_from", "outcome")
 """Fields that a file says of a memory, which an edit there does not change."""
 
 _ACTORS = {
@@ -47,6 +47,7 @@ _ACTORS = {
 }
 _LONGEST_NAME = 60
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ")
 _GIT_CONFLICT = re.compile(r"^(<{7} |>{7} )", re.MULTILINE)
 
 
@@ -130,7 +131,6 @@ def _front_matter(record: Mapping[str, Any], fields: Mapping[str, Any], *, proje
     own |= {n: fields[n] for n in _OWN if fields.get(n) not in (None, [], False) and fields[n] != usual.get(n)}
     told = {name: record[name] for name in _TOLD if record.get(name) not in (None, [], ())}
     own |= {name: list(v) if isinstance(v, tuple) else v for name, v in told.items() if project or name != "project"}
-    confirmed = [_ACTORS.get(voice, f"process:{voice}") for voice in record["confirmed_by"]]
     return {
         "type": fields["kind"] or record["kind"],
         "title": fields["title"],
@@ -138,9 +138,16 @@ def _front_matter(record: Mapping[str, Any], fields: Mapping[str, Any], *, proje
         "status": "draft" if record["status"] == "challenged" else "stable",
         "stale_after": str(fields["forget_after"] or "")[:10],
         "generated": {"by": _ACTORS[record["source"]], "at": record["created_at"]},
-        "verified": [{"by": voice} for voice in confirmed],  # who is known, when is not
+        "verified": [_verified(voice) for voice in record["confirmed_by"]],
         OWN_KEY: own,
     }
+
+
+def _verified(voice: str) -> dict[str, str]:
+    """Return who confirmed a memory, and when if a voice says it; in which session is of no use elsewhere."""
+    source, *rest = voice.split()
+    by = {"by": _ACTORS.get(source, f"process:{source}")}
+    return by | {"at": rest[0]} if rest and _MOMENT.fullmatch(rest[0]) else by
 
 
 def _sources(record: Mapping[str, Any], before: Any) -> list[Any]:

@@ -42,6 +42,7 @@ Kind = Literal[
 Source = Literal["human", "ai", "interaction", "ingest", "code_scan", "dream", "import"]
 Status = Literal["active", "challenged", "superseded", "expired", "quarantined"]
 Tier = Literal["goldfish", "standard", "elephant", "permanent"]
+OutcomeResult = Literal["worked", "failed", "reversed", "superseded"]
 Freshness = Literal["verified", "changed", "moved", "missing", "unverifiable", "unanchored"]
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
@@ -49,6 +50,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SOURCES: tuple[Source, ...] = get_args(Source)
 STATUSES: tuple[Status, ...] = get_args(Status)
 TIERS: tuple[Tier, ...] = get_args(Tier)
+RESULTS: tuple[OutcomeResult, ...] = get_args(OutcomeResult)
 
 LADDER: tuple[Layer, ...] = ("working", "episodic", "semantic", "procedural")
 """The layers a memory is promoted and demoted along; codebase stands beside."""
@@ -120,6 +122,7 @@ class Memory:
     expired_at: datetime | None = None
     status_reason: str | None = None
     superseded_by: str | None = None
+    outcome: str | None = None  # what came of a decision, as lifecycle/outcomes.py writes it
     updated_at: datetime
     # evidence
     anchors: tuple[Anchor, ...] = ()
@@ -271,7 +274,7 @@ def _written(number: int, length: int) -> str:
 FIELDS = tuple(field.name for field in dataclasses.fields(Memory))
 
 _TEXTS = ("content", "content_hash", "title", "project", "embedder")
-_OPTIONAL_TEXTS = ("branch", "session", "source_ref", "status_reason", "superseded_by")
+_OPTIONAL_TEXTS = ("branch", "session", "source_ref", "status_reason", "superseded_by", "outcome")
 _TEXT_LISTS = ("tags", "entities", "derived_from", "confirmed_by", "sessions")
 _MOMENTS = ("created_at", "happened_at", "updated_at")
 _OPTIONAL_MOMENTS = ("last_accessed_at", "forget_after", "expired_at")

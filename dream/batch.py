@@ -268,7 +268,11 @@ async def withdraw_questions(store: MemoryStore, question_ids: Sequence[str]) ->
 async def read_undone_keys(store: MemoryStore) -> frozenset[str]:
     """Return the keys of every change that somebody took back, by undoing its dream or by restoring the memory."""
     records = await store.dream_log.all()
-    return keys_of_undone_dreams(records) | keys_of_restored(await store.journal.with_action("restored"))
+    restored = await store.journal.with_action("restored")
+    # Of single events only those of outcomes: what a killed dream left is undone too, and done again.
+    undone = [event for event in await store.journal.with_action("undone") if event.actor != ACTOR]
+    outcomes = [event for event in undone if event.before.get("outcome")]
+    return keys_of_undone_dreams(records) | keys_of_restored([*restored, *outcomes])
 
 
 async def undo_events(store: MemoryStore, events: Sequence[Event], undo: Undo) -> Undone:

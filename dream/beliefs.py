@@ -7,17 +7,21 @@ judged: by rule if that is certain, else by a language model, else by a question
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
 from reverie.dream.judge import Judge
+from reverie.dream.outcomes import outcomes
 from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.dream.unconfirmed import doubts
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.pairs import LEAST_COSINE
+from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.rules import contradiction_reason
+from reverie.lifecycle.voices import CODE, Voice, confirmed
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.alignment import LONGEST_ALIGNED
@@ -193,9 +197,9 @@ UNTOUCHED = timedelta(days=14)
 MOST_OPEN_QUESTIONS = 50
 """In one project: nobody answers more, and the rest waits until some are answered."""
 
+BY_A_MODEL = "judged by a language model: {}"
 CONFIDENCE_KEPT = 0.6
 CONFIDENCE_FLOOR = 0.2
-BY_CODE = "code_scan"
 _MOST_DOUBLINGS = 4
 _BELIEF_LAYERS = ("semantic", "procedural")
 _VERDICTS: tuple[Verdict, ...] = ("outdated", "holds", "revise", "forget")
@@ -206,10 +210,12 @@ _LINE: Final = re.compile(r"(?<=\w):\d+\b")
 
 def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
     """Challenge what the evidence contradicts; confirm what the code confirms."""
-    questioned = {ids[0] for kind, ids in snapshot.open_questions.values() if kind == "belief"}
+    questioned = {ids[0] for kind, ids in snapshot.open_questions.values() if kind in ("belief", "outcome")}
     still_open = snapshot.open_by_project("belief")
     updates = {**likely_updates(snapshot), **updates_in(snapshot)}
-    change_sets: list[ChangeSet] = []
+    change_sets: list[ChangeSet] = [*outcomes(snapshot)]
+    questioned |= {change.memory_id for one in change_sets for change in one.changes}  # judged already
+    questioned |= {question.memory_ids[0] for one in change_sets for question in one.questions}
     doubted: set[str] = set()
     for row, belief in enumerate(snapshot.memories):
         update = updates.get(belief.id)
@@ -221,9 +227,34 @@ def beliefs(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
             change_sets.append(change_set)
             doubted.add(belief.project)
             still_open[belief.project] += sum(question.model_verdict is None for question in change_set.questions)
+    change_sets += _asked_unconfirmed(snapshot, judge, questioned, change_sets)
     full = any(still_open[project] >= MOST_OPEN_QUESTIONS for project in doubted)
     notes = ("more doubts wait until some of the open questions are answered",) if full else ()
     return Proposal(tuple(change_sets), notes)
+
+
+def _asked_unconfirmed(
+    snapshot: Snapshot, judge: Judge, questioned: set[str], change_sets: Sequence[ChangeSet]
+) -> Iterator[ChangeSet]:
+    """Yield the questions about beliefs that nothing contradicts, but that nothing has confirmed for long either.
+
+    What changed around one is shown to the judge; that it is recalled often proves nothing, and a person is asked.
+    """
+    known = questioned | {change.memory_id for one in change_sets for change in one.changes}
+    known |= {question.memory_ids[0] for one in change_sets for question in one.questions}
+    rows = [
+        row
+        for row, belief in enumerate(snapshot.memories)
+        if belief.id not in known and _is_belief(belief, stated_anew=False)
+    ]
+    for doubt in doubts(snapshot, rows):
+        verdict = judge.still_holds(doubt.belief, doubt.evidence) if doubt.changed else None
+        if verdict == "holds":
+            evidence = (*doubt.evidence, BY_A_MODEL.format(verdict))
+            question = replace(doubt.question, model_verdict="holds", evidence=evidence)
+            yield ChangeSet(summary="held against evidence", questions=(question,))
+        else:  # also if a model takes it for outdated: nothing contradicts it
+            yield ChangeSet(summary="asked about a belief", questions=(doubt.question,))
 
 
 def lowered_confidence(belief: Memory) -> float:
@@ -244,7 +275,13 @@ def _is_belief(memory: Memory, *, stated_anew: bool) -> bool:
         and memory.kind not in DERIVED_KINDS
         and memory.status == "active"
         and not memory.pinned
+        and _outcome_result(memory) in (None, "worked")  # how the others ended is known
     )
+
+
+def _outcome_result(memory: Memory) -> str | None:
+    outcome = read_outcome(memory.outcome)
+    return None if outcome is None else outcome.result
 
 
 def _probed(
@@ -272,12 +309,17 @@ def _contradicting(
     row: int, belief: Memory, update: Update | None, snapshot: Snapshot
 ) -> Iterator[tuple[Memory, str, bool]]:
     """Yield newer memories that contradict a belief, why, and whether it is certain that both cannot be true."""
+    told_by = outcome.told_by if (outcome := read_outcome(belief.outcome)) is not None else ""
+    if update is not None and update.newer.id == told_by:
+        update = None  # it told how the decision ended
     if update is not None and update.is_sure:
         yield update.newer, update.reason, True
     possible: list[tuple[Memory, str, bool]] = []
     for other, _ in snapshot.near.of(row):
         newer = snapshot.memories[other]
         if newer.kind in DERIVED_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
+            continue
+        if newer.id == told_by:
             continue
         found = conflict_between(belief, newer, snapshot)
         if found is not None and found.is_certain:
@@ -321,6 +363,7 @@ def _challenged(
         model_verdict="holds" if verdict == "holds" else None,
     )
     if verdict == "holds":
+        question = replace(question, evidence=(*evidence, BY_A_MODEL.format(verdict)))
         return ChangeSet(summary="held against evidence", questions=(question,))
     less_trusted = any(memory.trust < belief.trust for memory in newer)
     if (less_trusted or unsure) and verdict is None:  # worth a question, not a challenge
@@ -328,14 +371,15 @@ def _challenged(
     # Without the text of the other memory, which may be purged one day.
     reason = contradiction_reason(newer[0].id) if newer else f"challenged: {evidence[0]}"
     values = {"status": "challenged", "status_reason": reason, "confidence": lowered_confidence(belief)}
-    change = Change(memory_id=belief.id, action="challenged", reason=reason, values=values)
+    judged = BY_A_MODEL.format(verdict) if verdict else "judged by rule, certain" if newer else "judged by the code"
+    receipt = f"{reason}; {judged}; confidence {belief.confidence:g} → {values['confidence']:.3g}"
+    change = Change(memory_id=belief.id, action="challenged", reason=receipt, values=values)
     return ChangeSet(summary="challenged", changes=(change,), questions=(question,))
 
 
 def _confirmed(belief: Memory, receipt: str) -> ChangeSet | None:
-    if BY_CODE in belief.confirmed_by or belief.source == BY_CODE:
-        return None  # one source counts once
-    confirmers = (*belief.confirmed_by, BY_CODE)
-    values = {"confirmed_by": confirmers, "confirmations": len(confirmers)}
+    values = confirmed(belief, Voice(CODE))
+    if values is None:
+        return None  # one voice counts once
     change = Change(memory_id=belief.id, action="confirmed", reason=receipt, values=values)
     return ChangeSet(summary="confirmed by the code", changes=(change,))

@@ -27,6 +27,7 @@ from reverie.dream.derived_memories import may_be_written
 from reverie.dream.judge import Judge, missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.lifecycle.outcomes import joined_outcome
 from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.vitals import highest_importance, inherited, longest_tier
 from reverie.memory import Memory, content_hash, creation_order
@@ -83,6 +84,7 @@ def _may_be_one(one: Memory, other: Memory) -> bool:
 
 def _superseding(heir: Memory, twins: Sequence[Memory], snapshot: Snapshot) -> ChangeSet:
     vitals = inherited(heir, twins)
+    vitals |= {"outcome": joined_outcome(heir, tuple(twins))}
     kept: dict[str, Any] = {name: value for name, value in vitals.items() if value != getattr(heir, name)}
     reason = f"says the same as {heir.id}"
     changes = [
@@ -266,6 +268,7 @@ def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory
         status="active",
         status_reason=None,
         precision=WHOLE,
+        outcome=joined_outcome(newest, tuple(members)),
         anchors=tuple(dict.fromkeys(anchor for member in members for anchor in member.anchors)),
         **inherited(heir, members),
     )

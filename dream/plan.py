@@ -27,8 +27,23 @@ StepName = Literal[
     "drift",
     "prune",
 ]
-QuestionKind = Literal["merge", "bridge", "belief", "drift", "moved"]
-Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget", "keep", "drop"]
+QuestionKind = Literal["merge", "bridge", "belief", "drift", "moved", "outcome"]
+Verdict = Literal[
+    "merge",
+    "separate",
+    "bridge",
+    "no_bridge",
+    "outdated",
+    "holds",
+    "revise",
+    "forget",
+    "keep",
+    "drop",
+    "worked",
+    "failed",
+    "reversed",
+    "superseded",
+]
 
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -203,7 +218,7 @@ def keys_of_restored(events: Iterable[Event]) -> frozenset[str]:
     keys = (
         key_of_change(event.memory_id, event.before, 0)
         for event in events
-        if event.before.get("status") in ("superseded", "challenged")
+        if event.before.get("status") in ("superseded", "challenged") or event.before.get("outcome")
     )
     return frozenset(key for key in keys if key is not None)
 
@@ -231,6 +246,8 @@ def key_of_change(memory_id: str, values: Mapping[str, Any], recalls: int) -> st
             return short_hash((memory_id, "superseded", str(successor)), _KEY_DIGITS)
         case {"status": "challenged", "status_reason": reason}:
             return short_hash((memory_id, "challenged", str(reason)), _KEY_DIGITS)
+        case {"outcome": str() as outcome}:
+            return short_hash((memory_id, "outcome", outcome), _KEY_DIGITS)
         case {"status": "expired"}:
             return short_hash((memory_id, "expired", str(recalls)), _KEY_DIGITS)
         case {"layer": "semantic"}:

@@ -11,6 +11,7 @@ from reverie.dream.derived_memories import may_be_written
 from reverie.dream.drift import is_challenged, moves_as_told, moves_of
 from reverie.dream.judge import missing_facts
 from reverie.dream.merging import merging
+from reverie.dream.outcomes import outcome_change
 from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
@@ -18,10 +19,12 @@ from reverie.errors import InvalidInput
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.vitals import trust_of
-from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, content_hash
+from reverie.lifecycle.voices import UNCONFIRMED, Voice, confirmed, regained_confidence
+from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, OutcomeResult, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
+from reverie.text.compare import restates
 from reverie.text.entities import names_in
 from reverie.text.tokenize import title_of
 
@@ -84,6 +87,7 @@ class Decision:
     question: ReviewQuestion
     verdict: str
     text: str
+    voice: Voice | None = None  # whoever answers
 
 
 def checked_decision(question: ReviewQuestion, verdict: str, text: str) -> Decision:
@@ -173,6 +177,8 @@ def _change_set(
             return ChangeSet(
                 summary="bridge written", new_memories=(bridging(subjects, memories, decision.text, now),)
             )
+        case "worked" | "failed" | "reversed" | "superseded":
+            return _with_outcome(first, memories[1], decision.verdict)
         case "outdated":
             return _superseded(first, memories[1], now) if len(memories) > 1 else _expired(first, "refuted", now)
         case "revise" if decision.question.body.get("proposal") == decision.text:
@@ -188,9 +194,15 @@ def _change_set(
         case "holds" if decision.question.kind == "drift":
             return _upheld_without_code(first)
         case "holds":
-            return _upheld(first, unchallenged)
+            return _upheld(decision, first, unchallenged)
         case _:
             return None  # separate, no_bridge
+
+
+def _with_outcome(decision: Memory, told: Memory, result: OutcomeResult) -> ChangeSet | None:
+    """Return the change that notes with a decision what came of it, as somebody answered."""
+    change = outcome_change(decision, told, result)
+    return None if change is None else ChangeSet(summary="outcome noted", changes=(change,))
 
 
 def _answered_capture(decision: Decision, waiting: Sequence[Memory], now: datetime) -> ChangeSet:
@@ -261,6 +273,7 @@ def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:
         status_reason=None,
         expired_at=None,
         precision=WHOLE,
+        **({} if restates(old.content, text) else UNCONFIRMED),
     )
     reason = f"revised as {new.id}"
     values = {"status": "superseded", "superseded_by": new.id, "expired_at": now, "status_reason": reason}
@@ -275,21 +288,34 @@ def _with_paths_of_today(old: Memory, text: str, now: datetime) -> ChangeSet:
     revised = _revised(old, text, now)
     [new] = revised.new_memories
     same = replace(
-        new.memory, source=old.source, trust=old.trust, confidence=old.confidence, happened_at=old.happened_at
+        new.memory,
+        source=old.source,
+        trust=old.trust,
+        confidence=old.confidence,
+        happened_at=old.happened_at,
+        confirmations=old.confirmations,
+        confirmed_by=old.confirmed_by,
     )
     return replace(revised, new_memories=(replace(new, memory=same, reason="its paths are those of today"),))
 
 
-def _upheld(belief: Memory, unchallenged: Mapping[str, Any]) -> ChangeSet | None:
-    """Return the change that ends a challenge: active again, with the confidence from before it."""
-    if belief.status != "challenged":
+def _upheld(decision: Decision, belief: Memory, unchallenged: Mapping[str, Any]) -> ChangeSet | None:
+    """Return the change that ends a challenge and counts whoever answered as a voice.
+
+    It is active again, with the confidence from before the challenge; one that was not challenged regains half of
+    what it lacks.
+    """
+    voice = decision.voice
+    values: dict[str, Any] = {} if voice is None else confirmed(belief, voice) or {}
+    if belief.status == "challenged":
+        values |= {"status": "active", "status_reason": None}
+        values["confidence"] = unchallenged.get("confidence", belief.confidence)
+    elif belief.confidence < 1.0:
+        values["confidence"] = regained_confidence(belief.confidence)
+    if not values:
         return None
-    values = {
-        "status": "active",
-        "status_reason": None,
-        "confidence": unchallenged.get("confidence", belief.confidence),
-    }
-    change = Change(memory_id=belief.id, action="upheld", reason="by an answer in review", values=values)
+    answered = f"{decision.question.id} answered in review: holds" + (f", by {voice.written}" if voice else "")
+    change = Change(memory_id=belief.id, action="upheld", reason=answered, values=values)
     return ChangeSet(summary="upheld", changes=(change,))
 
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any, Final, Literal, get_args
 
+from reverie.lifecycle.voices import joined
 from reverie.memory import TIERS, Layer, Memory, Source, clamped
 from reverie.parameters import STANDARD, Parameters
 from reverie.time import SECONDS_PER_DAY, aware, days_between, seconds_between
@@ -197,6 +198,9 @@ LAYER_BOOST: Mapping[Layer, float] = {
     "working": 0.4,
 }
 
+DOUBT_WEIGHT = 0.5
+"""The part of the base that lost confidence takes: what was judged untrue matters less, until it is confirmed."""
+
 FULL_FREQUENCY = 20
 """Recalls at which frequency counts in full."""
 
@@ -230,7 +234,7 @@ class Importance:
 
 def importance_of(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> Importance:
     """Return the importance at this moment: what is kept of the base, and what use earns on top of it."""
-    base = adjusted_importance_of(memory)
+    base = adjusted_importance_of(memory) * (1.0 - DOUBT_WEIGHT * (1.0 - clamped(memory.confidence)))
     values: Mapping[FactorName, float] = {
         "base": base,
         "frequency": frequency(memory.access_count),
@@ -402,7 +406,6 @@ INHERITED: Final = (
 def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
     """Return the heir's recalls and confirmations with those of the others added."""
     family = (heir, *others)
-    confirmers = _confirmers(heir, others)
     return {
         "access_count": sum(memory.access_count for memory in family),
         "last_accessed_at": _latest(memory.last_accessed_at for memory in family),
@@ -411,8 +414,7 @@ def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
         ],
         "sessions": _distinct(family)[-KEPT_SESSIONS:],
         "stability": max(memory.stability for memory in family),
-        "confirmed_by": confirmers,
-        "confirmations": len(confirmers),
+        **joined(heir, others),
     }
 
 
@@ -425,12 +427,6 @@ def longest_tier(members: Sequence[Memory]) -> Any:
     """Return the longest of the tiers; None if any member has no tier of its own."""
     tiers = [memory.tier for memory in members]
     return None if None in tiers else max((tier for tier in tiers if tier), key=TIERS.index)
-
-
-def _confirmers(heir: Memory, others: Sequence[Memory]) -> tuple[str, ...]:
-    """Return the sources that confirm the heir: its confirmers, and the sources and confirmers of the others."""
-    found = (*heir.confirmed_by, *(source for other in others for source in (other.source, *other.confirmed_by)))
-    return tuple(dict.fromkeys(source for source in found if source != heir.source))
 
 
 def _latest(moments: Any) -> datetime | None:

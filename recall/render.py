@@ -4,11 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens, tokens_note
 from reverie.guard.fence import fresh_fence, neutralized, neutralized_line, quoted
+from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.vitals import strength_word
 from reverie.memory import Memory, short_ids
 from reverie.recall.results import (
@@ -70,6 +72,7 @@ WORDS_ONLY: Mapping[IndexState, str] = {
 _LEAST_CONTENT = 20
 """Tokens: a sentence. With less a row says nothing."""
 
+_OUTCOME_TOKENS = 50
 _COMMA = 1
 _MOST_FOR_THE_SEARCH = 0.3  # of a budget; if scope and counts need more, they are left out for the rows
 _SECONDS_PER_DAY = 86_400
@@ -81,6 +84,7 @@ class Found:
 
     rows: Sequence[ScoredMemory]
     evidence: Mapping[str, EvidenceState]
+    tellers: Mapping[str, str]  # the texts of the memories that tell what came of decisions, by id
     fits: Fits
     matches: int
     filtered: Mapping[str, int]  # counts by reason
@@ -122,7 +126,7 @@ def render(found: Found, page: Page, now: datetime) -> Answer:
 
     brief = _size(structure([], "", brief=False)) > _MOST_FOR_THE_SEARCH * page.budget
     writer = _Writer(page, found.fits, lambda shown, text: _size(structure(shown, text, brief=brief)))
-    shown, text = writer.write(found.rows, found.evidence, now)
+    shown, text = writer.write(found.rows, found.evidence, now, found.tellers)
     shown_ids = {row.id for row in shown}
     memories = [row.memory for row in found.rows if row.memory.id in shown_ids]
     return Answer(structure(shown, text, brief=brief), text, memories)
@@ -141,7 +145,11 @@ class _Writer:
     size: Callable[[Sequence[RecalledMemory], str], int]
 
     def write(
-        self, found: Sequence[ScoredMemory], evidence: Mapping[str, EvidenceState], now: datetime
+        self,
+        found: Sequence[ScoredMemory],
+        evidence: Mapping[str, EvidenceState],
+        now: datetime,
+        tellers: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[list[RecalledMemory], str]:
         """Write as many rows as text and structure both have room for, fenced, each with its share of the room."""
         note = " ".join(filter(None, [WORDS_ONLY.get(self.page.index_state), tokens_note()]))
@@ -150,12 +158,19 @@ class _Writer:
         fence = fresh_fence()
         heading = self._if_room(NEAREST if self.fits == "weak" else HEADING, note, also=30)
         start, end = f"{heading}\n{fence.opening}", f"\n{fence.closing}"
-        all_rows = [_row(one, evidence[one.memory.id], now, explain=self.page.explain) for one in found]
+        all_rows = [
+            replace(
+                _row(one, evidence[one.memory.id], now, explain=self.page.explain),
+                outcome=_outcome(one.memory, tellers),
+            )
+            for one in found
+        ]
         short = short_ids(row.id for row in all_rows)
         labels = [f"\n{_label(row, short[row.id])}" for row in all_rows]
         left = self.page.budget - max(count_tokens(start) + count_tokens(end), self.size([], start + end))
         sizes = _sizes(all_rows, labels)
         if left - sizes[0] < _LEAST_CONTENT:
+            labels = [f"\n{_label(_with_result(row), short[row.id])}" for row in all_rows]
             all_rows = [_bare(row) for row in all_rows]
             sizes = _sizes(all_rows, labels)
         rows = all_rows[: _how_many(sizes, left)]
@@ -201,7 +216,13 @@ def _sizes(rows: Sequence[RecalledMemory], labels: Sequence[str]) -> list[int]:
 
 def _bare(row: RecalledMemory) -> RecalledMemory:
     """Leave out what a small budget has no room for; the text's label still says it."""
+    row = _with_result(row)
     return replace(row, title="", strength_word="", freshness="", evidence="", source="", status="", created_at="")
+
+
+def _with_result(row: RecalledMemory) -> RecalledMemory:
+    """Leave out why a decision worked or failed, not that it did."""
+    return replace(row, outcome=row.outcome.partition(":")[0])
 
 
 def _how_many(sizes: Sequence[int], left: int) -> int:
@@ -222,11 +243,21 @@ def _label(row: RecalledMemory, short: str) -> str:
     if row.freshness not in ("verified", "unanchored", "unverifiable") or row.evidence:
         word = freshness_word(row.freshness, row.created_at)
         notes.append(f"{word}: {row.evidence}" if row.evidence else word)
-    return f"- {short} ({', '.join(notes)}): "
+    outcome = f"[{row.outcome}] " if row.outcome else ""  # ahead of the content: a warning is read first
+    return f"- {short} ({', '.join(notes)}): {outcome}"
 
 
 def _age(days: float) -> str:
     return f"{days:.0f}d" if days >= 1 else f"{days * 24:.0f}h"
+
+
+def _outcome(memory: Memory, tellers: Mapping[str, str]) -> str:
+    """Say what came of a decision, in the words of whoever tells it as far as they are few."""
+    outcome = read_outcome(memory.outcome)
+    if outcome is None:
+        return ""
+    said = neutralized_line(outcome.said(tellers.get(outcome.told_by, ""))).replace("[", "(").replace("]", ")")
+    return cut_at_sentence(said, _OUTCOME_TOKENS, "…")
 
 
 def _row(candidate: ScoredMemory, checked: EvidenceState, now: datetime, *, explain: bool) -> RecalledMemory:

@@ -94,6 +94,7 @@ class RecalledMemory:
     age_days: float
     created_at: str
     pinned: bool
+    outcome: str = ""  # what came of a decision, and who says so: "tried, failed: …"
     why: dict[str, float] | None = None
 
 

@@ -4,7 +4,8 @@ relevance = 0.4 · tokens + 0.35 · vector + 0.25 · text, each brought to [0, 1
 score     = relevance · strength · freshness · trust · kind, factors that order near-equals and bury nothing:
             0.7 + 0.3 · s / (1 + s) for the raw strength s; 1 down to 0.6 for evidence; 0.9 + 0.1 · trust;
             0.6 for what a dream wrote about others, 1.2 for what the user wants always or never done, 0.75 for what
-            is said by somebody else than the query asks about. A challenger ranks ahead of what it challenges.
+            is said by somebody else than the query asks about; 0.6 for a decision that failed or was reversed, 0.8
+            for one that another replaced. A challenger ranks ahead of what it challenges.
 
 Scores are fused, not ranks: on conversations that finds a seventh more of the evidence (DESIGN §5). The weights
 were measured on three sets of conversations at once; see decision 0009. What the vectors of single tokens are
@@ -35,9 +36,10 @@ from typing import Final
 
 from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.bundled import STAMP
+from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.rules import contradicting_id
 from reverie.lifecycle.vitals import bounded, strength_of, trust_of
-from reverie.memory import Freshness, Memory, creation_order
+from reverie.memory import Freshness, Memory, OutcomeResult, creation_order
 from reverie.parameters import STANDARD, Parameters
 from reverie.recall.results import Fits
 from reverie.storage.rows import CandidateRow, RowLocation
@@ -76,6 +78,12 @@ TRUST_WEIGHT = 0.1  # how much of a score the trust in the source decides
 SECOND_HAND = 0.6  # for what a dream wrote about other memories: they rank ahead of what quotes them
 STANDING_ORDER = 1.2  # for what the user wants always or never done: it is short and shares few words with a query
 ANOTHER_SPEAKER = 0.75  # for what somebody says whom the query does not ask about
+OUTCOME_FACTORS: Mapping[OutcomeResult, float] = {  # for what came of a decision: a warning ranks behind advice
+    "worked": 1.0,
+    "superseded": 0.8,
+    "reversed": 0.6,
+    "failed": 0.6,
+}
 LONGEST_ORDER = 400  # characters; a longer text is no standing order alone
 FRESHNESS_FACTORS: Mapping[Freshness, float] = {  # for what the code on disk says of a memory's anchors
     "verified": 1.0,
@@ -190,7 +198,10 @@ _ORDER = re.compile(
 
 
 def kind_factor(memory: Memory) -> float:
-    """Return the factor for what a memory is: a dream's summary, a standing order, or neither."""
+    """Return the factor for what a memory is: a dream's summary, a standing order, a decision with its outcome."""
+    outcome = read_outcome(memory.outcome)
+    if outcome is not None:
+        return OUTCOME_FACTORS[outcome.result]
     if memory.source == "dream" and memory.kind in _QUOTING_KINDS:
         return SECOND_HAND
     return STANDING_ORDER if _is_standing_order(memory) else 1.0

@@ -15,6 +15,7 @@ from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.pairs import judged_pair
 from reverie.errors import StoreError
+from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.rules import expired_if_overdue
 from reverie.memory import Memory, Tier
 from reverie.parameters import Parameters
@@ -276,6 +277,7 @@ async def search(store: MemoryStore, evidence: Evidence, query: Query, page: Pag
     answer = Found(
         rows=rows,
         evidence=checked,
+        tellers=await _tellers(store, query.scope, [row.memory for row in rows]),
         fits=fit_word(rows),
         matches=found.matches - found.overdue,
         filtered=left_out,
@@ -296,6 +298,18 @@ async def _past_texts(store: MemoryStore, query: Query, features: Features) -> P
     if not memories or query.embed is None:
         return PastTexts()
     return await compared_past_texts(memories, features, query.embedding, query.embed)
+
+
+async def _tellers(store: MemoryStore, scope: Scope, decisions: Iterable[Memory]) -> dict[str, str]:
+    """Return the texts of the memories that tell what came of decisions, as far as the scope may see them."""
+    outcomes = (read_outcome(memory.outcome) for memory in decisions)
+    ids = {outcome.told_by for outcome in outcomes if outcome is not None and outcome.told_by}
+    found = await store.get(sorted(ids)) if ids else {}
+    return {
+        memory.id: memory.content
+        for memory in map(scope.as_asked, found.values())
+        if memory.status != "quarantined" and (scope.projects is None or memory.project in scope.projects)
+    }
 
 
 async def _score(store: MemoryStore, query: Query, features: Features, past: PastTexts) -> Ranked:

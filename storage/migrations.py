@@ -15,6 +15,7 @@ from reverie.storage.lancedb_import import table_names
 from reverie.storage.schema import (
     ARCHIVE,
     ARCHIVED_PASSAGES,
+    OUTCOME,
     PACKED,
     PIECES,
     SIDE_TABLES,
@@ -87,10 +88,18 @@ async def _chain_events(connection: AsyncConnection, dimensions: int) -> None:
 
 
 async def _room_for_pieces(connection: AsyncConnection, dimensions: int) -> None:
+    await _add_to_layers(connection, PIECES)
+
+
+async def _room_for_outcomes(connection: AsyncConnection, dimensions: int) -> None:
+    await _add_to_layers(connection, OUTCOME)
+
+
+async def _add_to_layers(connection: AsyncConnection, column: pa.Field) -> None:
     for layer in LAYERS:
         table = await connection.open_table(layer)
-        if PIECES.name not in (await table.schema()).names:
-            await table.add_columns(PIECES)
+        if column.name not in (await table.schema()).names:
+            await table.add_columns(column)
 
 
 async def _seal_events(connection: AsyncConnection, dimensions: int) -> None:
@@ -147,7 +156,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, "a memory may keep the vectors of its word pieces", _room_for_pieces),
     Migration(5, "an event says what it left in the row, and who wrote it", _seal_events),
     Migration(6, "a vector may be packed into few bits", _room_for_packed_vectors),
-    Migration(7, "what is expired or superseded has a table of its own", _create_archive),
+    Migration(7, "a decision says what came of it", _room_for_outcomes),
+    Migration(8, "what is expired or superseded has a table of its own", _create_archive),
 )
 
 NEWEST = MIGRATIONS[-1].number

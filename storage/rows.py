@@ -153,6 +153,7 @@ _FIELDS = (
     *("importance", "surprise", "created_at", "happened_at", "updated_at", "access_count", "pinned", "status"),
     "status_reason",  # a challenged memory names its challenger there
     *("core", "tier", "forget_after"),  # whether its time is over
+    "outcome",
     "anchors",
 )
 _NOT_READ = {"content_hash": "", "stability": 0.0, "embedder": ""}  # fields that have no default

@@ -16,6 +16,9 @@ PACKED = pa.field("packed", pa.binary())
 PIECES = pa.field("pieces", pa.binary())
 """The packed token vectors of a memory; null or empty where the embedder gives none."""
 
+OUTCOME = pa.field("outcome", pa.string())
+"""What came of a decision; null for every other memory."""
+
 ARCHIVE = "archive"
 """The table of memories that are expired or superseded for a while: every layer's, in the schema of a layer."""
 
@@ -88,6 +91,7 @@ def memory_schema(dimensions: int) -> pa.Schema:
             PIECES,
             pa.field("vector", vector_type(dimensions)),
             PACKED,
+            OUTCOME,
         ]
     )
 

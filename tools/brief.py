@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, tokens_note
 from reverie.guard.fence import fence_for, neutralized_line
+from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.vitals import strength_of
 from reverie.memory import LADDER, LAYERS, Anchor, Layer, Memory, creation_order, short_id
 from reverie.recall.features import freshness_of
@@ -164,6 +165,7 @@ async def _choose(
             key=lambda m: (
                 m.project != project,
                 not m.pinned,
+                _is_warning(m),
                 guidance_rank(m.source, m.kind),
                 -strength_of(m, now, session.settings.parameters),
                 creation_order(m.id),
@@ -258,7 +260,15 @@ def _shown(memory: Memory) -> str:
     return cut_at_sentence(neutralized_line(memory.content), _LINE_TOKENS, "…")
 
 
+def _is_warning(memory: Memory) -> bool:
+    outcome = read_outcome(memory.outcome)
+    return outcome is not None and outcome.is_warning
+
+
 def _notes(memory: Memory, checked: EvidenceState) -> Iterable[str]:
+    outcome = read_outcome(memory.outcome)
+    if outcome is not None:
+        yield outcome.said()
     if memory.status == "challenged":
         yield "challenged" + (f": {memory.status_reason}" if memory.status_reason else "")
     # Where the code cannot be looked at, what was last seen of it counts.

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, StoreError
 from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
+from reverie.lifecycle.voices import counted
 from reverie.memory import FIELDS, Anchor, Memory, Source, content_hash, decode, derived_id, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED
@@ -27,7 +28,7 @@ _MADE_ANEW = ("vector", "content_hash", "embedder")
 _MAY_BE_NULL = frozenset(part.name for part in dataclasses.fields(Memory) if part.default is None)
 _LET_GO = ("expired", "superseded")
 _AN_INSTANT = timedelta(microseconds=1)
-_VOUCHED = ("source", "trust", "confirmations", "confirmed_by")
+_VOUCHED = ("source", "trust", "confirmations", "confirmed_by", "outcome")
 
 
 def checked_fields(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,13 +65,14 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
     """Return the memory of a line: an update of an existing one, or new with the defaults of `remember`.
 
     A line that proves nothing speaks for itself only: its source is the import, its trust is capped, nobody has
-    confirmed it, its evidence is of no folder, and its text is judged whatever status it claims.
+    confirmed it or told what came of it, its evidence is of no folder, and its text is judged whatever status it
+    claims.
     """
     fields = read.fields
     if base is None:
         memory = _new(session, fields, read.at, now)
         return (
-            memory
+            _with_voices(memory)
             if read.believed
             else quarantined_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
         )
@@ -84,7 +86,7 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         given["trust"] = _trust(fields, base)
     memory = replace(base, **given, embedder=session.embedder.stamp)
     if read.believed:
-        memory = still_quarantined(memory, base)
+        memory = still_quarantined(_with_voices(memory, base), base)
     elif says_the_same(memory, base):  # what was said here before is worth what it was
         vouched = {name: getattr(base, name) for name in _VOUCHED}
         memory = quarantined_if_suspect(
@@ -99,6 +101,11 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
     return replace(memory, updated_at=max(now, base.updated_at + _AN_INSTANT))
 
 
+def _with_voices(memory: Memory, base: Memory | None = None) -> Memory:
+    """Return a memory confirmed by the voices that its line names and by those known here, each counted once."""
+    return replace(memory, **counted(memory, also=() if base is None else base.confirmed_by))
+
+
 def _unproven(memory: Memory, trust: float | None, base: Memory | None = None) -> Memory:
     return replace(
         memory,
@@ -106,6 +113,7 @@ def _unproven(memory: Memory, trust: float | None, base: Memory | None = None) -
         trust=imported_trust(trust),
         confirmations=0,
         confirmed_by=(),
+        outcome=None,
         anchors=_nowhere(memory.anchors, base),
     )
 

@@ -127,6 +127,8 @@ def _origin(row: RecalledMemory) -> str:
     parts = [row.kind, f"from {row.source}", age]
     if row.status != "active":
         parts.append(row.status)
+    if row.outcome:
+        parts.append(row.outcome)
     if row.evidence:
         parts.append(neutralized_line(row.evidence))
     return ", ".join(parts)

@@ -7,10 +7,12 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from reverie.dream.outcomes import is_a_decision, outcome_change, outcomes_told
 from reverie.embeddings.base import Embedding
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.pairs import LEAST_COSINE, PairVerdict, judged_pair
 from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.lifecycle.outcomes import followed_by, outcome_on
 from reverie.lifecycle.vitals import (
     NEIGHBOURS,
     adjusted_importance,
@@ -19,12 +21,16 @@ from reverie.lifecycle.vitals import (
     surprise_from,
     trust_of,
 )
-from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, Source, checked_text, content_hash, encode
+from reverie.lifecycle.voices import confirmed as confirmed_values
+from reverie.lifecycle.voices import voice_of
+from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, checked_text, content_hash, encode
+from reverie.storage.filters import Condition, equals, has_any
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
+from reverie.text.outcomes import judgements_in
 from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, Reading, classified, readings_for
@@ -79,6 +85,8 @@ class Neighbours:
     duplicate: Memory | None
     conflicts: list[Conflict]
     warnings: list[str] = field(default_factory=list)
+    decisions: tuple[Memory, ...] = ()
+    """Those among the nearest that decide something: the new text may tell what came of one."""
     restated: Memory | None = None
     """What the pair classifier takes for the same statement: reported, and neither confirmed nor merged."""
 
@@ -129,6 +137,7 @@ async def neighbours_of(
             ),
         ],
         warnings=[] if len(compared) == len(memories) else [_TOO_LONG_TO_COMPARE],
+        decisions=tuple(memory for memory, _ in around if is_a_decision(memory)),
         restated=None if duplicate else restated,
     )
 
@@ -268,9 +277,11 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     confirmed = False
     if superseded is not None:
         async with session.store.changing():
-            await supersede(session, superseded, by=memory, reason="superseded by remember", now=now)
+            await supersede(session, superseded, by=memory, reason="superseded by remember", now=now, ends_it=True)
     elif around.duplicate is not None:
         confirmed = await confirm(session, around.duplicate, draft, now)
+    else:
+        warnings = [*warnings, *await note_outcome(session, memory, around.decisions, now)]
     session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
 
@@ -294,7 +305,7 @@ async def _completed(session: Session, request: RememberRequest, done: Memory, n
         async with session.store.changing():
             superseded = await resolved(session, request.supersedes)
             if superseded.superseded_by != done.id:
-                await supersede(session, superseded, by=done, reason="superseded by remember", now=now)
+                await supersede(session, superseded, by=done, reason="superseded by remember", now=now, ends_it=True)
     session.maintenance.note_write()
     return _remembered(done, Neighbours(done.surprise, None, None, []), confirmed=False, warnings=[])
 
@@ -319,9 +330,50 @@ async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[s
     return embedding, injection
 
 
-async def supersede(session: Session, old: Memory, *, by: Memory, reason: str, now: datetime) -> None:
-    """Let one memory stand in for another, whose history is kept. Call it inside `changing()`."""
+async def note_outcome(session: Session, told: Memory, decisions: Sequence[Memory], now: datetime) -> tuple[str, ...]:
+    """Note with a decision what a new memory tells came of it, if nothing else can be meant; return what to say.
+
+    It is looked for among the nearest and among those that name the same. Otherwise the next dream asks.
+    """
+    if not judgements_in(told.content):
+        return ()
+    named = await session.store.find(_of_the_same(session, told)) if told.entities else []
+    known = {one.id: one for one in (*decisions, *named) if is_a_decision(one)}
+    found = outcomes_told(told, list(known.values()))
+    if len(found) != 1 or not found[0].is_certain:
+        return ()
+    async with session.store.changing():
+        fresh = (await session.store.get([found[0].decision.id])).get(found[0].decision.id)
+        change = None if fresh is None else outcome_change(fresh, told, found[0].result)
+        if fresh is None or change is None:
+            return ()
+        await session.store.change(
+            [fresh], change.values, action=change.action, actor="remember", at=now, reason=change.reason
+        )
+    return (f"noted as what came of the decision {fresh.id}: {found[0].result}; restore its event if that is wrong",)
+
+
+def _of_the_same(session: Session, told: Memory) -> Condition:
+    """Return the condition on active decisions of the same project that name something of what a text names."""
+    return (
+        session.of_project(told.project)
+        & equals("kind", "decision")
+        & equals("status", "active")
+        & has_any("entities", told.entities)
+    )
+
+
+async def supersede(
+    session: Session, old: Memory, *, by: Memory, reason: str, now: datetime, ends_it: bool = False
+) -> None:
+    """Let one memory stand in for another, whose history is kept. Call it inside `changing()`.
+
+    What a new memory replaces has ended, if it is a decision; what is only corrected has not.
+    """
     values = {"status": "superseded", "superseded_by": by.id, "expired_at": now, "status_reason": reason}
+    if ends_it and is_a_decision(old) and not restates(old.content, by.content):
+        outcome = followed_by(old, outcome_on("superseded", now, told_by=by.id))
+        values |= {} if outcome is None else {"outcome": outcome}
     await session.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
 
 
@@ -439,27 +491,19 @@ async def _repeated(
 
 
 async def confirm(session: Session, known: Memory, draft: Memory, now: datetime) -> bool:
-    """Count a confirmation if the text comes from a source that has not said it before."""
-    voice = draft.source
-    if _has_said(known, voice):  # the common case, which needs no lock
+    """Count a confirmation if the text comes from a voice that has not said it before; see lifecycle.voices."""
+    voice = voice_of(draft)
+    shown = session.served.has_shown(known.id)
+    if voice is None or confirmed_values(known, voice, was_shown=shown) is None:  # the common case: needs no lock
         return False
     async with session.store.changing():
         fresh = (await session.store.get([known.id])).get(known.id)
-        if fresh is None or _has_said(fresh, voice):
+        values = None if fresh is None else confirmed_values(fresh, voice, was_shown=shown)
+        if fresh is None or values is None:
             return False
-        voices = (*fresh.confirmed_by, voice)
-        await session.store.change(
-            [fresh],
-            {"confirmed_by": voices, "confirmations": len(voices)},
-            action="confirmed",
-            actor="remember",
-            at=now,
-        )
+        reason = f"said by {voice.written}"
+        await session.store.change([fresh], values, action="confirmed", actor="remember", at=now, reason=reason)
     return True
-
-
-def _has_said(memory: Memory, voice: Source) -> bool:
-    return voice == memory.source or voice in memory.confirmed_by
 
 
 def _remembered(memory: Memory, around: Neighbours, *, confirmed: bool, warnings: list[str]) -> Remembered:

@@ -131,7 +131,22 @@ def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]
 StepName = Literal[
     "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
 ]
-Verdict = Literal["merge", "separate", "bridge", "no_bridge", "outdated", "holds", "revise", "forget", "keep", "drop"]
+Verdict = Literal[
+    "merge",
+    "separate",
+    "bridge",
+    "no_bridge",
+    "outdated",
+    "holds",
+    "revise",
+    "forget",
+    "keep",
+    "drop",
+    "worked",
+    "failed",
+    "reversed",
+    "superseded",
+]
 HiddenStatus = Literal["expired", "superseded", "quarantined"]
 ListOrder = Literal["newest", "oldest", "used", "strongest", "weakest", "important"]
 
@@ -358,7 +373,10 @@ class ReviseRequest(Request):
         Positional("TEXT", stdin=True),
         CommandLine(help="the corrected text; - reads it from stdin"),
     ]
-    reason: Annotated[Label, Help("why it is corrected")] = ""
+    reason: Annotated[
+        Label,
+        Help("why; of a decision also what came of it: “failed: …”, worked, reversed, superseded"),
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,9 +406,7 @@ class RecallRequest(Request):
     query: Annotated[
         str, Check(checked_query), Help("what you want to know, in plain words", in_schema=True), Positional("QUERY")
     ]
-    entity: Annotated[
-        Label, Help("only what names this person, service or table, in any spelling", in_schema=True)
-    ] = ""
+    entity: Annotated[Label, Help("only what names this, by any of its names", in_schema=True)] = ""
     limit: Annotated[int, Range(1, MOST_RESULTS), Help("how many at most")] = 8
     max_tokens: Tokens = 1500
     layers: Annotated[tuple[Layer, ...], Help("only these layers")] = ()

@@ -1,10 +1,12 @@
 """The `review` tool: answers to the questions that dreams leave open."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from reverie.dream.review import Decision, apply_decision, checked_decision, why_moot
 from reverie.errors import InvalidInput
+from reverie.lifecycle.voices import PERSON, Voice
 from reverie.memory import Anchor, Memory, checked_text
 from reverie.storage.dream_records import ReviewQuestion, ReviewQueue
 from reverie.time import iso
@@ -29,7 +31,9 @@ async def review(session: Session, request: ReviewRequest) -> Reviewed:
     if len({decision.question.id for decision in checked}) < len(checked):
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
     resolved = []
-    for decision in checked:
+    # The page is a person's; everything else that answers may be an agent.
+    voice = Voice(PERSON if session.all_projects else "ai", session.now, session.store.session)
+    for decision in (replace(one, voice=voice) for one in checked):
         anchors = await _anchors(session, decision) if decision.verdict == "revise" else None
         changed = await apply_decision(session.store, session.embedder, decision, session.now, anchors)
         resolved.append(

@@ -6,14 +6,19 @@ archives a pinned memory.
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
+from reverie.lifecycle.outcomes import given_outcome, outcome_on
 from reverie.lifecycle.precision import WHOLE
 from reverie.lifecycle.rules import Direction, checked_move
+from reverie.lifecycle.voices import UNCONFIRMED
 from reverie.memory import Layer, Memory, content_hash
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
+from reverie.text.compare import restates
+from reverie.text.outcomes import is_decision, told_outcome
 from reverie.text.tokenize import title_of
 from reverie.tools.entities import with_names
 from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
@@ -53,8 +58,9 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
     content, found = cleaned(request.content)
     content = checked_content("content", content)
     reason, in_reason = cleaned(request.reason or "revised")
-    # Whoever wrote the old text, the new one comes from whoever calls this: an assistant.
-    injection = await asyncio.to_thread(injection_in, content, "", (), session.embedder)
+    # Whoever wrote the old text, the new one comes from whoever calls this: an assistant. So does what came of it.
+    told = given_outcome(reason, session.now)
+    injection = await asyncio.to_thread(injection_in, content, told.note if told else "", (), session.embedder)
     screening = Screening((*found, *in_reason), injection)
     held_back = screening.held_back("ai")
     refuse_purged(session, content)
@@ -79,7 +85,8 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             return _revised(done, old if done.status != "quarantined" else None, screening, embedding)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
-        if old.content == content:
+        outcome = _outcome_told(old, content, reason, now)
+        if old.content == content and (outcome is None or outcome == old.outcome):
             raise InvalidInput("content", "the text is the same as before", "Say what is different now.")
         new = replace(
             old,
@@ -93,13 +100,15 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             anchors=drafted.anchors,
             entities=named.entities,
             created_at=now,
-            happened_at=now,
+            happened_at=old.happened_at if old.content == content else now,
             updated_at=now,
+            outcome=outcome,
             status="quarantined" if held_back else "active",
             status_reason=held_back,
             expired_at=None,
             embedder=session.embedder.stamp,
             precision=WHOLE,
+            **({} if restates(old.content, content) else UNCONFIRMED),
         )
         await session.store.add(
             [Embedded(new, embedding.vector, embedding.passages, embedding.pieces)],
@@ -113,6 +122,21 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
     session.maintenance.note_write()
     session.served.note_ids([new.id])
     return _revised(new, old if replaces else None, screening, embedding)
+
+
+def _outcome_told(old: Memory, content: str, reason: str, now: datetime) -> str | None:
+    """Return what a correction says came of a decision: its reason by its first word, else its text, else as before.
+
+    What came of one decision did not come of another, so a text that says something else begins without.
+    """
+    kept = old.outcome if restates(old.content, content) else None
+    if old.kind != "decision" and not is_decision(old.content):
+        return kept
+    given = given_outcome(reason, now)
+    if given is not None:
+        return given.written
+    told = told_outcome(old.content, content)
+    return outcome_on(told.result, now).written if told is not None and told.is_certain else kept
 
 
 def _revised(new: Memory, old: Memory | None, screening: Screening, embedding: Embedding) -> Revised:

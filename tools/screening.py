@@ -102,7 +102,7 @@ def _likeliest_by_words(statements: list[str]) -> list[str]:
 
 
 PRIVATE = "private"
-_TEXTS = ("content", "title", "source_ref", "status_reason", "project", "branch", "session")
+_TEXTS = ("content", "title", "source_ref", "status_reason", "outcome", "project", "branch", "session")
 _TEXT_LISTS = ("tags", "entities", "confirmed_by", "sessions")
 _IDS = ("id", "superseded_by")
 _ID_LISTS = ("derived_from",)

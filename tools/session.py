@@ -53,6 +53,7 @@ _MOST_COMPARED = 3
 _JOINING: Final = frozenset({"and", "which", "too", "there", "here"})
 _LABEL: Final = re.compile(r"\s*[-*•>]?\s*(?P<id>[\w.:-]{1,64}) \([^()\n]*\):\s*")
 _ID_AT_THE_END: Final = re.compile(r"\s*\[(?:…cut: inspect )?(?P<id>[\w.:-]{1,64})\]\s*$")
+_OUTCOME: Final = re.compile(r"\s*\[(?:tried, |worked|superseded)[^\]\n]*\]\s*")  # as recall writes it
 _FRAME: Final = re.compile(
     r"[\s>*•\"'-]*(?:(?:as |from )?(?:noted|note|remember|remembered|recall|recalled|reminder|memory|fyi)"
     r"(?: that|[:,–—]))?\s*",
@@ -112,6 +113,8 @@ class ServedTexts:
             text = text[: end.start()]
         if label is not None and label["id"] in ids:
             text = text[label.end() :]
+        outcome = _OUTCOME.match(text)
+        text = text[outcome.end() :] if outcome else text
         frame = _FRAME.match(text)
         return text[frame.end() :] if frame else text
 

@@ -26,13 +26,20 @@ def test_the_older_gives_way_to_the_newer_with_an_event_and_is_not_deleted():
 def test_recalls_and_voices_are_carried_over():
     seen = NOW - timedelta(days=2)
     older = a_memory(
-        1, TEXT, source="ai", access_count=3, last_accessed_at=seen, access_times=(seen,), confirmed_by=("ingest",)
+        1,
+        TEXT,
+        source="ai",
+        created_at=NOW - timedelta(days=40),
+        access_count=3,
+        last_accessed_at=seen,
+        access_times=(seen,),
+        confirmed_by=("ingest",),
     )
     newer = a_memory(2, TEXT + ".", access_count=2, confirmed_by=("interaction",), confirmations=1)
     kept = changes(planned([older, newer], "dedupe"))["m0002"].values
     assert kept["access_count"] == 5
     assert kept["last_accessed_at"] == seen
-    assert kept["confirmed_by"] == ("interaction", "ai", "ingest")
+    assert kept["confirmed_by"] == ("interaction", "ai 2026-01-21T09:30Z", "ingest")
     assert kept["confirmations"] == 3
     assert "importance" not in kept
 

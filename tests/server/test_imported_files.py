@@ -58,7 +58,7 @@ def test_a_person_may_vouch_for_a_file(run: Run) -> None:
     tally = imported(run, CLAIMS, options=("--trust",))
     memory = kept(run, CLAIMS["id"])
     assert tally["unproven"] == 0
-    assert (memory["source"], memory["trust"], memory["confirmations"]) == ("human", 1.0, 99)
+    assert (memory["source"], memory["trust"], memory["confirmations"]) == ("human", 1.0, 1)
 
 
 @pytest.mark.parametrize("status", ["active", "challenged", "superseded", "expired"])

@@ -24,6 +24,7 @@ from reverie.tools.restore import restore
 from reverie.tools.results import Captured, Recalled, Remembered
 from reverie.tools.review import review
 from reverie.tools.session import Session
+from tests.conftest import ManualClock, OpenSession
 
 pytestmark = pytest.mark.anyio
 
@@ -170,12 +171,15 @@ async def test_what_a_killed_capture_left_without_a_question_is_asked_by_the_nex
     assert [memory["content"] for memory in question["memories"]] == [UV]
 
 
-async def test_what_is_known_already_is_confirmed_and_not_asked_about(session: Session, keep: Keep) -> None:
+async def test_what_is_known_already_is_confirmed_by_another_day_and_not_asked_about(
+    session: Session, keep: Keep, clock: ManualClock, open_session: OpenSession
+) -> None:
     known = await keep(UV, layer="semantic")
-    found = await caught(session, UV)
+    clock.advance(days=1)
+    found = await caught(await open_session(), UV)
     assert (found.kept, found.left_out) == ([], {"known": 1})
     [memory] = (await inspect(session, InspectRequest(ids=(known.id,)))).memories
-    assert memory["confirmed_by"] == ["interaction"]
+    assert memory["confirmed_by"] == ["interaction 2026-03-03T09:30Z s1"]
 
 
 @pytest.mark.parametrize(

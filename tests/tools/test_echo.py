@@ -89,16 +89,16 @@ async def test_a_recalled_text_that_comes_back_is_not_stored_and_the_answer_says
     assert "echo" in render(answer)
 
 
-async def test_repetition_from_one_source_counts_once_and_never_raises_trust(
+async def test_repetition_counts_for_nothing_a_person_counts_once_and_trust_never_rises(
     session: Session, keep: Keep, ask: Ask
 ) -> None:
     kept = await keep(KEPT, source="ingest")
     await ask("when does billing deploy")
     before = await session.store.resolve(kept.id)
     counted = [(await keep(KEPT + "!", source=source)).confirmed for source in ("ingest", "ai", "ai", "human", "ai")]
-    assert counted == [False, True, False, True, False]
+    assert counted == [False, False, False, True, False]
     after = await session.store.resolve(kept.id)
-    assert (after.confirmations, after.confirmed_by) == (2, ("ai", "human"))
+    assert (after.confirmations, after.confirmed_by) == (1, ("human",))
     assert (after.trust, after.confidence, after.importance) == (before.trust, before.confidence, before.importance)
 
 

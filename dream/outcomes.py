@@ -1,0 +1,127 @@
+"""What later memories tell of decisions: found by the words of both, set where nothing else can be meant, else asked.
+
+Part of the beliefs step. It needs the decisions of a project and the memories that judge something (see
+text.outcomes.judgements_in); each is read once, so a night that reads only what changed needs the changed memories
+and every decision.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from reverie.dream.plan import Change, ChangeSet, ProposedQuestion, Verdict
+from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.lifecycle.outcomes import Outcome, followed_by, outcome_on, read_outcome, settled
+from reverie.memory import RESULTS, Memory, OutcomeResult, creation_order
+from reverie.text.outcomes import is_decision, judgements_in, told_outcome
+from reverie.time import iso
+
+OUTCOME = "outcome"
+"""The action of the event that notes what came of a decision, and the kind of the question that asks."""
+
+MOST_OPEN = 5
+"""Open questions of this kind in one project: a night adds no more than that, and waits for answers."""
+
+_KINDS = ("decision", "fact", "event", "how_to")
+_VERDICTS: tuple[Verdict, ...] = (*RESULTS, "separate")
+_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A decision, what a later memory tells came of it, by which words, and whether that is certain."""
+
+    decision: Memory
+    result: OutcomeResult
+    phrase: str
+    is_certain: bool
+
+
+def is_a_decision(memory: Memory) -> bool:
+    """Whether a memory decides something: it is of that kind, or says so."""
+    return memory.kind == "decision" or (memory.kind in _KINDS and is_decision(memory.content))
+
+
+def outcomes_told(told: Memory, decisions: Iterable[Memory]) -> list[Told]:
+    """Return the decisions that a later memory tells the outcome of; only the certain ones if there are any."""
+    found = [
+        Told(decision, outcome.result, outcome.phrase, outcome.is_certain)
+        for decision in decisions
+        if _may_follow(told, decision) and (outcome := told_outcome(decision.content, told.content)) is not None
+    ]
+    return [one for one in found if one.is_certain] or found
+
+
+def outcome_change(decision: Memory, told: Memory, result: OutcomeResult) -> Change | None:
+    """Return the change that notes an outcome with its decision; None if the decision has it already."""
+    written = followed_by(decision, outcome_on(result, told.happened_at, told_by=told.id))
+    return None if written is None else _change(decision, outcome_on(result, told.happened_at, told_by=told.id))
+
+
+def _change(decision: Memory, outcome: Outcome) -> Change:
+    reason = f"{outcome.result}, as {outcome.told_by} tells"
+    return Change(memory_id=decision.id, action=OUTCOME, reason=reason, values={"outcome": outcome.written})
+
+
+def outcomes(snapshot: Snapshot) -> Iterator[ChangeSet]:
+    """Yield the outcomes that memories tell of earlier decisions, and questions where it is not certain."""
+    if snapshot.as_left:
+        return
+    decisions: dict[str, list[Memory]] = {}
+    for memory in snapshot.memories:
+        if memory.status == "active" and is_a_decision(memory):
+            decisions.setdefault(memory.project, []).append(memory)
+    still_open = snapshot.open_by_project(OUTCOME)
+    certain: dict[str, list[tuple[Memory, Told]]] = {}
+    for told in snapshot.memories:
+        if not _may_tell(told, decisions) or not judgements_in(told.content):
+            continue
+        found = outcomes_told(told, decisions[told.project])
+        if len(found) == 1 and found[0].is_certain:
+            certain.setdefault(found[0].decision.id, []).append((told, found[0]))
+            continue
+        unknown = [one for one in found if one.decision.outcome is None and one.decision.id not in certain]
+        if unknown and still_open[told.project] < MOST_OPEN:
+            question = _question(max(unknown, key=lambda one: one.decision.happened_at), told)
+            if question.id not in snapshot.asked:
+                still_open[told.project] += 1
+                yield ChangeSet(summary="asked what came of a decision", questions=(question,))
+    for accounts in certain.values():
+        change = _settled_change(accounts)
+        if change is not None:
+            yield ChangeSet(summary="outcome of a decision noted", changes=(change,))
+
+
+def _settled_change(accounts: Sequence[tuple[Memory, Told]]) -> Change | None:
+    """Return the change that gives a decision the outcome of all accounts, also of one that no memory here tells."""
+    decision = accounts[0][1].decision
+    in_order = sorted(accounts, key=lambda one: (one[0].happened_at, one[0].created_at, creation_order(one[0].id)))
+    told = [outcome_on(found.result, memory.happened_at, told_by=memory.id) for memory, found in in_order]
+    known = read_outcome(decision.outcome)
+    if known is not None and known.told_by not in {one.told_by for one in told}:
+        told = sorted([*told, known], key=lambda one: one.day)  # stable: of one day, what somebody said of it is last
+    outcome = settled(told)
+    if outcome is None or outcome.written == decision.outcome:
+        return None
+    return _change(decision, outcome)
+
+
+def _may_tell(told: Memory, decisions: dict[str, list[Memory]]) -> bool:
+    return told.project in decisions and told.kind not in DERIVED_KINDS and told.layer != "codebase"
+
+
+def _may_follow(told: Memory, decision: Memory) -> bool:
+    return decision.id not in (told.id, *told.derived_from) and decision.happened_at <= told.happened_at
+
+
+def _question(one: Told, told: Memory) -> ProposedQuestion:
+    evidence: Sequence[str] = (
+        f"compared by words: \u201c{one.phrase}\u201d may speak of this decision, which is not certain",
+        f"{told.id} says since {iso(told.happened_at)[:10]}: {told.content[:_SHOWN]}",
+    )
+    return ProposedQuestion(
+        kind="outcome",
+        memory_ids=(one.decision.id, told.id),
+        ask="Does the second memory tell what came of the first, a decision? Answer how it ended, or separate.",
+        evidence=tuple(evidence),
+        verdicts=_VERDICTS,
+    )

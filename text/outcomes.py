@@ -1,0 +1,265 @@
+"""What came of a decision, as later statements tell it: it worked, failed, was reversed or superseded.
+
+A statement is read clause by clause for a phrase that judges a choice ("turned out to be a mistake", "was rolled
+back", "has paid off"), and for what it judges. That has to be what the decision chose: "the move to Kafka failed" is
+about the decision for Kafka, "the Kafka consumer test failed" is about a test. It is certain if every word of what is
+judged is in the decision and the name of what was chosen is among them; otherwise somebody is asked.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from reverie.text.tokenize import FUNCTION_WORDS, stem, words
+from reverie.text.word_lists import is_ordinary
+
+OutcomeResult = Literal["worked", "failed", "reversed", "superseded"]
+
+LONGEST_STATEMENT = 600
+"""Characters; a longer text tells of many things."""
+
+LONGEST_DECISION = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class ToldOutcome:
+    """What a statement says came of a decision, the phrase that says it, and whether nothing else can be meant."""
+
+    result: OutcomeResult
+    phrase: str
+    is_certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """A result, the phrase that tells it, the stems of what is judged, and which of them it is about."""
+
+    result: OutcomeResult
+    phrase: str
+    about: frozenset[str]
+    head: str
+
+
+_BE: Final = r"(?:is|are|was|were|has been|have been|had been|got|gets)"
+_HAS: Final = r"(?:has|have|had)"
+_WELL: Final = r"(?:very |really |quite |rather |so )?(?:well|fine|great|nicely|smoothly|reliably)"
+_BAD: Final = r"(?:mistake|failure|disaster|dead end|bad idea|bad choice|bad call|fiasco|flop)"
+_GOOD: Final = r"(?:success|good (?:idea|choice|call|decision)|win|right (?:choice|call|decision))"
+
+_AFTER_SUBJECT: Final[tuple[tuple[OutcomeResult, str], ...]] = (
+    (
+        "failed",
+        rf"(?:turned out|proved|proves|turns out)(?: to be)? (?:an? |the )?(?:{_BAD}|wrong|unworkable|too \w+)",
+    ),
+    ("failed", rf"{_BE} (?:an? )?(?:complete |total |costly )?{_BAD}"),
+    (
+        "failed",
+        r"(?:did not|didn't|does not|doesn't|has not|hasn't) (?:really )?(?:work out|pan out|pay off|scale|hold up)",
+    ),
+    ("failed", r"backfired|flopped|never worked(?: \w+)?|never paid off"),
+    ("failed", rf"{_BE} (?:abandoned|given up|scrapped)"),
+    ("worked", rf"(?:turned out|turns out|proved) (?:{_WELL}|(?:to be )?(?:right|(?:an? |the ){_GOOD}))"),
+    (
+        "worked",
+        rf"{_HAS} (?:worked|been working|held up|served (?:us|\w+)|been running|been doing) (?:out |up )?{_WELL}",
+    ),
+    ("worked", rf"{_HAS} been (?:{_WELL}|solid|stable|a {_GOOD})"),
+    ("worked", rf"(?:{_HAS} )?(?:paid off|proven itself|proved itself|proven themselves|worked out|held up {_WELL})"),
+    ("worked", rf"{_BE} (?:an? |the )(?:big |full |great )?{_GOOD}"),
+    ("worked", rf"works? (?:{_WELL}|as (?:hoped|intended|planned|expected))"),
+    ("worked", rf"{_HAS} saved (?:us|\w+)|causes? no (?:trouble|problems)"),
+    ("worked", rf"serves? (?:us|\w+|the \w+(?: \w+)?) {_WELL}"),
+    ("reversed", rf"{_BE} (?:rolled back|reverted|undone|reversed|backed out|taken back|merged back|moved back)"),
+    ("reversed", rf"{_BE} (?:removed|stopped|dropped|disabled|switched off|taken out|turned off|ended) again"),
+    ("superseded", rf"{_BE} (?:replaced|superseded) (?:by|with)"),
+    ("superseded", rf"(?:{_BE} )?(?:dropped|given up) in favou?r of"),
+    ("superseded", r"made way for|gave way to|makes way for"),
+    ("superseded", r"(?:is|are) gone"),
+)
+"""Phrases after what they judge; they judge a choice, whatever it is."""
+
+_AFTER_CHANGE: Final[tuple[tuple[OutcomeResult, str], ...]] = (
+    ("failed", rf"(?:{_HAS} )?failed|went wrong|fell through"),
+    ("worked", rf"(?:{_HAS} )?(?:worked|succeeded)(?: {_WELL})?|went {_WELL}"),
+)
+"""Phrases that judge a choice only after a word for a change: a job fails too."""
+
+_BEFORE_OBJECT: Final[tuple[tuple[OutcomeResult, str], ...]] = (
+    ("reversed", r"(?:rolled back|reverted|undid|backed out of|reversed|went back on|took back)"),
+    ("reversed", r"(?:moved|migrated|switched|went|gone|changed) back from"),
+    ("reversed", r"no longer (?:runs?|lives?|works?) (?:in|on|with)|no longer uses?"),
+    ("superseded", r"(?:replaced|swapped)(?= .+ (?:with|by|for) )"),
+    ("superseded", r"(?:moved|migrated|switched|moving) (?:away )?from(?= .+ to )"),
+    ("failed", r"(?:abandoned|gave up on|gave up|scrapped|regret|regretted|regrets)"),
+)
+"""Phrases before what they judge."""
+
+
+def _stems(said: str) -> frozenset[str]:
+    return frozenset(map(stem, said.split()))
+
+
+_CHANGE: Final = _stems(
+    "move migration switch change rollout adoption adopting experiment trial attempt decision choice choosing "
+    "introduction introducing moving switching migrating trying using use approach idea plan pilot setup step"
+)
+"""Words for a change itself, which say nothing about what was chosen."""
+
+_SUBJECT_FILLER: Final = _stems("so far still now again since actually just finally own as well whole entire exact")
+_HEDGE: Final = re.compile(
+    r"\b(?:if|unless|might|may|could|should|would|will|whether|not|never|cannot|plan|plans|planned|planning|consider"
+    r"|considering|want|wants|maybe|perhaps|until|when|whenever|once|hope|hopes|fear|fears|expect|propose|proposed"
+    r"|suggest|suggested)\b|n't\b",
+    re.IGNORECASE,
+)
+_MAY_JUDGE: Final = re.compile(
+    r"\b(?:turn|prov|mistake|fail|disaster|work|pan out|pa[iy]d? off|scale|h[eo]ld up|backfire|flop|abandon"
+    r"|g[ai]ven? up|scrap|regret|well|fine|great|solid|stable|success|saved|no (?:trouble|problem)|serve|back|revert"
+    r"|undo|undid|undone|revers|again|replac|supersed|favou?r of|way (?:for|to)|gone|no longer|swap|from|wrong"
+    r"|through|win|call)",
+    re.IGNORECASE,
+)
+"""What one of the phrases has at least: most texts have none of it and are not read further."""
+
+_QUESTION: Final = re.compile(r"\?\s*$")
+_SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_CLAUSES: Final = re.compile(r"\s*[;:,–—]\s+|\s+(?:because|since|but|after|although|while)\s+", re.IGNORECASE)
+_LED_IN: Final = re.compile(
+    r"^(?:so far|by now|in the end|eventually|meanwhile|update|outcome|result|note)\b[:,]?\s*", re.IGNORECASE
+)
+_OBJECT_ENDS: Final = re.compile(
+    r"\s+(?:to|with|by|for good|last|yesterday|today|and|again|in favou?r|on \w+day)\b.*$"
+)
+_AND_BACK: Final = re.compile(r"\b(?:back (?:on|to|in)|again)\b", re.IGNORECASE)
+_NOT_CHOSEN: Final = re.compile(
+    r"\b(?:from|instead of|rather than|over|not|in place of|away from)\s+[\w.+#/-]+(?:\s+to\b)?", re.IGNORECASE
+)
+_DECIDES: Final = re.compile(
+    r"\b(?:decided|decision|chose|chosen|choose|adopted|adopt|agreed|settled on|picked|opted|going with|went with"
+    r"|switched|migrated|moved|from now on|we will|we use|let's use)\b",
+    re.IGNORECASE,
+)
+
+
+def is_decision(text: str) -> bool:
+    """Whether a text says that something was decided, whatever kind it was given."""
+    return len(text) <= LONGEST_DECISION and bool(_DECIDES.search(text))
+
+
+def told_outcome(decision: str, statement: str) -> ToldOutcome | None:
+    """Return what a later statement says came of a decision; None if it says nothing of it."""
+    if len(decision) > LONGEST_DECISION:
+        return None
+    unsure: ToldOutcome | None = None
+    for judged in judgements_in(statement):
+        fits = _fits(_chosen(decision), judged)
+        if fits is True:
+            return ToldOutcome(judged.result, judged.phrase, is_certain=True)
+        if fits is None and unsure is None:
+            unsure = ToldOutcome(judged.result, judged.phrase, is_certain=False)
+    return unsure
+
+
+@lru_cache(maxsize=1 << 16)  # a dream looks at every memory in each of its rounds
+def judgements_in(statement: str) -> tuple[_Judgement, ...]:
+    """Return the judgements of a statement and what each is about; most statements have none."""
+    if len(statement) > LONGEST_STATEMENT or not _MAY_JUDGE.search(statement):
+        return ()
+    return tuple(
+        judged
+        for sentence in _SENTENCES.split(statement)
+        if not _QUESTION.search(sentence)
+        for clause in _CLAUSES.split(_LED_IN.sub("", sentence.strip()))
+        for judged in _judgements_of(clause.strip(" .!"))
+    )
+
+
+def _judgements_of(clause: str) -> Iterator[_Judgement]:
+    for result, pattern in _BEFORE:
+        for found in pattern.finditer(clause):
+            rest = clause[found.end() :]
+            if _HEDGE.search(clause[: found.start()]) or _HEDGE.search(rest):
+                continue
+            was_undone = result == "failed" and _AND_BACK.search(rest)
+            yield _judged("reversed" if was_undone else result, found[0], _OBJECT_ENDS.sub("", rest))
+    for result, pattern in (*_AFTER, *_AFTER_A_CHANGE):
+        judged = pattern.search(clause)
+        subject = clause[: judged.start()] if judged else ""
+        if judged is None or _HEDGE.search(subject):
+            continue
+        if (result, pattern) in _AFTER_A_CHANGE and not _names_a_change(subject):
+            continue
+        yield _judged(result, judged[0], subject)
+
+
+def _judged(result: OutcomeResult, phrase: str, subject: str) -> _Judgement:
+    return _Judgement(result, phrase, _content(subject) - _CHANGE, _head(subject))
+
+
+def _compiled(phrases: tuple[tuple[OutcomeResult, str], ...]) -> tuple[tuple[OutcomeResult, re.Pattern[str]], ...]:
+    return tuple((result, re.compile(rf"\b(?:{phrase})(?!\w)", re.IGNORECASE)) for result, phrase in phrases)
+
+
+_AFTER: Final = _compiled(_AFTER_SUBJECT)
+_AFTER_A_CHANGE: Final = _compiled(_AFTER_CHANGE)
+_BEFORE: Final = _compiled(_BEFORE_OBJECT)
+
+
+def _names_a_change(subject: str) -> bool:
+    """Whether what is judged is a change: it has a word for one, or begins with what was done ("splitting …")."""
+    said = words(subject)
+    return any(stem(word) in _CHANGE for word in said) or bool(said and said[0].endswith("ing"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The stems of what a decision chose, and those of the names among them."""
+
+    content: frozenset[str]
+    names: frozenset[str]
+
+
+@lru_cache(maxsize=1 << 13)
+def _chosen(decision: str) -> _Chosen:
+    chosen = _NOT_CHOSEN.sub(" ", decision)
+    return _Chosen(_content(chosen), _names(chosen))
+
+
+def _fits(chosen: _Chosen, judged: _Judgement) -> bool | None:
+    """Whether what is judged is what a decision chose: True if surely, None if perhaps, False if not."""
+    shared = judged.about & chosen.content
+    if not shared:
+        return False
+    is_named = bool(chosen.names & shared)
+    if judged.about <= chosen.content and (is_named or (not chosen.names and len(shared) > 1)):
+        return True
+    is_about_it = judged.head in chosen.content | _CHANGE and 2 * len(shared) >= len(judged.about)
+    return None if is_about_it and (is_named or len(shared) > 1) else False
+
+
+def _names(text: str) -> frozenset[str]:
+    """Return the stems of the names in a text: capitals inside a sentence, and words that ordinary prose has not."""
+    return frozenset(
+        stem(lower)
+        for found in _SPELLED.finditer(text)
+        for lower in words(found[0])
+        if (found[0] != lower and found["start"] is None) or not is_ordinary(lower)
+    )
+
+
+def _head(subject: str) -> str:
+    """Return the stem of the word that a phrase is about: the last one before "of", "in", "to" and the like."""
+    said = words(_PREPOSITION.split(subject.strip(), maxsplit=1)[0])
+    return stem(said[-1]) if said else ""
+
+
+_SPELLED: Final = re.compile(r"(?P<start>(?:^|[.:!?]\s+))?[\w+#]+")
+_PREPOSITION: Final = re.compile(
+    r"\s+(?:of|in|on|for|to|as|between|against|with|into|from|at|over|by)\s+", re.IGNORECASE
+)
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(stem(w) for w in words(text) if w not in FUNCTION_WORDS) - _SUBJECT_FILLER
