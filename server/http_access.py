@@ -20,6 +20,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from pydantic import AnyHttpUrl
 
 from reverie.errors import InvalidInput, NotAllowed, ReverieError
+from reverie.guard.secrets import redact
 from reverie.server.tokens import PREFIX, TokenFolder, TokenScope, highest_scope, scopes_up_to
 from reverie.time import Clock, system_clock
 from reverie.tools.catalog import INDEX_CODEBASE, AnyTool
@@ -40,6 +41,7 @@ _LONGEST_KEYS = 256 * 1024
 _LEEWAY = 30.0  # seconds by which the clocks of two hosts may differ
 _SMALLEST_RSA = 2048
 _LONGEST_USER = 96
+_SOME_ID = "3fa9c1d2e4b5"  # a session's id follows the name
 _TYPES = (None, "jwt", "at+jwt", "application/at+jwt")
 _USUAL_BUDGET = ConsolidateRequest().budget_cents
 _RELEASES = "keep"  # the verdict that takes captured statements out of quarantine
@@ -132,7 +134,7 @@ class CallerVerifier(TokenVerifier):
             token=token,
             client_id=f"token:{record.name}:{record.digest[:12]}",
             scopes=list(scopes_up_to(record.scope)),
-            subject=record.user,
+            subject=shown_user(record.user),
             resource=self._resource,
         )
 
@@ -170,11 +172,18 @@ class CallerVerifier(TokenVerifier):
 
 def oauth_user(subject: str) -> str:
     """Return how memories name a person whom the issuer knows; no personal access token can have such a name."""
-    named = f"oauth:{quote(subject, safe='@.+|-_ ')}"
-    if len(named) <= _LONGEST_USER:
-        return named
-    digest = hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{named[: _LONGEST_USER - 33]}~{digest[:32]}"  # cut short, two of them could be one
+    return shown_user(f"sso:{quote(subject, safe='@.+|-_ ')}")
+
+
+def shown_user(name: str) -> str:
+    """Return a user's name as provenance can carry it.
+
+    One that the scan for secrets would take out of every memory, or that is very long, stands there as its digest.
+    """
+    if len(name) <= _LONGEST_USER and not redact(f"{name}/{_SOME_ID}").found:
+        return name
+    kind, colon, _ = name.rpartition(":")
+    return f"{kind}{colon}~{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def _scopes_in(claims: Mapping[str, Any]) -> list[str]:
