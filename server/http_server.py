@@ -420,7 +420,9 @@ async def _serve(
                 loop.add_signal_handler(number, server.stop)
         if token is not None:
             tell(f"A token for this server, shown once: {token}")
-        tell(f"Serving MCP on {server.resource}")
+        if server.resource != server.address:
+            tell(f"Clients use {server.resource}")
+        tell(f"Serving MCP on {server.address}")
         await server.serve()
         code = 0
     except (ReverieError, OSError, ValueError) as error:  # a certificate that cannot be read, among others
