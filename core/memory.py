@@ -223,7 +223,7 @@ def creation_order(one: str) -> str:
 
 
 def author_of(session: str | None) -> str | None:
-    """Return the person whom a session's id names: sessions over HTTP have `USER/ID`, those of this machine only an id."""
+    """Return the person whom a session's id names: over HTTP it is `USER/ID`, on this machine only an id."""
     user, slash, _ = (session or "").rpartition("/")
     return user if slash else None
 

@@ -1,7 +1,7 @@
 """Who calls the HTTP server, and what they may do: tokens, OAuth, and the scope that each call needs.
 
-A caller shows a personal access token (`server/tokens.py`), or an access token of the issuer that REVERIE_OAUTH_ISSUER
-names: a JWT, signed with a key that the issuer publishes, for this server and no other. See decision 0039.
+A caller shows a personal access token (`server/tokens.py`), or an access token of the issuer in REVERIE_OAUTH_ISSUER:
+a JWT, signed with a key that the issuer publishes, for this server and no other. See decision 0039.
 """
 
 import asyncio

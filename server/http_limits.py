@@ -50,9 +50,7 @@ def refusal(status: int, reason: str, **headers: str) -> JSONResponse:
     """Return an answer that refuses a request; the connection ends, because its body was not read."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     error = HTTPStatus(status).phrase.lower().replace(" ", "_")
-    return JSONResponse(
-        {"error": error, "error_description": reason}, status, {"connection": "close", **named}
-    )
+    return JSONResponse({"error": error, "error_description": reason}, status, {"connection": "close", **named})
 
 
 class FrontDoor:
@@ -137,7 +135,8 @@ class Hosts:
         address, port = request.scope.get("server") or ("", 0)
         literal = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         settings = TransportSecuritySettings(
-            allowed_hosts=[*self._names, literal], allowed_origins=[*self._origins, f"{request.url.scheme}://{literal}"]
+            allowed_hosts=[*self._names, literal],
+            allowed_origins=[*self._origins, f"{request.url.scheme}://{literal}"],
         )
         return await TransportSecurityMiddleware(settings).validate_request(request) is None
 
@@ -194,7 +193,9 @@ class UserLimits:
             )
         wait = self._seconds_to_wait(user)
         if wait:
-            reason = f"More than {self._limits.requests_per_minute} requests in a minute. Try again in {wait} seconds."
+            reason = (
+                f"More than {self._limits.requests_per_minute} requests in a minute. Try again in {wait} seconds."
+            )
             return await self._refuse("rate", 429, reason, retry_after=str(wait))(scope, receive, send)
         request = Request(scope)
         if request.method != "POST":
@@ -400,9 +401,7 @@ def _scope_for(message: dict[str, Any]) -> TokenScope | None:
     return scope_needed(schema.tool, request)
 
 
-_TOO_SLOW: Final = (
-    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
-)
+_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
 _NO_HEADERS: Final = json.dumps(
     {
         "error": "request_timeout",

@@ -36,7 +36,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from reverie import __version__
 from reverie.errors import InvalidInput, ReverieError, SettingError
 from reverie.process_memory import limit_malloc_arenas
-from reverie.server.app import build_shared_server
+from reverie.server.app import ReverieServer, ServedClient, build_shared_server
 from reverie.server.compat import open_sessions, session_manager, sessions_of
 from reverie.server.engine import Engine
 from reverie.server.http_access import CallerVerifier, OAuth, as_url
@@ -146,7 +146,9 @@ def _check_public_url(plan: HttpPlan) -> None:
     if not plan.public_url:
         if plan.proxy:
             raise InvalidInput(
-                "--public-url", "a proxy has an address of its own", "Give the one that clients use: https://HOST/mcp."
+                "--public-url",
+                "a proxy has an address of its own",
+                "Give the one that clients use: https://HOST/mcp.",
             )
         return
     url = urlsplit(plan.public_url)
@@ -200,6 +202,7 @@ class HttpServer:
         settings: Settings,
         tokens: TokenFolder,
         listening: socket.socket,
+        build: Callable[[Callable[[], ServedClient]], ReverieServer] = build_shared_server,
     ) -> None:
         self.plan = plan
         self.port: int = listening.getsockname()[1]
@@ -213,7 +216,7 @@ class HttpServer:
         self._oauth = oauth_from(settings, self.resource)
         self._verifier = CallerVerifier(tokens, self.resource, self._oauth)
         self._auth = None if self._oauth is None else _auth_settings(self._oauth, self.resource)
-        server = build_shared_server(current_client)
+        server = build(current_client)
         server.middleware.append(KnowingTheClient(self._sessions, self._metrics))
         self._manager = session_manager(server, LONGEST_BODY)
         self._limits = UserLimits(

@@ -127,7 +127,9 @@ class TokenFolder:
         try:
             self._file(name).unlink()
         except FileNotFoundError:
-            raise InvalidInput("NAME", f"there is no token {name!r}", "`reverie tokens list` has their names.") from None
+            raise InvalidInput(
+                "NAME", f"there is no token {name!r}", "`reverie tokens list` has their names."
+            ) from None
         except OSError as error:
             raise KeyUnavailable(str(self.path), str(error)) from error
 

@@ -26,7 +26,9 @@ _META = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
 }
-_PATCHED = "import reverie.server.http_limits as l; {patches}; from reverie.__main__ import main; raise SystemExit(main())"
+_PATCHED = (
+    "import reverie.server.http_limits as l; {patches}; from reverie.__main__ import main; raise SystemExit(main())"
+)
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,11 @@ class HttpProcess:
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": MODERN,
             "Mcp-Method": method,
-            **({"Mcp-Name": str(params.get("name") or params.get("uri"))} if "name" in params or "uri" in params else {}),
+            **(
+                {"Mcp-Name": str(params.get("name") or params.get("uri"))}
+                if "name" in params or "uri" in params
+                else {}
+            ),
             **({"Reverie-Project": project} if project else {}),
             **headers,
         }

@@ -62,7 +62,9 @@ def test_a_server_without_tokens_makes_one_and_shows_it_once(server: HttpProcess
 
 
 @pytest.mark.parametrize(("mode", "version"), [("legacy", "2025-11-25"), ("auto", "2026-07-28")])
-def test_the_official_client_uses_every_part_over_both_protocols(server: HttpProcess, mode: str, version: str) -> None:
+def test_the_official_client_uses_every_part_over_both_protocols(
+    server: HttpProcess, mode: str, version: str
+) -> None:
     async def use() -> None:
         headers = {"Authorization": f"Bearer {server.token}", "Reverie-Project": f"client-{mode}"}
         async with httpx2.AsyncClient(headers=headers, timeout=60) as wire:
@@ -131,7 +133,9 @@ def test_folders_of_the_server_are_never_looked_at(server: HttpProcess, tmp_path
         "remember", {"content": "See the plans.", "files": [str(tmp_path / "secret_plans.py")]}, token=token
     )
     assert "not a path inside the project" in outside.text
-    kept = server.call("remember", {"content": "See secret_plans.py::launch.", "files": ["secret_plans.py"]}, token=token)
+    kept = server.call(
+        "remember", {"content": "See secret_plans.py::launch.", "files": ["secret_plans.py"]}, token=token
+    )
     [memory] = server.call("inspect", {"ids": [kept.structured["id"]]}).structured["memories"]
     assert memory["freshness"] == "unverifiable"
     assert all(anchor.get("digest") is None for anchor in memory["anchors"])
@@ -160,7 +164,10 @@ def test_each_tool_needs_the_scope_that_its_annotations_say() -> None:
     assert scope_needed(by_name["forget"], ForgetRequest(ids=("a" * 8,))) == "write"
     keeping = ReviewRequest(decisions=(ReviewDecision(question_id="q", verdict="keep"),))
     assert scope_needed(by_name["review"], keeping) == "admin"
-    assert scope_needed(by_name["review"], ReviewRequest(decisions=(ReviewDecision(question_id="q", verdict="drop"),))) == "write"
+    assert (
+        scope_needed(by_name["review"], ReviewRequest(decisions=(ReviewDecision(question_id="q", verdict="drop"),)))
+        == "write"
+    )
     assert scope_needed(by_name["consolidate"], ConsolidateRequest(budget_cents=21)) == "admin"
 
 
@@ -205,12 +212,11 @@ def test_only_an_admin_purges_however_it_is_written(server: HttpProcess, tokens:
 
 
 def test_two_keys_of_one_name_do_not_get_a_call_past_the_scope(server: HttpProcess, tokens: dict[str, str]) -> None:
-    head = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":%s,' % json.dumps(
-        {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-    )
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    head = f'{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{json.dumps(meta)},'
     body = head + '"name":"remember","name":"recall","arguments":{"query":"x"},"arguments":{"content":"smuggled"}}}'
     headers = {
         "Authorization": f"Bearer {tokens['read']}",
@@ -230,7 +236,17 @@ def test_two_keys_of_one_name_do_not_get_a_call_past_the_scope(server: HttpProce
 
 def test_a_token_that_is_none_opens_nothing(server: HttpProcess) -> None:
     good = server.token
-    wrong = ["", "rvr_", "rvr_" + "a" * 43, good[:-1], good + "a", good.swapcase(), "Bearer " + good, good + ".", "é" * 40]
+    wrong = [
+        "",
+        "rvr_",
+        "rvr_" + "a" * 43,
+        good[:-1],
+        good + "a",
+        good.swapcase(),
+        "Bearer " + good,
+        good + ".",
+        "é" * 40,
+    ]
     for token in wrong:
         answer = server.rpc("tools/list", token=token.encode().decode("latin-1") or " ")
         assert answer.status == 401, token
@@ -283,7 +299,14 @@ def test_a_damaged_file_lets_nobody_in_and_keeps_nobody_out(server: HttpProcess)
     token = server.new_token("damaged", "admin")
     file = server.tokens.path / "damaged.json"
     whole = json.loads(file.read_text())
-    for text in ("", "{}", "[]", '{"name": 1}', json.dumps(whole | {"scope": "god"}), json.dumps(whole | {"more": 1})):
+    for text in (
+        "",
+        "{}",
+        "[]",
+        '{"name": 1}',
+        json.dumps(whole | {"scope": "god"}),
+        json.dumps(whole | {"more": 1}),
+    ):
         file.write_text(text)
         assert server.call("status", token=token).status == 401, text
         assert server.call("status").status == 200

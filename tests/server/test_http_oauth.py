@@ -29,7 +29,7 @@ RESOURCE = "https://memory.example.com/mcp"
 RSA = rsa.generate_private_key(65537, 2048)
 EC = ec.generate_private_key(ec.SECP256R1())
 OTHER_RSA = rsa.generate_private_key(65537, 2048)
-SHORT_RSA = rsa.generate_private_key(65537, 1024)
+SHORT_RSA = rsa.generate_private_key(65537, 1024)  # noqa: S505 - to be refused
 EC_384 = ec.generate_private_key(ec.SECP384R1())
 
 Signer = Callable[..., str]
@@ -95,7 +95,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, jwks: Jwks) -> Iterator[Htt
 
 def claims(**changed: Any) -> dict[str, Any]:
     now = int(time.time())
-    usual = {"iss": ISSUER, "sub": "anna@example.com", "aud": RESOURCE, "iat": now, "exp": now + 600, "scope": "write"}
+    usual = {
+        "iss": ISSUER,
+        "sub": "anna@example.com",
+        "aud": RESOURCE,
+        "iat": now,
+        "exp": now + 600,
+        "scope": "write",
+    }
     return {name: value for name, value in (usual | changed).items() if value is not None}
 
 
@@ -172,9 +179,7 @@ def confused() -> str:
     import hashlib
     import hmac
 
-    pem = RSA.public_key().public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
+    pem = RSA.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     text = f"{part({'alg': 'HS256', 'kid': 'rsa', 'typ': 'at+jwt'})}.{part(claims())}"
     signature = hmac.digest(pem, text.encode(), hashlib.sha256)
     return f"{text}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
