@@ -401,7 +401,7 @@ def _scope_for(message: dict[str, Any]) -> TokenScope | None:
     return scope_needed(schema.tool, request)
 
 
-_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\n"
 _NO_HEADERS: Final = json.dumps(
     {
         "error": "request_timeout",
@@ -444,5 +444,5 @@ class TimedProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         if not self.transport.is_closing():
-            self.transport.write(_TOO_SLOW % (len(_NO_HEADERS), _NO_HEADERS))
+            self.transport.write(b"%scontent-length: %d\r\n\r\n%s" % (_TOO_SLOW, len(_NO_HEADERS), _NO_HEADERS))
             self.transport.close()

@@ -133,7 +133,7 @@ def project_of(request: Request) -> str:
     if len(name) > LONGEST_PROJECT or not (name.isprintable() or not name):
         raise MCPError(
             code=INVALID_REQUEST,
-            message=f"The header {PROJECT_HEADER} is not a project's name: at most {LONGEST_PROJECT} characters, UTF-8.",
+            message=f"The header {PROJECT_HEADER} is not a project's name: {LONGEST_PROJECT} characters of UTF-8.",
         )
     return name
 

@@ -75,7 +75,7 @@ class Metrics:
         """Return everything in Prometheus' text format; gauges are values of this moment, with their help."""
         lines: list[str] = []
         for name, (meaning, value) in gauges.items():
-            lines += _head(name, "gauge", meaning) + [f"{name} {value:g}"]
+            lines += [*_head(name, "gauge", meaning), f"{name} {value:g}"]
         lines += _head("reverie_http_requests_total", "counter", "HTTP requests by route and status.")
         for (route, status), count in sorted(self.requests.items()):
             lines.append(f'reverie_http_requests_total{{route="{route}",status="{status}"}} {count}')

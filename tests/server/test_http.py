@@ -67,19 +67,21 @@ def test_the_official_client_uses_every_part_over_both_protocols(
 ) -> None:
     async def use() -> None:
         headers = {"Authorization": f"Bearer {server.token}", "Reverie-Project": f"client-{mode}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=60) as wire:
-            async with Client(streamable_http_client(server.url, http_client=wire), mode=mode) as client:
-                assert client.protocol_version == version
-                assert [tool.name for tool in (await client.list_tools()).tools] == [tool.name for tool in TOOLS]
-                text = f"The {mode} client keeps its heron feeder in the red shed."
-                kept = await client.call_tool("remember", {"content": text})
-                assert not kept.is_error, kept.content
-                found = await client.call_tool("recall", {"query": "Where is the heron feeder?"})
-                assert text in found.content[0].text
-                told = json.loads((await client.read_resource("memory://status")).contents[0].text)
-                assert told["project"] == f"client-{mode}"
-                page = await client.get_prompt("session_start")
-                assert "heron feeder" in page.messages[0].content.text
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as wire,
+            Client(streamable_http_client(server.url, http_client=wire), mode=mode) as client,
+        ):
+            assert client.protocol_version == version
+            assert [tool.name for tool in (await client.list_tools()).tools] == [tool.name for tool in TOOLS]
+            text = f"The {mode} client keeps its heron feeder in the red shed."
+            kept = await client.call_tool("remember", {"content": text})
+            assert not kept.is_error, kept.content
+            found = await client.call_tool("recall", {"query": "Where is the heron feeder?"})
+            assert text in found.content[0].text
+            told = json.loads((await client.read_resource("memory://status")).contents[0].text)
+            assert told["project"] == f"client-{mode}"
+            page = await client.get_prompt("session_start")
+            assert "heron feeder" in page.messages[0].content.text
 
     asyncio.run(use())
 

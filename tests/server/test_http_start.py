@@ -1,4 +1,4 @@
-"""Where `serve --http` listens and where it refuses to: in the clear beyond this machine, or with nobody to let in."""
+"""Where `serve --http` listens, and when it refuses: in the clear beyond this machine, or with nobody to let in."""
 
 import ssl
 import subprocess
