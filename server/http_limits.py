@@ -151,7 +151,7 @@ class Limits:
 
 
 class UserLimits:
-    """Counts the requests of each user, reads bodies within size and time, and refuses what a scope does not cover."""
+    """Counts each user's requests, reads bodies within size and time, and refuses what a scope does not cover."""
 
     def __init__(
         self,

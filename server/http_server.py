@@ -53,7 +53,7 @@ from reverie.server.http_limits import (
     UserLimits,
 )
 from reverie.server.http_sessions import HttpSessions, KnowingTheClient, current_client
-from reverie.server.http_telemetry import Metrics, log_as_json
+from reverie.server.http_telemetry import Metrics, flush_spans, log_as_json
 from reverie.server.tokens import SCOPES, TokenFolder
 from reverie.settings import OAUTH_ISSUER, OAUTH_JWKS, Settings
 from reverie.time import system_clock
@@ -433,6 +433,7 @@ async def _serve(
     except Exception:
         log.exception("Reverie stopped serving.")
     finally:
+        flush_spans()
         # A thread may still be importing or embedding. Everything is written: do not wait for it.
         sys.stderr.flush()
         os._exit(code)

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
+from opentelemetry import trace
+
 OURS = "reverie"
 FIELDS = "fields"
 """The attribute of a log record in which a line of ours keeps its facts."""
@@ -53,6 +55,13 @@ def log_as_json(stream: TextIO = sys.stderr) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("reverie.http").setLevel(logging.INFO)
+
+
+def flush_spans() -> None:
+    """Have the spans sent that wait, if the process has an OpenTelemetry setup: it is about to end."""
+    flush = getattr(trace.get_tracer_provider(), "force_flush", None)  # the API alone has nothing to flush
+    if flush is not None:
+        flush()
 
 
 class Metrics:
