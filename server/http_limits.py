@@ -204,12 +204,25 @@ class UserLimits:
             reason = f"{self._limits.concurrent} calls of yours are being worked on. Wait for one of them."
             return await self._refuse("concurrent", 429, reason, retry_after="1")(scope, receive, send)
         self._working[user] += 1
+        is_working = True
+
+        def done() -> None:
+            nonlocal is_working
+            if is_working:
+                is_working = False
+                self._working[user] -= 1
+                if not self._working[user]:
+                    del self._working[user]
+
+        async def send_noting(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                done()  # who has the answer may send the next call
+            await send(message)
+
         try:
-            await self._post(user, request, receive, send)
+            await self._post(user, request, receive, send_noting)
         finally:
-            self._working[user] -= 1
-            if not self._working[user]:
-                del self._working[user]
+            done()
         return None
 
     async def _post(self, user: str, request: Request, receive: Receive, send: Send) -> None:

@@ -19,7 +19,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpProcess]:
     with serving(
         tmp_path_factory.mktemp("limits"),
         patches=SHORT,
-        REVERIE_HTTP_RATE="200",
+        REVERIE_HTTP_RATE="100",
         REVERIE_HTTP_CONCURRENT="3",
         REVERIE_PROJECT="tests",
     ) as running:
@@ -49,13 +49,13 @@ def answered(connection: socket.socket) -> bytes:
 
 def flood(server: HttpProcess, token: str, requests: int, threads: int) -> Counter[int]:
     """Send requests as fast as several threads can, and return how many got which status."""
-    counts: Counter[int] = Counter()
+    statuses: list[int] = []
 
     def send() -> None:
         connection = server.connect()
         for number in range(requests // threads):
             answer = server.rpc("prompts/list" if number % 2 else "tools/list", token=token, connection=connection)
-            counts[answer.status] += 1
+            statuses.append(answer.status)
             if answer.status == 429:
                 assert answer.json["error"] == "too_many_requests"
                 assert 1 <= int(answer.headers["retry-after"]) <= 61
@@ -71,12 +71,12 @@ def flood(server: HttpProcess, token: str, requests: int, threads: int) -> Count
         assert kept.status == 200, kept.body
     for thread in running:
         thread.join()
-    return counts
+    return Counter(statuses)
 
 
 def test_a_flood_of_one_user_does_not_hold_up_another(server: HttpProcess) -> None:
     counts = flood(server, server.new_token("flood", "read"), 400, threads=2)
-    assert counts[200] >= 200
+    assert counts[200] >= 100
     assert counts[429] >= 1
     assert counts[200] + counts[429] == 400
     assert 'reverie_http_refused_total{reason="rate"}' in server.request("GET", "/metrics").body.decode()
@@ -87,7 +87,7 @@ def test_ten_thousand_requests_of_one_user_do_not_hold_up_another(server: HttpPr
     began = time.monotonic()
     counts = flood(server, server.new_token("great-flood", "read"), 10_000, threads=4)
     windows = 1 + (time.monotonic() - began) // 60
-    assert counts[200] <= 200 * (windows + 1)
+    assert counts[200] <= 100 * (windows + 1)
     assert counts[200] + counts[429] == 10_000
 
 
