@@ -154,7 +154,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 _OTHERS = {
-    "serve": "serve MCP on stdio (the default when a client starts it), or over HTTP",
+    "serve": "serve MCP on stdio, as clients start it, or over HTTP",
     "completion": "print a completion script for bash, zsh or fish",
 }
 
