@@ -15,7 +15,7 @@ from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, on
 from reverie.clients.hook_trace import described_runs
 from reverie.embeddings.base import embedder_from
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError
-from reverie.memory import SHORTEST_PREFIX, Memory
+from reverie.memory import SHORTEST_PREFIX, Memory, author_of
 from reverie.settings import load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp
@@ -220,4 +220,6 @@ def _audit_lines(found: Audit) -> list[str]:
 def _event_line(row: "Row") -> str:
     reason = one_line(row["reason"] or "")[:_LONGEST_REASON]
     what = f"{row['number']:>6}  {row['at'][:19]}  {row['action']:<12} {row['memory_id']:<18} by {row['actor']}"
+    if author := author_of(row["session"]):
+        what += f" of {author}"
     return f"{what}: {reason}" if reason else what

@@ -349,6 +349,15 @@ COMMANDS: tuple[Command, ...] = (
         opens_store=False,
     ),
     Command(
+        name="tokens",
+        help="make, list and revoke tokens for clients over HTTP",
+        group="The store",
+        run="tokens:run_tokens",
+        request=own.TokensRequest,
+        opens_store=False,
+        loads_tools=False,
+    ),
+    Command(
         name="engine",
         help="show the engine that sessions share; stop it, or read its log",
         group="The store",

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from reverie import __version__
 from reverie.cli.commands import COMMANDS, GROUPS, Command, Options, run
-from reverie.cli.requests import CompletionRequest
+from reverie.cli.requests import CompletionRequest, ServeRequest
 from reverie.cli.terminal import (
     DONE,
     FAILED,
@@ -90,6 +90,13 @@ def _start(name: str, given: argparse.Namespace) -> int:
     # A product with one vector is bound by memory: more threads only spin, in each of eight servers.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if name == "serve":
+        request = ServeRequest(
+            **{argument.name: getattr(given, argument.name, "") for argument in arguments_of(ServeRequest)}
+        )
+        if request != ServeRequest():
+            from reverie.cli.serve import serve_http
+
+            return serve_http(request)
         from reverie.server.relay import serve
 
         return serve(os.environ)
@@ -147,7 +154,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 _OTHERS = {
-    "serve": "serve MCP on stdio; the default when a client starts it",
+    "serve": "serve MCP on stdio, as clients start it, or over HTTP",
     "completion": "print a completion script for bash, zsh or fish",
 }
 
@@ -173,12 +180,13 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
             _add_command(commands, command)
     if only and only not in _OTHERS:
         return parser
-    commands.add_parser(
+    serve = commands.add_parser(
         "serve",
         help=_OTHERS["serve"],
         description=_sentence(_OTHERS["serve"]),
         formatter_class=_HelpFormatter,
     )
+    _add_arguments(serve, ServeRequest)
     completion = commands.add_parser(
         "completion",
         help=_OTHERS["completion"],

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 from reverie.clients.formats import Format
+from reverie.server.tokens import TokenScope
 from reverie.tools.requests import Check, CommandLine, Help, Label, Positional, Range, Request, checked_choices
 
 LONGEST_DAYS = 36_500.0
 
 Shell = Literal["bash", "zsh", "fish"]
 EngineAction = Literal["show", "stop", "log"]
+TokenAction = Literal["create", "list", "revoke"]
 ExportFormat = Literal["jsonl", "okf"]
 SyncPreference = Literal["ask", "both", "file", "store"]
 ClientName = Literal[
@@ -165,6 +167,38 @@ class EngineRequest(Request):
     action: Annotated[EngineAction, Help("show, stop or log"), Positional("ACTION")] = "show"
     all: Annotated[bool, Help("stop those of other settings and versions too")] = False
     last: Annotated[int, Range(1, 100_000), Help("lines of the log to show"), CommandLine(metavar="LINES")] = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokensRequest(Request):
+    """What to do with the tokens of the HTTP server."""
+
+    action: Annotated[TokenAction, Help("create, list or revoke"), Positional("ACTION")] = "list"
+    name: Annotated[str, Help("the token's name"), Positional("NAME")] = ""
+    scope: Annotated[TokenScope | Literal[""], Help("what it allows, each with those before it")] = ""
+    user: Annotated[str, Help("whom memories and events name; the token's name by default")] = ""
+    expires: Annotated[str, Help("span such as 90d, or an ISO moment; never by default")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeRequest(Request):
+    """How to serve; on stdio, unless an address for HTTP is given."""
+
+    http: Annotated[
+        str,
+        Help("serve MCP over HTTP on this address, at the path /mcp; see docs/team.md"),
+        CommandLine(metavar="HOST:PORT"),
+    ] = ""
+    tls_cert: Annotated[str, Help("certificate chain, in PEM"), CommandLine(metavar="FILE")] = ""
+    tls_key: Annotated[str, Help("its private key, in PEM"), CommandLine(metavar="FILE")] = ""
+    behind_proxy: Annotated[
+        str,
+        Help("the only address that may connect; it ends TLS, and its forwarded headers are believed"),
+        CommandLine(metavar="ADDRESS"),
+    ] = ""
+    public_url: Annotated[
+        str, Help("the address that clients use, if it is another: https://HOST/mcp"), CommandLine(metavar="URL")
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

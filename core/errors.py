@@ -8,6 +8,7 @@ ReverieError
 ├── AmbiguousId             an id prefix fits several memories
 ├── MoveRefused             a memory cannot go to that layer
 ├── RateLimited                 one session asks for more than it may
+├── NotAllowed              a token's scope does not cover the call
 ├── EmbedderError           text could not be turned into a vector
 ├── ModelError              the language model gave no usable answer
 │   ├── ModelNonsense       it answered, but not in the form asked for
@@ -84,6 +85,14 @@ class MoveRefused(ReverieError):
 
 class RateLimited(ReverieError):
     """One session asks for more than it may."""
+
+
+class NotAllowed(ReverieError):
+    """A token's scope does not cover the call."""
+
+    def __init__(self, wanted: str, scope: str) -> None:
+        super().__init__(f"{wanted} needs a token with the scope {scope!r}. Ask whoever runs this server for one.")
+        self.scope = scope
 
 
 class EmbedderError(ReverieError):

@@ -26,6 +26,7 @@ RETENTION_MODES: tuple[RetentionMode, ...] = get_args(RetentionMode)
 BUNDLED_EMBEDDER = "bundled"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _OBJECT_STORE = re.compile(r"[a-z0-9+]{2,}://", re.ASCII)
+_SECURE = re.compile(r"https://[^\s/]|http://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,37 @@ RUNTIME = Setting(
     "Where the engine's socket, lock and log are; on this machine. Only in the environment.",
 )
 
+OAUTH_ISSUER = Setting(
+    "REVERIE_OAUTH_ISSUER",
+    "the issuer's identifier, an https address",
+    "none: only tokens of `reverie tokens` are taken",
+    "Whose access tokens `reverie serve --http` takes, exactly as their `iss` names it.",
+)
+OAUTH_JWKS = Setting(
+    "REVERIE_OAUTH_JWKS",
+    "an https address; http only on this machine",
+    "none; needed with an issuer",
+    "Where the issuer publishes its keys.",
+)
+OAUTH_AUDIENCE = Setting(
+    "REVERIE_OAUTH_AUDIENCE",
+    "what `aud` must name",
+    "the address that clients use, such as `https://memory.example.com/mcp`",
+    "For whom an access token must have been issued.",
+)
+HTTP_RATE = Setting(
+    "REVERIE_HTTP_RATE",
+    "requests, from 1 to 1000000",
+    "1200",
+    "How many requests a minute one user may send to `reverie serve --http`.",
+)
+HTTP_CONCURRENT = Setting(
+    "REVERIE_HTTP_CONCURRENT",
+    "calls, from 1 to 1000",
+    "16",
+    "How many calls of one user `reverie serve --http` works on at once.",
+)
+
 TABLE: tuple[Setting, ...] = (
     HOME,
     CONFIG,
@@ -166,6 +198,11 @@ TABLE: tuple[Setting, ...] = (
     ENGINE,
     ENGINE_IDLE,
     RUNTIME,
+    OAUTH_ISSUER,
+    OAUTH_JWKS,
+    OAUTH_AUDIENCE,
+    HTTP_RATE,
+    HTTP_CONCURRENT,
 )
 
 ONLY_IN_THE_ENVIRONMENT = (HOME, CONFIG, ENGINE, RUNTIME)
@@ -198,6 +235,11 @@ class Settings:
     clock: str | None = None
     engine_idle: float = 10.0  # minutes
     parameters: Parameters = STANDARD
+    oauth_issuer: str | None = None
+    oauth_jwks: str | None = None
+    oauth_audience: str | None = None
+    http_rate: int = 1200  # requests of one user in a minute
+    http_concurrent: int = 16
 
     @property
     def installation(self) -> Installation:
@@ -250,6 +292,11 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         clock=values.get(CLOCK),
         engine_idle=_idle_minutes(values),
         parameters=file.parameters.get(domain, file.parameters[""]),
+        oauth_issuer=_secure_address(values, OAUTH_ISSUER),
+        oauth_jwks=_secure_address(values, OAUTH_JWKS),
+        oauth_audience=values.get(OAUTH_AUDIENCE),
+        http_rate=_count(values, HTTP_RATE, highest=1_000_000),
+        http_concurrent=_count(values, HTTP_CONCURRENT, highest=1_000),
     )
 
 
@@ -436,6 +483,20 @@ def _number(values: Mapping[Setting, str], setting: Setting, default: str, *, hi
     if not 0.0 <= number <= highest:
         raise SettingError(setting.variable, value, setting.takes)
     return number
+
+
+def _count(values: Mapping[Setting, str], setting: Setting, *, highest: int) -> int:
+    value = values.get(setting, setting.default)
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value[:12]) <= highest:
+        raise SettingError(setting.variable, value, setting.takes)
+    return int(value)
+
+
+def _secure_address(values: Mapping[Setting, str], setting: Setting) -> str | None:
+    value = values.get(setting)
+    if value is not None and not _SECURE.match(value):
+        raise SettingError(setting.variable, value, setting.takes)
+    return value
 
 
 def _llm(values: Mapping[Setting, str]) -> str | None:

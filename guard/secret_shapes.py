@@ -266,6 +266,7 @@ SHAPES: tuple[SecretPattern, ...] = (
     _token("yandex-token", "y0_ AQVN", rf"y0_{_URLSAFE}{{50,}}|AQVN{_URLSAFE}{{35,}}"),
     _token("scaleway-key", "SCW", r"SCW[A-Z0-9]{17}"),
     # code and packages
+    _token("reverie-token", "rvr_", rf"rvr_{_B62}{{43}}"),
     _token("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"gh[pousr]_{_B62}{{30,255}}"),
     _token("github-token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
     _token(

@@ -6,7 +6,7 @@ Nothing here imports LanceDB, numpy or a model: the handshake must not wait for 
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -72,18 +72,33 @@ SERVED: Mapping[str, AnyTool] = {tool.name: tool for tool in TOOLS} | {
 }
 
 
-class ReverieServer(MCPServer[Any]):
-    """An MCP server that offers the catalog's tools, names what is wrong with a call, and limits its rate."""
+def allow_all(tool: AnyTool, request: Request) -> None:
+    """Let every call pass: whoever started this server may do all that it can."""
 
-    def __init__(self, client: LazySession, rate_limit: RateLimit, call_of: CallOf) -> None:
+
+@dataclass(slots=True)
+class ServedClient:
+    """One client of a server: its session, its limits, and what it may do."""
+
+    lazy_session: LazySession
+    rate_limit: RateLimit
+    call_of: CallOf = lambda number: None  # the call that a request's number stands for, where it may be sent twice
+    check: Callable[[AnyTool, Request], None] = allow_all  # raises a ReverieError for what it may not
+    has_looked_around: bool = False
+
+
+class ReverieServer(MCPServer[Any]):
+    """An MCP server that offers the catalog's tools, names what is wrong with a call, and limits its rate.
+
+    `client_of` returns whom the current request is from: on stdio always the same.
+    """
+
+    def __init__(self, client_of: Callable[[], ServedClient]) -> None:
         super().__init__(
             "reverie", title="Reverie", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
         )
-        self._client = client
-        self._rate_limit = rate_limit
-        self._call_of = call_of
-        self._schemas = _schemas()
-        self._has_looked_around = False
+        self._client_of = client_of
+        self._schemas = tool_schemas()
 
     async def list_tools(self) -> list[ListedTool]:
         """Describe the tools."""
@@ -96,15 +111,18 @@ class ReverieServer(MCPServer[Any]):
         schema = self._schemas.get(name)
         if schema is None:
             raise ToolError(f"Unknown tool: {name}")
+        client = self._client_of()
+        lazy = client.lazy_session
         try:
-            async with self._rate_limit.kept(writes=not schema.tool.reads), self._client.engine.calling():
+            async with client.rate_limit.kept(writes=not schema.tool.reads), lazy.engine.calling():
                 if context is not None:
-                    await self._client.ask_where(lambda: _client_folders(context))
+                    await lazy.ask_where(lambda: _client_folders(context))
                 request = schema.read(arguments)
+                client.check(schema.tool, request)
                 number = None if context is None else context.request_context.request_id
-                session = await self._client.session(None if number is None else self._call_of(number))
+                session = await lazy.session(None if number is None else client.call_of(number))
                 progress = ignore_progress if context is None else _Progress(context).report
-                steps = "" if _is_by_hook(request) else await self._first_steps(session)
+                steps = "" if _is_by_hook(request) else await _first_steps(client, session)
                 result = await call_any(schema.tool, session, request, progress)
                 return answer(result, steps, request)
         except (RateLimited, UnreadableArguments) as error:
@@ -115,15 +133,6 @@ class ReverieServer(MCPServer[Any]):
             raise
         except Exception as error:  # the SDK logs it; its text stays here
             raise UnexpectedToolError(f"Error executing tool {name}") from error
-
-    async def _first_steps(self, session: "Session") -> str:
-        """Return what could be done in a project that is new; only the first call of a session looks."""
-        if self._has_looked_around:
-            return ""
-        self._has_looked_around = True
-        from reverie.tools.first_steps import first_steps  # it needs the store, which is open now
-
-        return await first_steps(session)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
@@ -148,15 +157,32 @@ def build_server(
 
     `call_of` names the call that a request's number stands for, where a client may send it twice.
     """
-    server = ReverieServer(client, rate_limit or RateLimit(), call_of)
+    served = ServedClient(client, rate_limit or RateLimit(), call_of)
+    server = build_shared_server(lambda: served)
     server.middleware.append(_opening_after_the_first_answer(client))
-    add_resources(server, client)
-    add_prompts(server, client)
     return server
 
 
+def build_shared_server(client_of: Callable[[], ServedClient]) -> ReverieServer:
+    """Offer the tools, resources and prompts to many clients; `client_of` says whom the current request is from."""
+    server = ReverieServer(client_of)
+    add_resources(server, lambda: client_of().lazy_session)
+    add_prompts(server, lambda: client_of().lazy_session)
+    return server
+
+
+async def _first_steps(client: ServedClient, session: "Session") -> str:
+    """Return what could be done in a project that is new; only the first call of a session looks."""
+    if client.has_looked_around:
+        return ""
+    client.has_looked_around = True
+    from reverie.tools.first_steps import first_steps  # it needs the store, which is open now
+
+    return await first_steps(session)
+
+
 @cache
-def _schemas() -> Mapping[str, ToolSchema]:
+def tool_schemas() -> Mapping[str, ToolSchema]:
     """Derive the schemas of all tools, once for every session of a process."""
     return {name: schema_of(tool) for name, tool in SERVED.items()}
 

@@ -6,6 +6,9 @@
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, authorization_context
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 
 WRITTEN_FOR = "2.3"
 """The version of `mcp` that this module was checked with, major and minor."""
@@ -18,3 +21,26 @@ async def run_on_streams(server: MCPServer[Any], reads: Any, writes: Any) -> Non
     """Serve on a pair of message streams; the SDK offers this only for its own transports."""
     lowlevel = server._lowlevel_server
     await lowlevel.run(reads, writes, lowlevel.create_initialization_options())
+
+
+def session_manager(server: MCPServer[Any], longest_body: int) -> StreamableHTTPSessionManager:
+    """Return what serves streamable HTTP for a server; the SDK makes one only inside an application of its own.
+
+    Host and origin are checked before a request gets here, for every path and not this one alone.
+    """
+    return StreamableHTTPSessionManager(
+        server._lowlevel_server,
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=longest_body,
+    )
+
+
+def sessions_of(manager: StreamableHTTPSessionManager, user: AuthenticatedUser) -> int:
+    """Count the open MCP sessions of a user; the SDK only limits those of all users together."""
+    owner = authorization_context(user)
+    return sum(1 for one in manager._session_owners.values() if one == owner)
+
+
+def open_sessions(manager: StreamableHTTPSessionManager) -> int:
+    """Count the open MCP sessions."""
+    return len(manager._server_instances)

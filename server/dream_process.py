@@ -91,6 +91,7 @@ def _message(session: Session, request: ConsolidateRequest, unless_since: dateti
     return {
         "settings": asdict(settings),
         "folder": str(session.folder),
+        "session": session.store.session,  # the journal names who asked for the dream
         "request": asdict(request),
         "unless_since": iso(unless_since) if unless_since else None,
     }
@@ -178,6 +179,7 @@ async def _dream(request: dict[str, Any]) -> "Consolidated":
     session = await Session.open(
         Settings(**{**settings, "llm_price": tuple(price) if price else None}), folder=Path(request["folder"])
     )
+    session.store = session.store.for_session(request["session"])
     try:
         since = request["unless_since"]
         return await consolidate(

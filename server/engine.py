@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.errors import ReverieError, StoreBusy
+from reverie.errors import InvalidInput, ReverieError, StoreBusy
 from reverie.process_memory import release_memory_periodically
 from reverie.settings import Settings
 from reverie.tools.catalog import TOOLS
@@ -43,6 +43,9 @@ SECONDS_AFTER_A_FAILURE = 3600.0
 
 SECONDS_TO_HAND_OVER = 30.0
 """How long a command that needs the store alone waits for the calls under way."""
+
+PROJECT_HEADER = "Reverie-Project"
+"""In which a client over HTTP names its project."""
 
 _MINUTES_IF_NOTHING_OPENED = 1.0
 
@@ -295,21 +298,24 @@ class LazySession:
         domain = await self.engine.domain()
         async with self._opening:
             if self._session is None or self._session.domain is not domain:
-                from reverie.tools.session import Session
-
                 previous = self._session
-                self._session = await Session.on(
-                    domain,
-                    folder=self._folder,
-                    environment=self._environment,
-                    session_id=self._session_id or domain.store.session,
-                )
+                self._session = await self._begin(domain)
                 if previous is not None:
                     self._session.served = previous.served
         session = self._session
         await session.refresh()
         self.engine.note_session(session)
         return session if call is None else session.for_call(call.id, repeated=call.repeated)
+
+    async def _begin(self, domain: "OpenDomain") -> "Session":
+        from reverie.tools.session import Session
+
+        return await Session.on(
+            domain,
+            folder=self._folder,
+            environment=self._environment,
+            session_id=self._session_id or domain.store.session,
+        )
 
     async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
         """Ask the client, once, for its folders if it started us where no project is; the first that exists is it."""
@@ -333,6 +339,30 @@ class LazySession:
         if folders:
             self._folder = folders[0]
             await (await self.session()).change_folder(folders[0])
+
+
+class SessionElsewhere(LazySession):
+    """The session of a client on another machine. What it calls its folders is not looked up on this one."""
+
+    def __init__(self, engine: Engine, project: str | None, session_id: str) -> None:
+        super().__init__(engine, Path("/"), {}, session_id)
+        self._project = project
+        self._id = session_id
+
+    async def _begin(self, domain: "OpenDomain") -> "Session":
+        from reverie.tools.session import Session
+
+        project = self._project or domain.settings.project
+        if project is None:
+            raise InvalidInput(
+                "project",
+                "nothing says which project this is about",
+                f"Have your client send the header {PROJECT_HEADER}, or set REVERIE_PROJECT for the server.",
+            )
+        return await Session.elsewhere(domain, project=project, session_id=self._id)
+
+    async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        """Ask nothing: the answer would name folders of another machine."""
 
 
 def _failed(task: "asyncio.Task[OpenDomain]") -> bool:

@@ -1,5 +1,7 @@
 """Resources and prompts: the same answers as the tools, for clients that read instead of calling."""
 
+from collections.abc import Callable
+
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
@@ -33,17 +35,18 @@ _REVIEW = (
 )
 
 
-def add_resources(server: MCPServer, client: LazySession) -> None:
+def add_resources(server: MCPServer, client_of: Callable[[], LazySession]) -> None:
     """Offer memory://brief, memory://status and memory://item/{id}."""
 
     @server.resource("memory://brief", mime_type="text/markdown")
     async def brief() -> str:
         """What a session should start with."""
-        return await brief_text(client)
+        return await brief_text(client_of())
 
     @server.resource("memory://status", mime_type="application/json")
     async def status() -> str:
         """How the store is doing."""
+        client = client_of()
         try:
             async with client.engine.calling():
                 return neutralized_json(lean(await call(STATUS, await client.session(), StatusRequest())))
@@ -53,6 +56,7 @@ def add_resources(server: MCPServer, client: LazySession) -> None:
     @server.resource("memory://item/{id}", mime_type="application/json")
     async def item(id: str) -> str:  # noqa: A002 - the name in the address
         """One memory in full."""
+        client = client_of()
         try:
             async with client.engine.calling():
                 [memory] = lean(await call(INSPECT, await client.session(), InspectRequest(ids=(id,))))["memories"]
@@ -64,13 +68,13 @@ def add_resources(server: MCPServer, client: LazySession) -> None:
             raise ResourceError(str(error)) from error
 
 
-def add_prompts(server: MCPServer, client: LazySession) -> None:
+def add_prompts(server: MCPServer, client_of: Callable[[], LazySession]) -> None:
     """Offer session_start, session_handoff and review_dreams."""
 
     @server.prompt()
     async def session_start() -> str:
         """Start a session with what is remembered about this project."""
-        return await brief_text(client)
+        return await brief_text(client_of())
 
     @server.prompt()
     def session_handoff() -> str:

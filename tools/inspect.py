@@ -8,7 +8,7 @@ from typing import Any
 
 from reverie.lifecycle.outlook import outlook_of
 from reverie.lifecycle.vitals import age_days, importance_of, last_touched, strength_of, strength_word
-from reverie.memory import LAYERS, Layer, Memory, encode, to_record
+from reverie.memory import LAYERS, Layer, Memory, author_of, encode, to_record
 from reverie.parameters import Parameters
 from reverie.recall.features import freshness_of
 from reverie.storage.filters import Condition, everything, has_any, one_of, since
@@ -82,6 +82,8 @@ async def _lineages(session: Session, memories: list[Memory]) -> dict[str, dict[
 
 def _shown(event: Event) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": event.id, "at": iso(event.at), "action": event.action, "actor": event.actor}
+    if author := author_of(event.session):
+        shown["by"] = author
     if event.reason:
         shown["reason"] = event.reason
     if event.before or event.after:

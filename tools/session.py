@@ -291,6 +291,27 @@ class Session:
         """
         seen, folder = await asyncio.to_thread(identify_session, folder, environment)
         project = environment.get(PROJECT.variable, "").strip() or domain.settings.project
+        return await cls._begun(domain, seen, folder, environment, session_id, project)
+
+    @classmethod
+    async def elsewhere(cls, domain: OpenDomain, *, project: str, session_id: str) -> Self:
+        """Begin the session of a client on another machine: it names its project, and no folder here is looked at.
+
+        Raises:
+            ReverieError: if the store cannot be read.
+        """
+        return await cls._begun(domain, ProjectIdentity(project), Path("/"), {}, session_id, project)
+
+    @classmethod
+    async def _begun(
+        cls,
+        domain: OpenDomain,
+        seen: ProjectIdentity,
+        folder: Path,
+        environment: Mapping[str, str],
+        session_id: str,
+        project: str | None,
+    ) -> Self:
         session = cls(
             domain=domain,
             settings=replace(domain.settings, project=project),

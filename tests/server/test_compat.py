@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, GetPromptResult, PromptMessage, TextContent, Tool
 
-from reverie.server.compat import OVERRIDDEN, WRITTEN_FOR
+from reverie.server.compat import OVERRIDDEN, WRITTEN_FOR, open_sessions, session_manager, sessions_of
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +57,13 @@ async def test_the_server_under_the_server_runs_on_any_streams() -> None:
     assert lowlevel is not None, f"{BROKE} MCPServer has no _lowlevel_server."
     for name in ("run", "create_initialization_options"):
         assert callable(getattr(lowlevel, name, None)), f"{BROKE} the low-level server has no {name}."
+
+
+async def test_the_sessions_over_http_can_be_counted_by_their_owner() -> None:
+    manager = session_manager(MCPServer("own"), 1_000)
+    assert open_sessions(manager) == 0, f"{BROKE} the session manager has no _server_instances."
+    user = AuthenticatedUser(AccessToken(token="t", client_id="c", scopes=[], subject="s"))  # noqa: S106 - made up
+    assert sessions_of(manager, user) == 0, f"{BROKE} the session manager has no _session_owners."
 
 
 @pytest.mark.parametrize("folder", ["server", "cli"])
