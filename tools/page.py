@@ -62,7 +62,7 @@ from reverie.tools.session import Session
 from reverie.tools.sweep import sweep as sweep_now
 
 _BEGINNING = 400
-_MOST_LET_GO = 500
+_MOST_LET_GO = 200
 _MOST_PASSED_OVER = 50
 _TOKENS = 20_000
 _EVER = "36500d"  # a search that is narrowed shows what does not fit too
@@ -259,14 +259,15 @@ async def forecast(session: Session, request: ForecastRequest) -> ForecastResult
     Raises:
         InvalidInput: if the days end outside the calendar.
     """
-    found = await ahead.forecast(session, request.days, all_projects=request.all_projects, dated=_MOST_LET_GO)
+    found = await ahead.forecast(session, request.days, all_projects=request.all_projects, most=_MOST_LET_GO)
     return ForecastResult(
         at=found.at,
         days=found.days,
         curve=found.curve,
-        let_go=[asdict(one) for one in found.let_go[:_MOST_LET_GO]],
-        total_let_go=len(found.let_go),
-        moved=[asdict(one) for one in found.moved[:_MOST_LET_GO]],
+        let_go=[asdict(one) for one in sorted(found.let_go, key=lambda one: one.at)],
+        total_let_go=found.total_let_go,
+        moved=[asdict(one) for one in found.moved],
+        total_moved=found.total_moved,
         kept=found.kept,
     )
 

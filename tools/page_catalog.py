@@ -171,6 +171,7 @@ class ForecastResult:
     let_go: list[dict[str, Any]]
     total_let_go: int
     moved: list[dict[str, Any]]
+    total_moved: int
     kept: dict[str, int]
 
 
