@@ -17,6 +17,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
@@ -25,8 +26,9 @@ import numpy as np
 from figures import machine, markdown_table
 from sizes import AT_ONCE, EMBEDDER, TURNS, _drawn
 
+from reverie.lifecycle.rules import after_moves, due_expiry
 from reverie.lifecycle.vitals import trust_of
-from reverie.memory import LAYERS, Memory, Source, content_hash
+from reverie.memory import LAYERS, Memory, Source, Status, content_hash
 from reverie.settings import Settings
 from reverie.storage.rows import Embedded
 from reverie.tools.session import Session
@@ -34,7 +36,7 @@ from reverie.tools.session import Session
 DAYS = 730
 PROJECT = "bench"
 _SOURCES: tuple[Source, ...] = ("ai", "ai", "ai", "human", "interaction", "ingest")
-_STATUSES = ("active",) * 17 + ("challenged", "expired", "superseded")
+_STATUSES: tuple[Status, ...] = ("active",) * 17 + ("challenged", "expired", "superseded")
 
 
 def drawn_memory(
@@ -46,8 +48,8 @@ def drawn_memory(
     recalls = sorted(
         written + (now - written) * dice.random() for _ in range(dice.choice((0, 0, 0, 0, 1, 1, 2, 5, 12)))
     )
-    status = dice.choice(_STATUSES)
-    return Memory(
+    status: Status = dice.choice(_STATUSES)
+    memory = Memory(
         id=new_id,
         content=text,
         content_hash=content_hash(text),
@@ -74,6 +76,15 @@ def drawn_memory(
         updated_at=written,
         embedder=EMBEDDER.stamp,
     )
+    return _swept(memory, now)
+
+
+def _swept(memory: Memory, now: datetime) -> Memory:
+    """Return a memory as the sweeps of two years would have left it."""
+    due = due_expiry(memory, now, "huber")
+    if due is not None:
+        return replace(memory, status="expired", expired_at=now, status_reason=due.rule)
+    return after_moves(memory, now)
 
 
 async def build(home: Path, size: int) -> None:

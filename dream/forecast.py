@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from reverie.lifecycle.arrays import endings_of, verdicts_of
+from reverie.lifecycle.arrays import endings_of, first_to_end, verdicts_of
 from reverie.memory import LAYERS, Layer
 from reverie.settings import Settings
 from reverie.storage.vital_columns import VitalColumns
@@ -20,7 +20,8 @@ _MICROSECOND = timedelta(microseconds=1)
 class PlannedForecast:
     """What a sweep would do, by the indices of memories in their columns."""
 
-    ending: list[tuple[int, datetime]]  # with the moment of each, the first first
+    total_ending: int
+    ending: list[tuple[int, datetime]]  # with the moment of each, the first first; all, or so many
     moving: list[int]
     promoted: dict[str, tuple[int, Layer]]  # of those that move to semantic, by id: the index and the layer now
     made_core: list[int]
@@ -40,25 +41,37 @@ class PlannedForecast:
 
 
 def planned_for(
-    columns: VitalColumns, projects: Collection[str] | None, now: datetime, then: datetime, settings: Settings
+    columns: VitalColumns,
+    projects: Collection[str] | None,
+    now: datetime,
+    then: datetime,
+    settings: Settings,
+    most: int | None = None,
 ) -> PlannedForecast:
-    """Apply the rules at a moment to come to the memories of some projects, or of all."""
+    """Apply the rules at a moment to come to the memories of some projects, or of all.
+
+    With `most`, only so many of those that end are dated, the first.
+    """
     vitals = columns.vitals
     rules = (settings.retention, settings.tier, settings.parameters)
     verdicts = verdicts_of(vitals, _micros(then), *rules)
     shown = np.ones(len(columns), np.bool_) if projects is None else np.isin(columns.projects, list(projects))
     ending = np.flatnonzero(shown & (verdicts.rule > 0))
+    total = len(ending)
+    if most is not None:
+        ending = ending[first_to_end(vitals.at(ending), most, _micros(now), _micros(then), *rules)]
     ends = endings_of(vitals.at(ending), _micros(now), _micros(then), *rules)
-    order = np.argsort(ends, kind="stable")
+    order = np.argsort(ends, kind="stable")[:most]
     moving = np.flatnonzero(shown & (verdicts.layer != vitals.layer))
-    semantic = LAYERS.index("semantic")
+    promoted = moving[verdicts.layer[moving] == LAYERS.index("semantic")]
     counts = np.bincount(verdicts.layer[shown & (verdicts.rule == 0)], minlength=len(LAYERS))
     return PlannedForecast(
+        total_ending=total,
         ending=[(int(ending[one]), _EPOCH + int(ends[one]) * _MICROSECOND) for one in order],
         moving=moving.tolist(),
         promoted={
-            columns.id_of(one): (int(one), LAYERS[vitals.layer[one]])
-            for one in moving[verdicts.layer[moving] == semantic]
+            memory_id: (int(one), LAYERS[vitals.layer[one]])
+            for memory_id, one in zip(columns.ids_of(promoted), promoted, strict=True)
         },
         made_core=np.flatnonzero(shown & verdicts.becomes_core).tolist(),
         kept={layer: int(count) for layer, count in zip(LAYERS, counts, strict=True) if count},

@@ -113,12 +113,14 @@ class Vitals:
 
     def at(self, rows: NDArray[Any]) -> Self:
         """Return some of the memories, by index or by a mask."""
-        return replace(self, **{one.name: getattr(self, one.name)[rows] for one in fields(self)})
+        some = replace(self, **{one.name: getattr(self, one.name)[rows] for one in fields(self)})
+        widest = int((some.access_times != NEVER).sum(axis=1).max(initial=0))
+        return replace(some, access_times=some.access_times[:, :widest])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """What the rules decide of each memory: an index into RULES, its layer afterwards, and whether it becomes core."""
+    """What the rules decide of each memory: an index into RULES, its layer afterwards, and if it becomes core."""
 
     rule: NDArray[np.int8]
     layer: NDArray[np.int8]
@@ -149,15 +151,9 @@ def endings_of(
     parameters: Parameters = STANDARD,
 ) -> Ints:
     """Return when each memory expires if it is left alone, to the second, but no later than `until`."""
-    start = np.full(len(vitals), now, np.int64)
-    layer = _layer_at(vitals, start, parameters)
-    subject = replace(
-        vitals,
-        layer=np.where(layer == _WORKING, _EPISODIC, layer).astype(np.int8),
-        core=vitals.core | _becomes_core(vitals),
-    )
+    subject = _after_next_sweeps(vitals, now, parameters)
     low = np.full(len(vitals), -1, np.int64)
-    high = np.full(len(vitals), max(0, -(-(until - now) // _MICROS)), np.int64)
+    high = np.full(len(vitals), _seconds_until(now, until), np.int64)
     while (open_rows := np.flatnonzero(high - low > 1)).size:
         middle = (low[open_rows] + high[open_rows]) // 2
         due = _due(subject.at(open_rows), now + middle * _MICROS, mode, default_tier, parameters) > 0
@@ -165,6 +161,48 @@ def endings_of(
         low[open_rows[~due]] = middle[~due]
     ends: Ints = np.minimum(now + high * _MICROS, max(now, until))
     return ends
+
+
+def first_to_end(
+    vitals: Vitals,
+    most: int,
+    now: int,
+    until: int,
+    mode: RetentionMode,
+    default_tier: Tier | None = None,
+    parameters: Parameters = STANDARD,
+) -> Ints:
+    """Return the indices of the `most` memories, or of all, that no other expires before.
+
+    One moment is tried for all of them: about half of those that are left are asked each time, not all to the second.
+    """
+    subject = _after_next_sweeps(vitals, now, parameters)
+    surely, perhaps = np.empty(0, np.int64), np.arange(len(vitals))
+    low, high = -1, _seconds_until(now, until)
+    while len(surely) + len(perhaps) > most and high - low > 1:
+        middle = (low + high) // 2
+        at = np.full(len(perhaps), now + middle * _MICROS, np.int64)
+        due = _due(subject.at(perhaps), at, mode, default_tier, parameters) > 0
+        if len(surely) + int(due.sum()) >= most:
+            perhaps, high = perhaps[due], middle
+        else:
+            surely, perhaps, low = np.concatenate([surely, perhaps[due]]), perhaps[~due], middle
+    # Those that are left beyond that end in the same second.
+    return np.sort(np.concatenate([surely, perhaps[: most - len(surely)]]))
+
+
+def _after_next_sweeps(vitals: Vitals, now: int, parameters: Parameters) -> Vitals:
+    """Return the memories as the next sweeps leave them: moved by merit, and no longer in working."""
+    layer = _layer_at(vitals, np.full(len(vitals), now, np.int64), parameters)
+    return replace(
+        vitals,
+        layer=np.where(layer == _WORKING, _EPISODIC, layer).astype(np.int8),
+        core=vitals.core | _becomes_core(vitals),
+    )
+
+
+def _seconds_until(now: int, until: int) -> int:
+    return max(0, -(-(until - now) // _MICROS))
 
 
 def retentions_of(

@@ -1,23 +1,29 @@
 """One page of a long list: only what decides the order is read of everything, and complete rows of the page."""
 
 import asyncio
-from collections import Counter
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyarrow.compute import call_function
 
 from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.bulk import complete_rows
+from reverie.storage.database import Database
 from reverie.storage.filters import Condition
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
+from reverie.storage.vital_columns import table_versions
 from reverie.time import iso
 
+Result = TypeVar("Result")
 PageOrder = Literal["newest", "oldest", "used", "important"]
 
 _COLUMNS = ("id", "layer", "created_at", "last_accessed_at", "importance")
+_MOST_KNOWN = 8
 _BY: dict[PageOrder, tuple[str, Literal["ascending", "descending"]]] = {
     "newest": ("created_at", "descending"),
     "oldest": ("created_at", "ascending"),
@@ -41,20 +47,59 @@ async def page_of(
     """Return so many memories of a scope from a position on; with a moment in the scope, as they were then."""
     where = scope.condition() & also
     tables = [store.database.table(layer) for layer in scope.tables]
-    fitting = pa.concat_tables(
-        await asyncio.gather(*(table.rows(_COLUMNS, where, with_row_ids=True) for table in tables))
-    )
-    column, direction = _BY[by]
-    ordered = fitting.sort_by([(column, direction), ("created_at", "descending"), ("id", "ascending")])
-    page = ordered.slice(offset, limit)
+    ordered = await _ordered(store, scope.tables, where, by)
+    page = ordered.names.slice(offset, limit)
     parts = await asyncio.gather(*(complete_rows(table, page) for table in tables))
     found = {memory.id: scope.as_asked(memory) for part in parts for memory in part}
-    counts = Counter(fitting.column("layer").to_pylist())
     return MemoryPage(
-        [found[one] for one in page.column("id").to_pylist() if one in found],
-        len(fitting),
-        {layer: counts[layer] for layer in LAYERS if counts[layer]},
+        [found[one] for one in page.column("id").to_pylist() if one in found], len(ordered.names), ordered.layers
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ordered:
+    """The names of all rows of a list in its order, and how many are in each layer."""
+
+    names: pa.Table  # id, layer and row id
+    layers: dict[Layer, int]
+
+
+async def _ordered(store: MemoryStore, layers: Sequence[Layer], where: Condition, by: PageOrder) -> _Ordered:
+    async def read() -> _Ordered:
+        tables = (store.database.table(layer) for layer in layers)
+        parts = await asyncio.gather(*(table.rows(_COLUMNS, where, with_row_ids=True) for table in tables))
+        return await asyncio.to_thread(_sorted, pa.concat_tables(parts), by)
+
+    return await _remembered(store, ("list", where.sql, tuple(layers), by), read)
+
+
+def _sorted(fitting: pa.Table, by: PageOrder) -> _Ordered:
+    column, direction = _BY[by]
+    ordered = fitting.sort_by([(column, direction), ("created_at", "descending"), ("id", "ascending")])
+    counts = _counts(fitting.column("layer"))
+    return _Ordered(
+        ordered.select(["id", "layer", "_rowid"]).combine_chunks(),
+        {layer: counts[layer] for layer in LAYERS if layer in counts},
+    )
+
+
+_Known = OrderedDict[tuple[object, ...], tuple[tuple[int, ...], object]]
+_known: WeakKeyDictionary[Database, _Known] = WeakKeyDictionary()
+
+
+async def _remembered(store: MemoryStore, key: tuple[object, ...], read: Callable[[], Awaitable[Result]]) -> Result:
+    """Return what was read before if no table has changed since; the last few lists and counts are kept."""
+    versions = await table_versions(store)
+    known = _known.setdefault(store.database, OrderedDict())
+    if key in known and known[key][0] == versions:
+        known.move_to_end(key)
+        return cast(Result, known[key][1])
+    found = await read()
+    if await table_versions(store) == versions:  # or else somebody wrote while the tables were read one by one
+        known[key] = versions, found
+        while len(known) > _MOST_KNOWN:
+            known.popitem(last=False)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +116,10 @@ class Census:
 
 async def census_of(store: MemoryStore) -> Census:
     """Count all memories of a store by what a chart shows."""
+    return await _remembered(store, ("census",), lambda: _counted(store))
+
+
+async def _counted(store: MemoryStore) -> Census:
     columns = ("layer", "status", "precision", "created_at")
     rows = pa.concat_tables(await asyncio.gather(*(store.database.table(layer).rows(columns) for layer in LAYERS)))
     moments = rows.column("created_at")

@@ -41,9 +41,10 @@ class VitalColumns:
         """Return how many there are."""
         return len(self.names)
 
-    def id_of(self, index: int) -> str:
-        """Return the id of the memory at an index."""
-        return str(self.names.column("id")[index].as_py())
+    def ids_of(self, indices: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Return the ids of the memories at some indices."""
+        ids: list[str] = self.names.column("id").take(pa.array(indices, pa.int64())).to_pylist()
+        return ids
 
     async def memories(self, store: MemoryStore, indices: Sequence[int]) -> list[Memory]:
         """Read the complete memories at these indices, in their order; what has gone since is left out."""

@@ -184,13 +184,13 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False,
     await session.accesses.count_if_possible()
     columns = await vital_columns(session.store)
     seen = session.visible_from(session.here.project)
-    planned = await asyncio.to_thread(planned_for, columns, None if all_projects else seen, now, then, settings)
+    planned = await asyncio.to_thread(planned_for, columns, None if all_projects else seen, now, then, settings, most)
     planned = planned.without_promotions_of(await demoted_ids(session.store, planned.promoted))
-    ending = dict(planned.ending[:most])
-    memories = {memory.id: memory for memory in await columns.memories(session.store, list(ending))}
+    ending = [index for index, _ in planned.ending]
+    memories = {memory.id: memory for memory in await columns.memories(session.store, ending)}
     let_go = []
-    for index, at in ending.items():
-        memory = memories.get(columns.id_of(index))
+    for memory_id, (_, at) in zip(columns.ids_of(ending), planned.ending, strict=True):
+        memory = memories.get(memory_id)
         expiry = memory and due_expiry(memory, then, settings.retention, settings.tier, settings.parameters)
         if memory and expiry:  # or else it changed while we looked
             let_go.append(
@@ -210,8 +210,8 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False,
         curve=settings.retention,
         let_go=sorted(let_go, key=lambda one: (one.rule, one.at, creation_order(one.id))),
         moved=moved,
-        made_core=[columns.id_of(index) for index in planned.made_core],
+        made_core=columns.ids_of(planned.made_core),
         kept=planned.kept,
-        total_let_go=len(planned.ending),
+        total_let_go=planned.total_ending,
         total_moved=len(planned.moving),
     )

@@ -3,7 +3,6 @@
 Looking is free: a search here does not count as a recall, so that a person who looks around strengthens nothing.
 """
 
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -15,7 +14,6 @@ from reverie.lifecycle.vitals import last_touched, strength_of, strength_word
 from reverie.memory import LAYERS, Memory, encode
 from reverie.recall.results import RecalledMemory
 from reverie.recall.score import LEAST_FIT, LONGEST_FOR_FIT
-from reverie.storage.access_log import AccessRecorder
 from reverie.storage.audit import audit as audit_store
 from reverie.storage.filters import Condition, equals, everything, has_text_of, one_of
 from reverie.storage.paging import census_of, page_of
@@ -55,7 +53,7 @@ from reverie.tools.page_catalog import (
 )
 from reverie.tools.projects import list_projects
 from reverie.tools.quarantine import decide, held_memories
-from reverie.tools.recall import recall
+from reverie.tools.recall import found_for
 from reverie.tools.requests import RecallRequest
 from reverie.tools.resolve import resolved, resolved_dream
 from reverie.tools.session import Session
@@ -65,18 +63,6 @@ _BEGINNING = 400
 _MOST_LET_GO = 200
 _MOST_PASSED_OVER = 50
 _TOKENS = 20_000
-_EVER = "36500d"  # a search that is narrowed shows what does not fit too
-
-
-class _Uncounted(AccessRecorder):
-    """Takes no note of recalls."""
-
-    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
-        """Do nothing: a person only looks."""
-
-
-def _looking(session: Session) -> Session:
-    return replace(session, domain=replace(session.domain, accesses=_Uncounted(session.store)))
 
 
 # -- memories ----------------------------------------------------------------------------------------------
@@ -157,21 +143,25 @@ async def search(session: Session, request: SearchRequest) -> Searched:
     Raises:
         InvalidInput: if a moment cannot be read.
     """
-    looking = _looking(session)
     asked = RecallRequest(
-        **{name: getattr(request, name) for name in request.__dataclass_fields__ if name != "why_not"},
+        **{name: getattr(request, name) for name in request.__dataclass_fields__ if name not in ("why_not", "shown")},
         explain=True,
         max_tokens=_TOKENS,
     )
-    found = await recall(looking, asked)
-    wider = found if not request.why_not else await recall(looking, _more_widely(asked))
-    shown = {row.id for row in found.results}
-    missed = [row for row in wider.results if row.id not in shown][:_MOST_PASSED_OVER]
+    if request.shown:  # a page that has the answers already
+        found = None
+        shown = set(request.shown)
+    else:
+        found = (await found_for(session, asked)).recalled
+        shown = {row.id for row in found.results}
+    wider = (await found_for(session, _more_widely(asked))).recalled if request.why_not else found
+    missed = [row for row in (wider.results if wider else ()) if row.id not in shown][:_MOST_PASSED_OVER]
     memories = await session.store.get([row.id for row in missed])
     seen = set(session.visible_from(session.project_for(request.project)))
-    full = len(found.results) >= request.limit
+    full = len(shown) >= request.limit
+    said = found or wider
     return Searched(
-        results=found.results,
+        results=found.results if found else [],
         passed_over=[
             PassedOver(
                 id=row.id,
@@ -188,10 +178,10 @@ async def search(session: Session, request: SearchRequest) -> Searched:
             for row in missed
             if row.id in memories
         ],
-        fits=found.fits,
-        total_matches=found.total_matches,
-        filtered=found.filtered,
-        index_state=found.index_state,
+        fits=said.fits if said else "",
+        total_matches=said.total_matches if said else 0,
+        filtered=said.filtered if said else {},
+        index_state=said.index_state if said else session.index_state,
         project=session.project_for(request.project),
     )
 
@@ -202,7 +192,7 @@ def _more_widely(asked: RecallRequest) -> RecallRequest:
         limit=min(100, asked.limit + _MOST_PASSED_OVER),
         all_projects=True,
         include=("expired", "superseded", "quarantined"),
-        since=asked.since or _EVER,
+        layers=asked.layers or LAYERS,  # a search that is narrowed shows what does not fit too
     )
 
 

@@ -95,6 +95,9 @@ class SearchRequest(Request):
     as_of: Annotated[str, Help("answer with what was known then")] = ""
     include: Annotated[tuple[HiddenStatus, ...], Help("also memories with these statuses")] = ()
     why_not: Annotated[bool, Help("also say what was passed over, by a second and wider search")] = True
+    shown: Annotated[
+        tuple[str, ...], Help("the ids of the answers, if you have them: the first search is left out")
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

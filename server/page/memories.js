@@ -118,7 +118,8 @@ async function found(list, params, project) {
     below: memory.why ? why(memory) : null,
   }))));
   // The wider search takes longer on a large store: the answers do not wait for it.
-  const wider = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope() });
+  const shown = answer.results.map((memory) => memory.id);
+  const wider = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope(), shown });
   if (wider.passed_over.length) list.append(passedOver(wider));
 }
 

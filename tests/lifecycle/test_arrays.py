@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reverie.lifecycle.arrays import RULES, endings_of, importances_of, retentions_of, verdicts_of
+from reverie.lifecycle.arrays import RULES, endings_of, first_to_end, importances_of, retentions_of, verdicts_of
 from reverie.lifecycle.curves import retention_of
 from reverie.lifecycle.outlook import ending_of
 from reverie.lifecycle.rules import becomes_core, due_expiry, due_move
@@ -132,6 +132,16 @@ def test_many_memories_end_on_the_second_on_which_one_does(
         ending = ending_of(in_order[index], start, "huber")
         assert ending is not None
         assert end == micros(min(ending.at, until)), in_order[index]
+
+
+@pytest.mark.parametrize("most", [1, 7, 40, 10_000])
+def test_those_that_end_first_are_found_without_dating_all(columns: VitalColumns, start: datetime, most: int) -> None:
+    until = micros(start + DAY * 365)
+    going = columns.vitals.at(np.flatnonzero(verdicts_of(columns.vitals, until, "huber").rule))
+    ends = endings_of(going, micros(start), until, "huber")
+    first = first_to_end(going, most, micros(start), until, "huber")
+    assert sorted(ends[first])[:most] == sorted(ends)[:most]
+    assert len(first) >= min(most, len(ends))
 
 
 def test_a_store_without_memories_has_no_verdicts(start: datetime) -> None:
