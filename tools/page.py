@@ -3,15 +3,18 @@
 Looking is free: a search here does not count as a recall, so that a person who looks around strengthens nothing.
 """
 
+import asyncio
 from dataclasses import asdict, replace
 from datetime import datetime
 
+from reverie.codebase.seen_text import SeenText, seen_text
 from reverie.guard.hidden_text import plain
 from reverie.guard.injection_rules import SIGNS
 from reverie.lifecycle.curves import retention_of
 from reverie.lifecycle.outlook import ending_of, outlook_of
 from reverie.lifecycle.vitals import last_touched, strength_of, strength_word
 from reverie.memory import LAYERS, Memory, encode
+from reverie.recall.features import freshness_of
 from reverie.recall.results import RecalledMemory
 from reverie.recall.score import LEAST_FIT, LONGEST_FOR_FIT
 from reverie.storage.audit import audit as audit_store
@@ -31,6 +34,10 @@ from reverie.tools.page_catalog import (
     CurveRequest,
     DecideRequest,
     Diagnosis,
+    EvidenceLine,
+    EvidenceOf,
+    EvidencePart,
+    EvidenceRequest,
     ForecastRequest,
     ForecastResult,
     HeldDecided,
@@ -63,6 +70,8 @@ _BEGINNING = 400
 _MOST_LET_GO = 200
 _MOST_PASSED_OVER = 50
 _TOKENS = 20_000
+_MOST_ANCHORS = 20
+_LONGEST_LINE = 400
 
 
 # -- memories ----------------------------------------------------------------------------------------------
@@ -240,6 +249,43 @@ async def curve(session: Session, request: CurveRequest) -> CurveOf:
         ends_at=None if ending is None else iso(ending.at),
         rule=None if ending is None else ending.verdict.rule,
         outlook=outlook_of(memory, now, mode, tier, parameters).sentence,
+    )
+
+
+async def evidence(session: Session, request: EvidenceRequest) -> EvidenceOf:
+    """Check the evidence of one memory, and compare the text it was seen in with the code now.
+
+    Raises:
+        MemoryNotFound: if there is no such memory.
+    """
+    memory = await resolved(session, request.id)
+    state = (await freshness_of(session.evidence, [memory]))[memory.id]
+
+    def compare() -> list[SeenText]:
+        return [seen_text(session.evidence, memory.project, anchor) for anchor in state.anchors[:_MOST_ANCHORS]]
+
+    return EvidenceOf(
+        id=memory.id,
+        freshness=state.freshness,
+        anchors=[
+            EvidencePart(
+                path=one.anchor.path,
+                symbol=one.anchor.symbol,
+                kind=one.anchor.kind,
+                span=list(one.anchor.span or ()),
+                freshness=one.anchor.freshness,
+                now_at=one.anchor.now_at,
+                note=one.anchor.note,
+                commit=one.anchor.commit,
+                kept=one.kept,
+                why=one.why,
+                lines=[
+                    EvidenceLine(kind=line.kind, before=line.before, after=line.after, text=line.text[:_LONGEST_LINE])
+                    for line in one.lines
+                ],
+            )
+            for one in await asyncio.to_thread(compare)
+        ],
     )
 
 

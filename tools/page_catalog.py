@@ -157,6 +157,49 @@ class CurveOf:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvidenceRequest(Request):
+    """Whose evidence to compare with the code."""
+
+    id: Annotated[str, Help("full id, or a unique beginning of 8 characters or more")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceLine:
+    """A line of code: unchanged, gone, new, or how many lines are left out."""
+
+    kind: str
+    before: int | None
+    after: int | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidencePart:
+    """One anchor as it is now, whether the text seen then is known, and the code beside it."""
+
+    path: str
+    symbol: str | None
+    kind: str
+    span: list[int]
+    freshness: str
+    now_at: str | None
+    note: str | None
+    commit: str | None
+    kept: str
+    why: str
+    lines: list[EvidenceLine]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceOf:
+    """A memory's evidence beside the code it was seen in."""
+
+    id: str
+    freshness: str
+    anchors: list[EvidencePart]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForecastRequest(Request):
     """How far to look ahead, and where."""
 
@@ -369,6 +412,7 @@ FOR_PAGE: tuple[AnyTool, ...] = (
         Searched,
     ),
     _call("curve", "Forgetting curve", "How a memory fades, and when it would go.", CurveRequest, CurveOf),
+    _call("evidence", "Compare evidence", "What was seen then beside the code now.", EvidenceRequest, EvidenceOf),
     _call("forecast", "Forecast", "What would be let go by a day to come.", ForecastRequest, ForecastResult),
     _call("dreams", "List dreams", "Every dream, the latest first.", NightsRequest, Nights),
     _call("dream", "Describe a dream", "What one dream changed, before and after.", NightRequest, Night),
