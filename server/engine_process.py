@@ -153,13 +153,15 @@ class EngineProcess:
 
     def _about(self) -> dict[str, Any]:
         """Say what this engine is and does; the answer to every hello."""
+        from reverie.process_memory import resident_bytes
+
         engine = self._engine()
         return {
             "pid": os.getpid(),
             "version": __version__,
             "seconds": round(time.monotonic() - self._began),
             "sessions": sum(kind == "session" for kind in self._connections.values()),
-            "memory_bytes": _resident_bytes(),
+            "memory_bytes": resident_bytes(),
             "is_dreaming": engine is not None and engine.is_dreaming,
             "log": self._endpoint.log,
         }
@@ -365,14 +367,6 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
 def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     with suppress(OSError):
         writer.write(json.dumps(message).encode() + b"\n")
-
-
-def _resident_bytes() -> int:
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0  # only Linux says
 
 
 def _complain(problem: str) -> None:

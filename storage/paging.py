@@ -1,9 +1,12 @@
 """One page of a long list: only what decides the order is read of everything, and complete rows of the page."""
 
 import asyncio
+import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -138,3 +141,18 @@ async def _counted(store: MemoryStore) -> Census:
 def _counts(values: pa.ChunkedArray) -> dict[str, int]:
     counted = ((str(pair["values"]), int(pair["counts"])) for pair in values.value_counts().to_pylist())
     return dict(sorted(counted))
+
+
+def bytes_by_table(store: MemoryStore) -> dict[str, int]:
+    """Return what each layer takes on disk, with its versions and indexes, and what the other tables take."""
+    database = store.database
+    folder = Path(database.generations.path(database.generation))
+    sizes: dict[str, int] = {}
+    for parent, _, names in os.walk(folder):
+        table = Path(parent).relative_to(folder).parts[:1]
+        name = table[0].removesuffix(".lance") if table else ""
+        part = name if name in LAYERS else {"events": "history"}.get(name, "other")
+        for file in names:
+            with suppress(FileNotFoundError):
+                sizes[part] = sizes.get(part, 0) + os.stat(os.path.join(parent, file)).st_size
+    return {part: sizes[part] for part in (*LAYERS, "history", "other") if part in sizes}

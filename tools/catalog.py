@@ -8,6 +8,7 @@ imported before a tool is called: a handshake only needs to describe them.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reverie.recall.results import Recalled
@@ -117,7 +118,10 @@ async def _run(tool: AnyTool, session: "Session | RemoteSession", request: Reque
         return await session.run(tool, request, progress)
     module, _, name = tool.function.partition(":")
     function: Callable[..., Awaitable[Any]] = getattr(import_module(module), name)
-    return await (function(session, request, progress) if tool.reports_progress else function(session, request))
+    began = perf_counter()
+    result = await (function(session, request, progress) if tool.reports_progress else function(session, request))
+    session.domain.call_times.note(tool.name, perf_counter() - began)
+    return result
 
 
 REMEMBER = Tool(

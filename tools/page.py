@@ -17,23 +17,19 @@ from reverie.memory import LAYERS, Memory, encode
 from reverie.recall.features import freshness_of
 from reverie.recall.results import RecalledMemory
 from reverie.recall.score import LEAST_FIT, LONGEST_FOR_FIT
-from reverie.storage.audit import audit as audit_store
 from reverie.storage.filters import Condition, equals, everything, has_text_of, one_of
-from reverie.storage.paging import census_of, page_of
+from reverie.storage.paging import page_of
 from reverie.storage.scope import RECALLED, Scope
 from reverie.time import SECONDS_PER_DAY, iso, later, parse_moment
 from reverie.tools import forecast as ahead
-from reverie.tools.doctor import Doctor
 from reverie.tools.dreams import describe_dream
 from reverie.tools.dreams import dreams as all_dreams
 from reverie.tools.page_catalog import (
-    Audited,
     Browsed,
     BrowseRequest,
     CurveOf,
     CurveRequest,
     DecideRequest,
-    Diagnosis,
     EvidenceLine,
     EvidenceOf,
     EvidencePart,
@@ -49,16 +45,13 @@ from reverie.tools.page_catalog import (
     Nights,
     NightsRequest,
     NothingRequest,
-    Overview,
     PageRow,
     PassedOver,
-    ProjectsListed,
     Quarantine,
     Searched,
     SearchRequest,
     SweepDone,
 )
-from reverie.tools.projects import list_projects
 from reverie.tools.quarantine import decide, held_memories
 from reverie.tools.recall import found_for
 from reverie.tools.requests import RecallRequest
@@ -399,54 +392,3 @@ async def decide_quarantine(session: Session, request: DecideRequest) -> HeldDec
     """
     done = await decide(session, release=request.release, discard=request.forget, actor="page")
     return HeldDecided(released=done.released, forgotten=done.forgotten, skipped=done.skipped)
-
-
-# -- the store ---------------------------------------------------------------------------------------------
-
-
-async def projects(session: Session, request: NothingRequest) -> ProjectsListed:
-    """List the projects, the largest first."""
-    found = await list_projects(session)
-    return ProjectsListed(
-        projects=[{"name": one.name, "memories": dict(one.memories), "is_here": one.is_here} for one in found],
-        here=session.here.project,
-    )
-
-
-async def overview(session: Session, request: NothingRequest) -> Overview:
-    """Count what is stored."""
-    census = await census_of(session.store)
-    return Overview(
-        now=iso(session.now),
-        first=census.first,
-        total=census.total,
-        layers=census.layers,
-        statuses=census.statuses,
-        precisions=census.precisions,
-        months=census.months,
-        open_questions=await session.store.review_queue.count_open(),
-        held=census.statuses.get("quarantined", 0),
-    )
-
-
-async def doctor(session: Session, request: NothingRequest) -> Diagnosis:
-    """Examine the store; a broken part is a finding."""
-    checks = await Doctor(session.settings, embedder=session.embedder).examine()
-    return Diagnosis(
-        healthy=all(check.state != "fail" for check in checks), checks=[asdict(check) for check in checks]
-    )
-
-
-async def audit(session: Session, request: NothingRequest) -> Audited:
-    """Follow the chain of events and compare the rows with it."""
-    found = await audit_store(session.store)
-    return Audited(
-        intact=found.intact,
-        events=found.events,
-        memories=found.memories,
-        folded=found.folded,
-        purged=found.purged,
-        faults=found.faults,
-        unchecked=found.unchecked,
-        head=f"{found.head.number} {found.head.hash}",
-    )

@@ -37,6 +37,7 @@ from reverie.storage.store import MemoryStore
 from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
 from reverie.time import Clock, clock_from
+from reverie.tools.call_times import CallTimes
 from reverie.tools.project_identity import PATIENCE_AT_START, RecognisedProject, recognise
 
 SHARE_OF_MEMORY = 16
@@ -151,6 +152,7 @@ class OpenDomain:
     maintenance: Maintenance
     engine: str = "none: this process works alone"  # what serves it, in words
     embedder_fault: str | None = None  # why the embedder could not be warmed
+    call_times: CallTimes = field(default_factory=CallTimes)
     _warming: "asyncio.Task[None] | None" = None
 
     @classmethod

@@ -287,3 +287,63 @@ def _event(stream: http.client.HTTPResponse) -> Any:
     while not (line := stream.readline()).startswith(b"data:"):
         assert line, "the stream ended"
     return json.loads(line.removeprefix(b"data: "))
+
+
+def test_many_are_changed_one_by_one_each_with_an_outcome_and_a_way_back(visit: Visit) -> None:
+    kept = [
+        visit.call("remember", content=f"Lock {number} opens with key {number + 20}.", layer=layer)["id"]
+        for number, layer in enumerate(("episodic", "semantic", "procedural"))
+    ]
+    unknown = "nosuchmemoryanywhere"
+    promoted = visit.call("change_many", action="promote", ids=[*kept, unknown])
+    assert [(one["done"], one["said"]) for one in promoted["outcomes"][:2]] == [
+        (True, "episodic → semantic"),
+        (True, "semantic → procedural"),
+    ]
+    assert [one["done"] for one in promoted["outcomes"][2:]] == [False, False]
+    assert "highest layer" in promoted["outcomes"][2]["said"]
+    assert "No memory" in promoted["outcomes"][3]["said"]
+    events = [one["event_id"] for one in promoted["outcomes"] if one["done"]]
+    assert visit.call("change_many", action="undo", ids=events)["changed"] == 2
+    assert [one["layer"] for one in visit.call("inspect", ids=kept)["memories"]] == [
+        "episodic",
+        "semantic",
+        "procedural",
+    ]
+
+
+def test_a_pin_holds_when_many_are_forgotten_and_the_others_come_back(visit: Visit) -> None:
+    kept = [visit.call("remember", content=f"Mooring {n} holds {n + 3} boats.")["id"] for n in range(3)]
+    assert visit.call("change_many", action="pin", ids=kept[:1])["changed"] == 1
+    assert visit.call("change_many", action="pin", ids=kept[:1])["changed"] == 0  # it was pinned already
+    forgotten = visit.call("change_many", action="forget", ids=kept, reason="sold")
+    assert [one["done"] for one in forgotten["outcomes"]] == [False, True, True]
+    assert "pinned" in forgotten["outcomes"][0]["said"]
+    assert visit.call("change_many", action="restore", ids=kept[1:])["changed"] == 2
+    statuses = {one["status"] for one in visit.call("inspect", ids=kept)["memories"]}
+    assert statuses == {"active"}
+    assert visit.call("change_many", action="unpin", ids=kept[:1])["changed"] == 1
+
+
+@pytest.mark.parametrize("ids", [[], ["x"] * 1, [str(n) for n in range(201)]])
+def test_nothing_and_too_many_are_refused(visit: Visit, ids: list[str]) -> None:
+    answer = visit.post("change_many", {"action": "pin", "ids": ids})
+    assert answer.status == (200 if len(ids) == 1 else 400)
+
+
+def test_health_tells_recall_times_hooks_and_sizes(visit: Visit, page: ServedPage) -> None:
+    before = visit.call("health")["recall"]["count"]
+    for _ in range(3):
+        visit.call("recall", query="Who keeps the lighthouse?")
+    found = visit.call("health")
+    assert found["recall"]["count"] == before + 3
+    assert len(found["recall"]["milliseconds"]) == before + 3
+    assert 0 < found["recall"]["p50"] <= found["recall"]["p95"]
+    assert found["bytes"]["semantic"] > 0
+    assert found["engine"]["process"] > 0
+
+
+def test_the_evidence_of_a_memory_that_names_no_code_is_empty(visit: Visit) -> None:
+    kept = visit.call("remember", content="The tide table hangs beside the door.")["id"]
+    found = visit.call("evidence", id=kept)
+    assert (found["freshness"], found["anchors"]) == ("unanchored", [])
