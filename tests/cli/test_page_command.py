@@ -112,7 +112,7 @@ def test_a_page_goes_on_after_its_engine_was_killed_and_another_session_started_
     first = called(address, "health", headers)["engine"]["process"]
     os.kill(first, signal.SIGKILL)
     # Any command or session starts the next engine; nobody runs `reverie page` again.
-    assert command(machine, "status").wait(timeout=PATIENCE) == 0
+    assert command(machine, "status").communicate(timeout=PATIENCE)[0]
     until = time.monotonic() + PATIENCE
     while True:
         try:
