@@ -65,8 +65,9 @@ addEventListener("message", async (event) => {{
   said.push(message);
   const {{ id, method, params }} = message;
   const host = {{ hostInfo: {{ name: "a client", version: "1" }}, hostCapabilities: {{}} }};
+  const hostContext = {{ theme: "{theme}" }};
   if (method === "ui/initialize")
-    send({{ id, result: {{ ...host, protocolVersion: params.protocolVersion, hostContext: {{ theme: "{theme}" }} }} }});
+    send({{ id, result: {{ ...host, protocolVersion: params.protocolVersion, hostContext }} }});
   if (method === "ui/notifications/initialized")
     send({{ method: "ui/notifications/tool-result", params: await tool("first", {{}}) }});
   if (method === "tools/call") send({{ id, result: await tool(params.name, params.arguments) }});
