@@ -1,4 +1,4 @@
-"""What an anchor was seen in beside what is there now: the lines that differ, from git's blobs, or that they are gone."""
+"""What an anchor was seen in beside what is there now: the lines that differ, from git's blobs."""
 
 import pytest
 

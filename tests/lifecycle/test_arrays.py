@@ -55,7 +55,7 @@ def drawn(number: int, dice: random.Random, start: datetime, a_memory: Callable[
 
 @pytest.fixture(scope="module")
 def memories(a_memory: Callable[..., Memory], start: datetime) -> list[Memory]:
-    dice = random.Random(3)
+    dice = random.Random(3)  # noqa: S311 - drawn, not guarded
     return [drawn(number, dice, start, a_memory) for number in range(900)]
 
 
