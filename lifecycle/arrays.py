@@ -297,7 +297,7 @@ def _due(
 
 
 def _is_lasting(vitals: Vitals) -> Bools:
-    return _LASTING[vitals.layer] | (vitals.has_lasting_kind & (vitals.layer != _WORKING))
+    return np.asarray(_LASTING[vitals.layer] | (vitals.has_lasting_kind & (vitals.layer != _WORKING)), np.bool_)
 
 
 def _tier(vitals: Vitals, default: Tier | None) -> NDArray[np.int8]:
@@ -408,7 +408,7 @@ def _by_layer(vitals: Vitals, value: Any) -> Floats:
 
 
 def _seconds(then: Ints, at: Ints) -> Floats:
-    return np.maximum(0, at - then) / _MICROS
+    return np.asarray(np.maximum(0, at - then) / _MICROS, np.float64)
 
 
 def _age_days(vitals: Vitals, at: Ints) -> Floats:
