@@ -15,8 +15,8 @@ from typing import Any, Final
 from mcp.server.apps import Apps, ResourceCsp
 
 VIEWS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "review": ("ui://reverie/review.html", "review", "Open questions"),
-    "inspect": ("ui://reverie/memory.html", "memory", "A memory"),
+    "review": ("ui://reverie/review", "review", "Open questions"),
+    "inspect": ("ui://reverie/memory", "memory", "A memory"),
 }
 """The tools whose result has a view: its address, which view it is, and its title."""
 

@@ -127,9 +127,7 @@ async def _run(tool: AnyTool, session: "Session | RemoteSession", request: Reque
 REMEMBER = Tool(
     name="remember",
     title="Remember",
-    description=(
-        "When something will matter in a later session: a fact, decision, preference, fix or how-to. Keep it."
-    ),
+    description=("When something will matter in a later session: a fact, decision, preference, fix or how-to."),
     request=requests.RememberRequest,
     result=results.Remembered,
     function="reverie.tools.remember:remember",
@@ -177,7 +175,7 @@ BRIEF = Tool(
 INSPECT = Tool(
     name="inspect",
     title="Inspect memories",
-    description="When you need all of a memory: full text, history, evidence, why it is kept and when it would go.",
+    description="When you need all of a memory: text, history, evidence and outlook.",
     request=requests.InspectRequest,
     result=results.Inspected,
     function="reverie.tools.inspect:inspect",
@@ -186,7 +184,7 @@ INSPECT = Tool(
 STATUS = Tool(
     name="status",
     title="Memory status",
-    description="When memory seems empty, slow or wrong: counts, project, embedder and what needs attention.",
+    description="When memory seems empty, slow or wrong: counts and what needs attention.",
     request=requests.StatusRequest,
     result=results.Status,
     function="reverie.tools.status:status",
@@ -195,9 +193,7 @@ STATUS = Tool(
 RESTORE = Tool(
     name="restore",
     title="Restore memories",
-    description=(
-        "When something was forgotten or changed by mistake: bring memories back, or undo a dream or an event."
-    ),
+    description=("When something was forgotten or changed by mistake: bring it back, or undo a dream or event."),
     request=requests.RestoreRequest,
     result=results.Restored,
     function="reverie.tools.restore:restore",
@@ -206,7 +202,7 @@ RESTORE = Tool(
 INDEX_CODEBASE = Tool(
     name="index_codebase",
     title="Index the code",
-    description="When a project is new to memory or its code changed much: read its tree and signatures.",
+    description="When a project is new or its code changed much: read its signatures.",
     request=requests.IndexRequest,
     result=results.Indexed,
     function="reverie.tools.index_codebase:index_codebase",
