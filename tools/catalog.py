@@ -136,7 +136,7 @@ REMEMBER = Tool(
 REVISE = Tool(
     name="revise",
     title="Correct a memory",
-    description="When a memory is wrong or out of date: write the corrected text; the old one is kept as history.",
+    description="When a memory is wrong or out of date: write the corrected text; the old one stays in history.",
     request=requests.ReviseRequest,
     result=results.Revised,
     function="reverie.tools.revise:revise",
@@ -228,7 +228,7 @@ DEMOTE = Tool(
 PIN = Tool(
     name="pin",
     title="Pin a memory",
-    description="When a memory must never be forgotten, merged or archived; pinned=false takes the pin away.",
+    description="When a memory must never be forgotten or merged; pinned=false unpins.",
     request=requests.PinRequest,
     result=results.Pinned,
     function="reverie.tools.revise:pin",
