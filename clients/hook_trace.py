@@ -9,14 +9,9 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
-from reverie.errors import InvalidInput
-from reverie.folders import data_folder
+from reverie.hook_runs import LONGEST_TRACE, hooks_folder, last_runs, trace_file
 from reverie.time import iso, parse_iso, seconds_between, system_clock
-
-LONGEST_TRACE = 64 * 1024
-"""Bytes; a longer one is cut to its last half, and the last run of each event."""
 
 MOST_SESSIONS = 64
 SAME_EVENT_WITHIN = timedelta(seconds=15)
@@ -27,19 +22,7 @@ _SHOWN = "shown"
 _OWED = "owed"
 
 
-def hooks_folder(environment: Mapping[str, str]) -> str:
-    """Return the folder for what hooks leave: in the data folder, or where that would be if it is no folder."""
-    home = environment.get("REVERIE_HOME", "").strip()
-    is_folder = os.path.isabs(os.path.expanduser(home)) and "://" not in home
-    return os.path.join(os.path.expanduser(home) if is_folder else data_folder(environment), "hooks")
-
-
 # -- the trace ---------------------------------------------------------------------------------------------
-
-
-def trace_file(environment: Mapping[str, str]) -> str:
-    """Return the file that has one line for each run."""
-    return os.path.join(hooks_folder(environment), "runs.jsonl")
 
 
 def note_run(environment: Mapping[str, str], event: str, client: str, seconds: float, outcome: str) -> None:
@@ -87,38 +70,20 @@ def _event_in(line: bytes) -> str:
     return str(run.get("event", "")) if isinstance(run, dict) else ""
 
 
-def last_runs(environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the last run for each event, the latest first; lines that are none are passed over."""
-    try:
-        with open(trace_file(environment), "rb") as file:
-            lines = file.read(2 * LONGEST_TRACE).splitlines()
-    except OSError:
-        return {}
-    last: dict[str, dict[str, Any]] = {}
-    for line in lines:
-        try:
-            run = json.loads(line)
-            event = str(run["event"])
-            run["age"] = seconds_between(parse_iso(str(run["at"]), "at"), system_clock())
-        except (ValueError, KeyError, TypeError, InvalidInput):  # a line cut short, or of another version
-            continue
-        last.pop(event, None)
-        last[event] = run
-    return dict(reversed(last.items()))
-
-
 def described_runs(environment: Mapping[str, str]) -> tuple[bool, str]:
     """Say for each event when a hook last ran, how long it took and what came of it; and whether all went well."""
     runs = last_runs(environment)
     if not runs:
         return True, "none ever ran here; `reverie setup` puts them into a client"
     told = [
-        f"{event}: {_age(run['age'])} ago, {run.get('ms')} ms, {run.get('outcome')}" for event, run in runs.items()
+        f"{event}: {_age(str(run['at']))} ago, {run.get('ms')} ms, {run.get('outcome')}"
+        for event, run in runs.items()
     ]
     return not any(str(run.get("outcome", "")).startswith("failed") for run in runs.values()), "; ".join(told)
 
 
-def _age(seconds: float) -> str:
+def _age(at: str) -> str:
+    seconds = seconds_between(parse_iso(at, "at"), system_clock())
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"

@@ -368,6 +368,11 @@ class Evidence:
         folder = self._project_folder(self._root)
         return folder.tree if folder else None
 
+    def tree_of(self, project: str, anchor: Anchor) -> SourceTree | None:
+        """Return the folder in which an anchor of a project can be looked up from here."""
+        folder = self._folder_of(project, anchor)
+        return folder.tree if folder else None
+
     def checkout(self) -> Checkout:
         """Return the commit and branch that are checked out now."""
         folder = self._project_folder(self._root)

@@ -4,7 +4,7 @@ A dream runs it as its steps `sweep` and `forget`; a server also runs it every f
 plan for a day to come.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -159,11 +159,19 @@ async def heed_demotions(store: MemoryStore, plan: SweepPlan) -> SweepPlan:
 
 async def demoted_among(store: MemoryStore, memories: Iterable[Memory]) -> list[str]:
     """Return the ids of the memories whose last move between layers was a demotion by somebody."""
+    return await demoted_ids(store, [memory.id for memory in memories])
+
+
+async def demoted_ids(store: MemoryStore, ids: Collection[str]) -> list[str]:
+    """Return those of some ids whose memory's last move between layers was a demotion by somebody."""
+    if not ids:
+        return []
+    ever = {event.memory_id for event in await store.journal.by_actor("demote")}
     demoted = []
-    for memory in memories:
-        moves = [event for event in await store.journal.about(memory.id) if event.action == "moved"]
+    for memory_id in (one for one in ids if one in ever):
+        moves = [event for event in await store.journal.about(memory_id) if event.action == "moved"]
         if moves and moves[-1].actor == "demote":
-            demoted.append(memory.id)
+            demoted.append(memory_id)
     return demoted
 
 

@@ -33,6 +33,7 @@ from mcp.types import Tool as ListedTool
 from reverie import __version__
 from reverie.errors import RateLimited, ReverieError
 from reverie.recall.results import lean
+from reverie.server.chat_views import chat_views, meta_of
 from reverie.server.engine import Call, LazySession
 from reverie.server.rate_limit import RateLimit
 from reverie.server.resources import add_prompts, add_resources
@@ -95,7 +96,12 @@ class ReverieServer(MCPServer[Any]):
 
     def __init__(self, client_of: Callable[[], ServedClient]) -> None:
         super().__init__(
-            "reverie", title="Reverie", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
+            "reverie",
+            title="Reverie",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            log_level="ERROR",
+            extensions=[chat_views()],
         )
         self._client_of = client_of
         self._schemas = tool_schemas()
@@ -220,7 +226,7 @@ def _listed(schema: ToolSchema) -> ListedTool:
             idempotent_hint=tool.repeatable or tool.reads,
             open_world_hint=False,
         ),
-        _meta=_ALWAYS_LOADED if tool.always_loaded else None,
+        _meta=(_ALWAYS_LOADED if tool.always_loaded else {}) | meta_of(tool.name) or None,
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.errors import InvalidInput, ReverieError, StoreBusy
+from reverie.folders import CLIENT_FOLDERS
 from reverie.process_memory import release_memory_periodically
 from reverie.settings import Settings
 from reverie.tools.catalog import TOOLS
@@ -284,6 +285,20 @@ class LazySession:
         self._session: Session | None = None
         self._opening = asyncio.Lock()
         self._has_asked_where = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the session works in."""
+        return self._folder
+
+    @property
+    def own_environment(self) -> dict[str, str]:
+        """The variables that are the session's and not the engine's."""
+        return {
+            name: self._environment[name]
+            for name in ("REVERIE_PROJECT", *CLIENT_FOLDERS)
+            if name in self._environment
+        }
 
     def start(self) -> None:
         """Begin to open the store in the background."""

@@ -23,6 +23,7 @@ from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnav
 
 if TYPE_CHECKING:
     from reverie.server.engine import Engine
+    from reverie.server.page_kept import KeptPageFile
     from reverie.server.page_server import PageServer
 
 SECONDS_FOR_A_HELLO = 5.0
@@ -53,6 +54,7 @@ class EngineProcess:
         self._left = time.monotonic()  # when the last connection ended
         self._stopping = asyncio.Event()
         self._page: PageServer | None = None  # once somebody asked for it
+        self._leaves_unused = False
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until asked to stop, or until nobody has been here for a while."""
@@ -65,8 +67,10 @@ class EngineProcess:
             server = await asyncio.start_unix_server(self._connected, sock=listening, limit=LONGEST_LINE)
         self._loading = asyncio.create_task(_load_engine())
         looking = asyncio.create_task(self._look_after_itself())
+        resuming = asyncio.create_task(self._resume_page())
         await self._stopping.wait()
         looking.cancel()
+        resuming.cancel()
         server.close()  # nobody new; those who try find no engine, and start the next
         await self._finish()
 
@@ -148,18 +152,38 @@ class EngineProcess:
             await asyncio.to_thread(import_module, "reverie.server.page_server")
             from reverie.server.page_server import PageServer
 
-            self._page = self._page or PageServer()
+            self._page = self._page or PageServer(await self._kept_page())
         return self._page
+
+    async def _kept_page(self) -> "KeptPageFile":
+        """Return what an engine leaves of its page for the next; the store names it, as an upgrade leaves that."""
+        assert self._loading is not None  # noqa: S101 - begun before the first connection
+        engine = await asyncio.shield(self._loading)
+        from reverie.server.page_kept import KeptPageFile
+
+        return KeptPageFile(self._endpoint.folder, engine.store_folder())
+
+    async def _resume_page(self) -> None:
+        """Serve an open page again that the engine before us served; its port may take a while to be free."""
+        assert self._loading is not None  # noqa: S101 - begun before the first connection
+        with suppress(Exception):  # a wrong setting is reported to whoever calls
+            engine = await asyncio.shield(self._loading)
+            while (await self._kept_page()).read() is not None:
+                if await (await self._page_server()).resume(engine):
+                    return
+                await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _about(self) -> dict[str, Any]:
         """Say what this engine is and does; the answer to every hello."""
+        from reverie.process_memory import resident_bytes
+
         engine = self._engine()
         return {
             "pid": os.getpid(),
             "version": __version__,
             "seconds": round(time.monotonic() - self._began),
             "sessions": sum(kind == "session" for kind in self._connections.values()),
-            "memory_bytes": _resident_bytes(),
+            "memory_bytes": resident_bytes(),
             "is_dreaming": engine is not None and engine.is_dreaming,
             "log": self._endpoint.log,
         }
@@ -182,6 +206,7 @@ class EngineProcess:
                 log.warning("The socket is gone: leaving, so that the next session starts an engine it can reach.")
                 self._stopping.set()
             elif self._is_unused():
+                self._leaves_unused = True
                 self._stopping.set()
 
     def _is_reachable(self) -> bool:
@@ -202,7 +227,7 @@ class EngineProcess:
     async def _finish(self) -> None:
         """Let the calls under way end, for a moment, and write what waits."""
         if self._page is not None:
-            await self._page.stop()
+            await self._page.stop(forget=self._leaves_unused)
         engine = self._engine()
         if engine is None:
             return
@@ -365,14 +390,6 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
 def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     with suppress(OSError):
         writer.write(json.dumps(message).encode() + b"\n")
-
-
-def _resident_bytes() -> int:
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0  # only Linux says
 
 
 def _complain(problem: str) -> None:

@@ -31,6 +31,9 @@ KEY_HEADER: Final = "x-reverie-key"
 _HOSTS = ("127.0.0.1", "localhost")
 _SAME_SITE = ("same-origin", "none")  # none: a person typed the address
 _OPEN = "/open/"
+STILL_HERE: Final = "/api/v1/still-here"
+"""What a page asks that has lost its connection, before it says its key again."""
+
 
 SECURITY_HEADERS: Final = {
     "content-security-policy": (
@@ -56,6 +59,13 @@ class Visitor:
 
     client: LazySession
     key: bytes
+
+    def proof(self, nonce: str, port: int) -> str:
+        """Prove to a page that has lost its connection that whoever answers knows its key, and answers on that port.
+
+        Another program may have taken the port meanwhile. It does not get the key before this.
+        """
+        return hmac.new(self.key, f"{nonce}:{port}".encode(), hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,15 @@ class PageAccess:
         while len(self._visitors) > MOST_VISITORS:
             del self._visitors[next(iter(self._visitors))]
         return given
+
+    @property
+    def visitors(self) -> Mapping[bytes, Visitor]:
+        """Everybody who followed a link, by the digest of the cookie."""
+        return self._visitors
+
+    def let_in(self, visitors: Mapping[bytes, Visitor]) -> None:
+        """Know those whom an earlier engine knew."""
+        self._visitors = {**visitors, **self._visitors}
 
     def visitor(self, cookie: str | None) -> Visitor | None:
         """Return who has a cookie."""
@@ -153,7 +172,7 @@ class GuardedApp:
         visitor = self._access.visitor(request.cookies.get(self._cookie))
         if visitor is None:
             return _refused(401, _NO_LINK)
-        if path.startswith("/api/") and not _has_key(headers, visitor):
+        if path.startswith("/api/") and path != STILL_HERE and not _has_key(headers, visitor):
             return _refused(401, "The key of the page is missing. " + _NO_LINK)
         if request.method == "POST" and _content_type(headers) != "application/json":
             return _refused(415, "Send JSON, and say so in Content-Type.")

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import re
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -9,6 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
@@ -18,14 +21,17 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from reverie.errors import InvalidInput, ReverieError
-from reverie.server.engine import LazySession
-from reverie.server.page_access import GuardedApp, PageAccess, Visitor, cookie_name
+from reverie.server.engine import Engine, LazySession
+from reverie.server.page_access import STILL_HERE, GuardedApp, PageAccess, Visitor, cookie_name
 from reverie.server.page_api import PREFIX, answer_call, openapi
+from reverie.server.page_kept import KeptPageFile, KeptVisitor
 
 HOST: Final = "127.0.0.1"
 SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_OF_SILENCE = 15.0  # a line now and then shows that a browser that has gone is gone
+_SECONDS_BETWEEN_NOTES = 30.0
 _MOST_WAITING = 100
+_NONCE = re.compile(r"[0-9a-f]{32,64}")
 
 _TYPES: Final = {
     "css": "text/css; charset=utf-8",
@@ -51,13 +57,56 @@ USED_LINK: Final = "This link was used already, or is older than ten minutes. Ru
 class PageServer:
     """The page of one engine: who may see it, and who listens to its events."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: KeptPageFile | None = None) -> None:
         self.access = PageAccess()
+        self._kept = kept  # none where the page lives as long as its process
+        self._keeping: asyncio.Task[None] | None = None
         self._listeners: set[asyncio.Queue[dict[str, Any]]] = set()
         self._last_request = time.monotonic()
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self.port = 0
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it listens."""
+        return self._serving is not None and not self._serving.done()
+
+    async def resume(self, engine: Engine) -> bool:
+        """Serve those again whom an earlier engine served, on the same port; return whether that has been settled.
+
+        It has not while another program has the port: an engine that is about to end, most likely.
+        """
+        kept = self._kept.read() if self._kept else None
+        if kept is None or self.is_serving:
+            return True
+        own = {name: value for name, value in os.environ.items() if name.startswith("REVERIE_")}
+        self.access.let_in(
+            {
+                one.cookie: Visitor(LazySession(engine, Path(one.folder), {**own, **one.environment}), one.key)
+                for one in kept.visitors
+            }
+        )
+        try:
+            await self.start(kept.port)
+        except InvalidInput:
+            return False
+        return True
+
+    def _keep(self) -> None:
+        if self._kept is not None and self.access.visitors:
+            visitors = [
+                KeptVisitor(cookie, one.key, str(one.client.folder), one.client.own_environment)
+                for cookie, one in self.access.visitors.items()
+            ]
+            self._kept.write(self.port, visitors)
+
+    async def _keep_while_used(self) -> None:
+        """Write now and then that the page is in use: what is kept counts from then."""
+        while True:
+            await asyncio.sleep(_SECONDS_BETWEEN_NOTES)
+            if self.is_in_use(_SECONDS_BETWEEN_NOTES / 30):
+                await asyncio.to_thread(self._keep)
 
     async def start(self, port: int = 0) -> None:
         """Listen on a port of this machine, or on any that is free.
@@ -65,7 +114,7 @@ class PageServer:
         Raises:
             InvalidInput: if the port is taken.
         """
-        if self._serving is not None and not self._serving.done():
+        if self.is_serving:
             if port not in (0, self.port):
                 raise InvalidInput(
                     "--port",
@@ -94,9 +143,14 @@ class PageServer:
             )
         )
         self._serving = asyncio.create_task(self._server.serve([listening]))
+        self._keeping = asyncio.create_task(self._keep_while_used())
 
-    async def stop(self) -> None:
-        """End every connection and stop listening."""
+    async def stop(self, *, forget: bool = False) -> None:
+        """End every connection and stop listening; the next engine goes on, unless nobody was there."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+        if self._kept is not None and forget:
+            self._kept.remove()
         if self._server is None or self._serving is None:
             return
         self._server.should_exit = True
@@ -128,6 +182,7 @@ class PageServer:
                 Route("/page/{name}", self._file),
                 Route(f"{PREFIX}/openapi.json", self._description),
                 Route(f"{PREFIX}/events", self._events),
+                Route(STILL_HERE, self._still_here),
                 Route(f"{PREFIX}/{{name}}", self._call, methods=["POST"]),
             ]
         )
@@ -145,6 +200,7 @@ class PageServer:
                 return Response(status_code=303, headers={"location": "/"})
             return HTMLResponse(_REFUSED.format(reason=escape(USED_LINK)), 403)
         answer = HTMLResponse(_OPENING.format(key=escape(given.key)))
+        self._keep()
         answer.set_cookie(cookie_name(self.port), given.cookie, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -158,6 +214,14 @@ class PageServer:
 
     async def _description(self, request: Request) -> Response:
         return JSONResponse(openapi())
+
+    async def _still_here(self, request: Request) -> Response:
+        """Prove to a page that was away from us that we are who gave it its key."""
+        nonce = request.query_params.get("nonce", "")
+        if not _NONCE.fullmatch(nonce):
+            return PlainTextResponse("Give a nonce.\n", 400)
+        visitor: Visitor = request.scope["visitor"]
+        return JSONResponse({"proof": visitor.proof(nonce, self.port)})
 
     async def _call(self, request: Request) -> Response:
         self._last_request = time.monotonic()

@@ -25,7 +25,7 @@ from reverie.storage.vector_precision import set_precisions
 Order = Literal["importance", "happened_at"]
 
 _SORT_COLUMNS = ("id", "layer", "project", "source", "kind", "importance", "happened_at")
-_TABLE = "_table"
+TABLE = "_table"
 _PERSON = "human"
 _GUIDING_KINDS: tuple[Kind, ...] = ("decision", "preference", "how_to", "rejected")
 
@@ -68,14 +68,14 @@ async def located_rows(tables: Sequence[Table], columns: Sequence[str], where: C
     """Read columns of the matching rows of several tables, with where each row is."""
     parts = await asyncio.gather(*(table.rows(columns, where, with_row_ids=True) for table in tables))
     return pa.concat_tables(
-        rows.append_column(_TABLE, pa.array([table.name] * len(rows), pa.string()))
+        rows.append_column(TABLE, pa.array([table.name] * len(rows), pa.string()))
         for table, rows in zip(tables, parts, strict=True)
     )
 
 
 async def complete_rows(table: Table, rows: pa.Table) -> list[Memory]:
     """Return the memories of a table of which `located_rows` was read before."""
-    here = rows.filter(pa.array([name == table.name for name in rows.column(_TABLE).to_pylist()], pa.bool_()))
+    here = rows.filter(pa.array([name == table.name for name in rows.column(TABLE).to_pylist()], pa.bool_()))
     row_ids = dict(zip(here.column("id").to_pylist(), here.column("_rowid").to_pylist(), strict=True))
     return from_table(await table.take_by_id(row_ids, FIELDS)) if row_ids else []
 

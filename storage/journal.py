@@ -355,6 +355,10 @@ class Journal:
         """Return every event of one kind, oldest first."""
         return await self._read_where("action", action)
 
+    async def by_actor(self, actor: str) -> list[Event]:
+        """Return every event that one actor wrote, oldest first."""
+        return await self._read_where("actor", actor)
+
     async def changes_after(self, moment: datetime) -> list[Event]:
         """Return every change of a memory that was there before it, later than a moment, oldest first."""
         return await self._read(

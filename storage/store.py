@@ -210,10 +210,9 @@ class MemoryStore:
         counts: dict[str, Counter[str]] = {}
         where = None if names is None else one_of("project", names)
         for rows in await self._columns_of_all(["project", "status"], where):
-            for project, status in zip(
-                rows.column("project").to_pylist(), rows.column("status").to_pylist(), strict=True
-            ):
-                counts.setdefault(project, Counter())[status] += 1
+            grouped = rows.group_by(["project", "status"]).aggregate([([], "count_all")])
+            for row in grouped.to_pylist():
+                counts.setdefault(row["project"], Counter())[row["status"]] += row["count_all"]
         return counts
 
     async def ids_oldest_first(self, where: Condition | None = None) -> list[str]:

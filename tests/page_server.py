@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from reverie.server.engine import Engine, LazySession
 from reverie.server.page_access import KEY_HEADER
+from reverie.server.page_kept import KeptPageFile
 from reverie.server.page_server import PageServer
 from reverie.settings import Settings
 
@@ -20,7 +21,8 @@ PATIENCE = 60.0
 class ServedPage:
     """A page on a store, from entering to leaving."""
 
-    def __init__(self, home: Path, folder: Path, project: str) -> None:
+    def __init__(self, home: Path, folder: Path, project: str, kept: KeptPageFile | None = None) -> None:
+        self._kept = kept
         self._settings = Settings(home=str(home), project=project, dream="off")
         self._folder = folder
         self._loop = asyncio.new_event_loop()
@@ -48,8 +50,10 @@ class ServedPage:
         return asyncio.run_coroutine_threadsafe(done(), self._loop).result(PATIENCE)
 
     async def _start(self) -> None:
-        self._engine, self.page = Engine(lambda: self._settings), PageServer()
-        await self.page.start()
+        self._engine, self.page = Engine(lambda: self._settings), PageServer(self._kept)
+        await self.page.resume(self._engine)
+        if not self.page.is_serving:
+            await self.page.start()
 
     async def _stop(self) -> None:
         await self.page.stop()

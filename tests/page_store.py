@@ -4,6 +4,7 @@ Everything is written through the tools with a clock that is moved: a project wi
 of them recalled, dreams that merged, questions that wait for an answer, and a text in quarantine.
 """
 
+import subprocess
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -122,6 +123,7 @@ async def make_store(home: Path, folder: Path, now: datetime) -> Made:
     for name, text in _CODE.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
+    _commit(folder)
     began = now - timedelta(days=DAYS)
     moment = began
 
@@ -172,6 +174,13 @@ async def make_store(home: Path, folder: Path, now: datetime) -> Made:
     await catalog.call(catalog.CONSOLIDATE, session, ConsolidateRequest())
     await session.close()
     return Made(home, folder, ids)
+
+
+def _commit(folder: Path) -> None:
+    """Make the project a repository, so that what was seen then can be shown later."""
+    someone = ("-c", "user.name=Mara", "-c", "user.email=mara@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "--quiet"), ("add", "."), (*someone, "commit", "--quiet", "-m", "The tides")):
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
 
 
 def _named(ids: dict[str, str], beginning: str) -> str:

@@ -53,7 +53,7 @@ HOMES: dict[str, frozenset[str]] = {
     "lancedb": frozenset({"storage"}),
     "matplotlib": frozenset({"cli"}),
     "mcp": frozenset({"server", "cli"}),
-    "numpy": frozenset({"embeddings", "storage", "recall", "dream"}),
+    "numpy": frozenset({"embeddings", "lifecycle", "storage", "recall", "dream"}),
     "onnxruntime": frozenset({"embeddings"}),
     "openai": frozenset({"llm"}),
     "opentelemetry": frozenset({"server"}),
@@ -343,7 +343,7 @@ def test_imports_for_types_alone_are_no_cycle(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "line", "complaint"),
     [
-        ("core", "import numpy", "numpy belongs in dream, embeddings, recall, storage, not in core"),
+        ("core", "import numpy", "numpy belongs in dream, embeddings, lifecycle, recall, storage, not in core"),
         ("core", "from reverie.storage import lance", "core may not import storage"),
         ("core", "from reverie import storage", "core may not import storage"),
         ("core", "from . import storage", "core may not import storage"),

@@ -8,6 +8,7 @@ imported before a tool is called: a handshake only needs to describe them.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from reverie.recall.results import Recalled
@@ -117,15 +118,16 @@ async def _run(tool: AnyTool, session: "Session | RemoteSession", request: Reque
         return await session.run(tool, request, progress)
     module, _, name = tool.function.partition(":")
     function: Callable[..., Awaitable[Any]] = getattr(import_module(module), name)
-    return await (function(session, request, progress) if tool.reports_progress else function(session, request))
+    began = perf_counter()
+    result = await (function(session, request, progress) if tool.reports_progress else function(session, request))
+    session.domain.call_times.note(tool.name, perf_counter() - began)
+    return result
 
 
 REMEMBER = Tool(
     name="remember",
     title="Remember",
-    description=(
-        "When something will matter in a later session: a fact, decision, preference, fix or how-to. Keep it."
-    ),
+    description=("When something will matter in a later session: a fact, decision, preference, fix or how-to."),
     request=requests.RememberRequest,
     result=results.Remembered,
     function="reverie.tools.remember:remember",
@@ -134,7 +136,7 @@ REMEMBER = Tool(
 REVISE = Tool(
     name="revise",
     title="Correct a memory",
-    description="When a memory is wrong or out of date: write the corrected text; the old one is kept as history.",
+    description="When a memory is wrong or out of date: write the corrected text; the old one stays in history.",
     request=requests.ReviseRequest,
     result=results.Revised,
     function="reverie.tools.revise:revise",
@@ -173,7 +175,7 @@ BRIEF = Tool(
 INSPECT = Tool(
     name="inspect",
     title="Inspect memories",
-    description="When you need all of a memory: full text, history, evidence, why it is kept and when it would go.",
+    description="When you need all of a memory: text, history, evidence and outlook.",
     request=requests.InspectRequest,
     result=results.Inspected,
     function="reverie.tools.inspect:inspect",
@@ -182,7 +184,7 @@ INSPECT = Tool(
 STATUS = Tool(
     name="status",
     title="Memory status",
-    description="When memory seems empty, slow or wrong: counts, project, embedder and what needs attention.",
+    description="When memory seems empty, slow or wrong: counts and what needs attention.",
     request=requests.StatusRequest,
     result=results.Status,
     function="reverie.tools.status:status",
@@ -191,9 +193,7 @@ STATUS = Tool(
 RESTORE = Tool(
     name="restore",
     title="Restore memories",
-    description=(
-        "When something was forgotten or changed by mistake: bring memories back, or undo a dream or an event."
-    ),
+    description=("When something was forgotten or changed by mistake: bring it back, or undo a dream or event."),
     request=requests.RestoreRequest,
     result=results.Restored,
     function="reverie.tools.restore:restore",
@@ -202,7 +202,7 @@ RESTORE = Tool(
 INDEX_CODEBASE = Tool(
     name="index_codebase",
     title="Index the code",
-    description="When a project is new to memory or its code changed much: read its tree and signatures.",
+    description="When a project is new or its code changed much: read its signatures.",
     request=requests.IndexRequest,
     result=results.Indexed,
     function="reverie.tools.index_codebase:index_codebase",
@@ -228,7 +228,7 @@ DEMOTE = Tool(
 PIN = Tool(
     name="pin",
     title="Pin a memory",
-    description="When a memory must never be forgotten, merged or archived; pinned=false takes the pin away.",
+    description="When a memory must never be forgotten or merged; pinned=false unpins.",
     request=requests.PinRequest,
     result=results.Pinned,
     function="reverie.tools.revise:pin",

@@ -5,22 +5,21 @@ sweep in so many days would expire, move and keep if nothing is recalled until t
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from reverie.dream.sweep import heed_demotions, plan_sweep
+from reverie.dream.forecast import planned_for
+from reverie.dream.sweep import demoted_ids
 from reverie.errors import InvalidInput
 from reverie.lifecycle.curves import CURVES, Trace, retention_of
-from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.outlook import ending_of
+from reverie.lifecycle.rules import due_expiry, due_move
 from reverie.lifecycle.vitals import age_days, first_stability, idle_days, last_touched
-from reverie.memory import LAYERS, Memory, Tier, creation_order
+from reverie.memory import Memory, Tier, creation_order
 from reverie.parameters import STANDARD, Parameters
 from reverie.settings import RETENTION_MODES, RetentionMode
-from reverie.storage.filters import one_of
+from reverie.storage.vital_columns import vital_columns
 from reverie.time import iso, later
 from reverie.tools.requests import checked_number
 from reverie.tools.session import Session
@@ -163,14 +162,15 @@ class Forecast:
     moved: list[ForecastMove]
     made_core: list[str]
     kept: dict[str, int]
+    total_let_go: int  # more than are named, where only so many are
+    total_moved: int
 
 
-async def forecast(
-    session: Session, days: float, *, all_projects: bool = False, dated: int | None = None
-) -> Forecast:
+async def forecast(session: Session, days: float, *, all_projects: bool = False, most: int | None = None) -> Forecast:
     """Plan a sweep for a day to come, for this project or the whole domain; changes nothing.
 
-    The day on which each goes takes longest: with `dated` only so many have theirs, the others that of the sweep.
+    The rules are applied to columns of the whole store at once. With `most`, only so many of the memories that go,
+    those that go first, and of those that move are read and named; all are counted.
 
     Raises:
         InvalidInput: if the days are out of range or end outside the calendar.
@@ -182,36 +182,36 @@ async def forecast(
     except OverflowError:
         raise InvalidInput("days", f"{days:g} days from now there is no calendar", "Give fewer.") from None
     await session.accesses.count_if_possible()
-    memories = await session.store.find(one_of("status", LIVING))
-    plan = await heed_demotions(session.store, await asyncio.to_thread(plan_sweep, memories, then, settings))
+    columns = await vital_columns(session.store)
     seen = session.visible_from(session.here.project)
-    shown = {memory.id for memory in memories if all_projects or memory.project in seen}
-    let_go: list[ForecastExpiry] = []
-    for memory, expiry in plan.expiries:
-        if memory.id not in shown:
-            continue
-        is_dated = dated is None or len(let_go) < dated
-        ending = None
-        if is_dated:
-            ending = ending_of(memory, now, settings.retention, settings.tier, settings.parameters)
-        at = then if ending is None else min(max(ending.at, now), then)
-        let_go.append(
-            ForecastExpiry(memory.id, memory.title, memory.layer, memory.project, iso(at), expiry.rule, expiry.reason)
-        )
-    going = {memory.id for memory, _ in plan.expiries}
-    moving = {memory.id: move.to for memory, move in plan.moves}
-    layers = Counter(moving.get(memory.id, memory.layer) for memory in memories if memory.id in shown - going)
+    planned = await asyncio.to_thread(planned_for, columns, None if all_projects else seen, now, then, settings, most)
+    planned = planned.without_promotions_of(await demoted_ids(session.store, planned.promoted))
+    ending = [index for index, _ in planned.ending]
+    memories = {memory.id: memory for memory in await columns.memories(session.store, ending)}
+    let_go = []
+    for memory_id, (_, at) in zip(columns.ids_of(ending), planned.ending, strict=True):
+        memory = memories.get(memory_id)
+        expiry = memory and due_expiry(memory, then, settings.retention, settings.tier, settings.parameters)
+        if memory and expiry:  # or else it changed while we looked
+            let_go.append(
+                ForecastExpiry(
+                    memory.id, memory.title, memory.layer, memory.project, iso(at), expiry.rule, expiry.reason
+                )
+            )
+    moved = []
+    for memory in await columns.memories(session.store, planned.moving[:most]):
+        move = due_move(memory, then, settings.parameters)
+        if move:
+            moved.append(ForecastMove(memory.id, memory.title, memory.layer, move.to, move.reason))
     return Forecast(
         projects="all" if all_projects else list(seen),
         at=iso(then),
         days=days,
         curve=settings.retention,
         let_go=sorted(let_go, key=lambda one: (one.rule, one.at, creation_order(one.id))),
-        moved=[
-            ForecastMove(memory.id, memory.title, memory.layer, move.to, move.reason)
-            for memory, move in plan.moves
-            if memory.id in shown
-        ],
-        made_core=[memory.id for memory in plan.cores if memory.id in shown],
-        kept={layer: layers[layer] for layer in LAYERS if layers[layer]},
+        moved=moved,
+        made_core=columns.ids_of(planned.made_core),
+        kept=planned.kept,
+        total_let_go=planned.total_ending,
+        total_moved=len(planned.moving),
     )

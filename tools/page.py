@@ -3,36 +3,37 @@
 Looking is free: a search here does not count as a recall, so that a person who looks around strengthens nothing.
 """
 
-from collections.abc import Iterable
+import asyncio
 from dataclasses import asdict, replace
 from datetime import datetime
 
+from reverie.codebase.seen_text import SeenText, seen_text
 from reverie.guard.hidden_text import plain
 from reverie.guard.injection_rules import SIGNS
 from reverie.lifecycle.curves import retention_of
 from reverie.lifecycle.outlook import ending_of, outlook_of
 from reverie.lifecycle.vitals import last_touched, strength_of, strength_word
 from reverie.memory import LAYERS, Memory, encode
+from reverie.recall.features import freshness_of
 from reverie.recall.results import RecalledMemory
 from reverie.recall.score import LEAST_FIT, LONGEST_FOR_FIT
-from reverie.storage.access_log import AccessRecorder
-from reverie.storage.audit import audit as audit_store
 from reverie.storage.filters import Condition, equals, everything, has_text_of, one_of
-from reverie.storage.paging import census_of, page_of
+from reverie.storage.paging import page_of
 from reverie.storage.scope import RECALLED, Scope
 from reverie.time import SECONDS_PER_DAY, iso, later, parse_moment
 from reverie.tools import forecast as ahead
-from reverie.tools.doctor import Doctor
 from reverie.tools.dreams import describe_dream
 from reverie.tools.dreams import dreams as all_dreams
 from reverie.tools.page_catalog import (
-    Audited,
     Browsed,
     BrowseRequest,
     CurveOf,
     CurveRequest,
     DecideRequest,
-    Diagnosis,
+    EvidenceLine,
+    EvidenceOf,
+    EvidencePart,
+    EvidenceRequest,
     ForecastRequest,
     ForecastResult,
     HeldDecided,
@@ -44,39 +45,26 @@ from reverie.tools.page_catalog import (
     Nights,
     NightsRequest,
     NothingRequest,
-    Overview,
     PageRow,
     PassedOver,
-    ProjectsListed,
     Quarantine,
     Searched,
     SearchRequest,
     SweepDone,
 )
-from reverie.tools.projects import list_projects
 from reverie.tools.quarantine import decide, held_memories
-from reverie.tools.recall import recall
+from reverie.tools.recall import found_for
 from reverie.tools.requests import RecallRequest
 from reverie.tools.resolve import resolved, resolved_dream
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep as sweep_now
 
 _BEGINNING = 400
-_MOST_LET_GO = 500
+_MOST_LET_GO = 200
 _MOST_PASSED_OVER = 50
 _TOKENS = 20_000
-_EVER = "36500d"  # a search that is narrowed shows what does not fit too
-
-
-class _Uncounted(AccessRecorder):
-    """Takes no note of recalls."""
-
-    def note(self, memories: Iterable[Memory], at: datetime, session: str | None = None) -> None:
-        """Do nothing: a person only looks."""
-
-
-def _looking(session: Session) -> Session:
-    return replace(session, domain=replace(session.domain, accesses=_Uncounted(session.store)))
+_MOST_ANCHORS = 20
+_LONGEST_LINE = 400
 
 
 # -- memories ----------------------------------------------------------------------------------------------
@@ -172,21 +160,25 @@ async def search(session: Session, request: SearchRequest) -> Searched:
     Raises:
         InvalidInput: if a moment cannot be read.
     """
-    looking = _looking(session)
     asked = RecallRequest(
-        **{name: getattr(request, name) for name in request.__dataclass_fields__ if name != "why_not"},
+        **{name: getattr(request, name) for name in request.__dataclass_fields__ if name not in ("why_not", "shown")},
         explain=True,
         max_tokens=_TOKENS,
     )
-    found = await recall(looking, asked)
-    wider = found if not request.why_not else await recall(looking, _more_widely(asked))
-    shown = {row.id for row in found.results}
-    missed = [row for row in wider.results if row.id not in shown][:_MOST_PASSED_OVER]
+    if request.shown:  # a page that has the answers already
+        found = None
+        shown = set(request.shown)
+    else:
+        found = (await found_for(session, asked)).recalled
+        shown = {row.id for row in found.results}
+    wider = (await found_for(session, _more_widely(asked))).recalled if request.why_not else found
+    missed = [row for row in (wider.results if wider else ()) if row.id not in shown][:_MOST_PASSED_OVER]
     memories = await session.store.get([row.id for row in missed])
     seen = set(session.visible_from(session.project_for(request.project)))
-    full = len(found.results) >= request.limit
+    full = len(shown) >= request.limit
+    said = found or wider
     return Searched(
-        results=found.results,
+        results=found.results if found else [],
         passed_over=[
             PassedOver(
                 id=row.id,
@@ -203,10 +195,10 @@ async def search(session: Session, request: SearchRequest) -> Searched:
             for row in missed
             if row.id in memories
         ],
-        fits=found.fits,
-        total_matches=found.total_matches,
-        filtered=found.filtered,
-        index_state=found.index_state,
+        fits=said.fits if said else "",
+        total_matches=said.total_matches if said else 0,
+        filtered=said.filtered if said else {},
+        index_state=said.index_state if said else session.index_state,
         project=session.project_for(request.project),
     )
 
@@ -217,7 +209,7 @@ def _more_widely(asked: RecallRequest) -> RecallRequest:
         limit=min(100, asked.limit + _MOST_PASSED_OVER),
         all_projects=True,
         include=("expired", "superseded", "quarantined"),
-        since=asked.since or _EVER,
+        layers=asked.layers or LAYERS,  # a search that is narrowed shows what does not fit too
     )
 
 
@@ -268,20 +260,58 @@ async def curve(session: Session, request: CurveRequest) -> CurveOf:
     )
 
 
+async def evidence(session: Session, request: EvidenceRequest) -> EvidenceOf:
+    """Check the evidence of one memory, and compare the text it was seen in with the code now.
+
+    Raises:
+        MemoryNotFound: if there is no such memory.
+    """
+    memory = await resolved(session, request.id)
+    state = (await freshness_of(session.evidence, [memory]))[memory.id]
+
+    def compare() -> list[SeenText]:
+        return [seen_text(session.evidence, memory.project, anchor) for anchor in state.anchors[:_MOST_ANCHORS]]
+
+    return EvidenceOf(
+        id=memory.id,
+        freshness=state.freshness,
+        anchors=[
+            EvidencePart(
+                path=one.anchor.path,
+                symbol=one.anchor.symbol,
+                kind=one.anchor.kind,
+                span=list(one.anchor.span or ()),
+                freshness=one.anchor.freshness,
+                now_at=one.anchor.now_at,
+                note=one.anchor.note,
+                commit=one.anchor.commit,
+                kept=one.kept,
+                why=one.why,
+                lines=[
+                    EvidenceLine(kind=line.kind, before=line.before, after=line.after, text=line.text[:_LONGEST_LINE])
+                    for line in one.lines
+                ],
+            )
+            for one in await asyncio.to_thread(compare)
+        ],
+    )
+
+
 async def forecast(session: Session, request: ForecastRequest) -> ForecastResult:
     """Say what would be let go, moved and kept; of what goes, the first few hundred by name.
 
     Raises:
         InvalidInput: if the days end outside the calendar.
     """
-    found = await ahead.forecast(session, request.days, all_projects=request.all_projects, dated=_MOST_LET_GO)
+    found = await ahead.forecast(session, request.days, all_projects=request.all_projects, most=_MOST_LET_GO)
     return ForecastResult(
         at=found.at,
         days=found.days,
         curve=found.curve,
-        let_go=[asdict(one) for one in found.let_go[:_MOST_LET_GO]],
-        total_let_go=len(found.let_go),
-        moved=[asdict(one) for one in found.moved[:_MOST_LET_GO]],
+        let_go=[asdict(one) for one in sorted(found.let_go, key=lambda one: one.at)],
+        total_let_go=found.total_let_go,
+        moved=[asdict(one) for one in found.moved],
+        total_moved=found.total_moved,
         kept=found.kept,
     )
 
@@ -377,54 +407,3 @@ async def decide_quarantine(session: Session, request: DecideRequest) -> HeldDec
     """
     done = await decide(session, release=request.release, discard=request.forget, actor="page")
     return HeldDecided(released=done.released, forgotten=done.forgotten, skipped=done.skipped)
-
-
-# -- the store ---------------------------------------------------------------------------------------------
-
-
-async def projects(session: Session, request: NothingRequest) -> ProjectsListed:
-    """List the projects, the largest first."""
-    found = await list_projects(session)
-    return ProjectsListed(
-        projects=[{"name": one.name, "memories": dict(one.memories), "is_here": one.is_here} for one in found],
-        here=session.here.project,
-    )
-
-
-async def overview(session: Session, request: NothingRequest) -> Overview:
-    """Count what is stored."""
-    census = await census_of(session.store)
-    return Overview(
-        now=iso(session.now),
-        first=census.first,
-        total=census.total,
-        layers=census.layers,
-        statuses=census.statuses,
-        precisions=census.precisions,
-        months=census.months,
-        open_questions=await session.store.review_queue.count_open(),
-        held=census.statuses.get("quarantined", 0),
-    )
-
-
-async def doctor(session: Session, request: NothingRequest) -> Diagnosis:
-    """Examine the store; a broken part is a finding."""
-    checks = await Doctor(session.settings, embedder=session.embedder).examine()
-    return Diagnosis(
-        healthy=all(check.state != "fail" for check in checks), checks=[asdict(check) for check in checks]
-    )
-
-
-async def audit(session: Session, request: NothingRequest) -> Audited:
-    """Follow the chain of events and compare the rows with it."""
-    found = await audit_store(session.store)
-    return Audited(
-        intact=found.intact,
-        events=found.events,
-        memories=found.memories,
-        folded=found.folded,
-        purged=found.purged,
-        faults=found.faults,
-        unchecked=found.unchecked,
-        head=f"{found.head.number} {found.head.hash}",
-    )

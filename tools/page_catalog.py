@@ -95,6 +95,9 @@ class SearchRequest(Request):
     as_of: Annotated[str, Help("answer with what was known then")] = ""
     include: Annotated[tuple[HiddenStatus, ...], Help("also memories with these statuses")] = ()
     why_not: Annotated[bool, Help("also say what was passed over, by a second and wider search")] = True
+    shown: Annotated[
+        tuple[str, ...], Help("the ids of the answers, if you have them: the first search is left out")
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +157,49 @@ class CurveOf:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvidenceRequest(Request):
+    """Whose evidence to compare with the code."""
+
+    id: Annotated[str, Help("full id, or a unique beginning of 8 characters or more")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceLine:
+    """A line of code: unchanged, gone, new, or how many lines are left out."""
+
+    kind: str
+    before: int | None
+    after: int | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidencePart:
+    """One anchor as it is now, whether the text seen then is known, and the code beside it."""
+
+    path: str
+    symbol: str | None
+    kind: str
+    span: list[int]
+    freshness: str
+    now_at: str | None
+    note: str | None
+    commit: str | None
+    kept: str
+    why: str
+    lines: list[EvidenceLine]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceOf:
+    """A memory's evidence beside the code it was seen in."""
+
+    id: str
+    freshness: str
+    anchors: list[EvidencePart]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForecastRequest(Request):
     """How far to look ahead, and where."""
 
@@ -171,6 +217,7 @@ class ForecastResult:
     let_go: list[dict[str, Any]]
     total_let_go: int
     moved: list[dict[str, Any]]
+    total_moved: int
     kept: dict[str, int]
 
 
@@ -312,6 +359,67 @@ class Overview:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CallDurations:
+    """How long the last recalls of this engine took: how many, the middle, and what one in twenty passes."""
+
+    count: int
+    p50: float | None
+    p95: float | None
+    milliseconds: list[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookRun:
+    """The last run of a hook for one event of a client."""
+
+    event: str
+    client: str
+    at: str
+    ms: int
+    outcome: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """How the engine, its recalls and the hooks are doing, and what each layer takes on disk."""
+
+    recall: CallDurations
+    hooks: list[HookRun]
+    bytes: dict[str, int]  # by layer; `history` is the journal, `other` the rest
+    engine: dict[str, Any]
+
+
+BulkAction = Literal["promote", "demote", "pin", "unpin", "forget", "restore", "undo"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeManyRequest(Request):
+    """What to do with each of some memories."""
+
+    action: Annotated[BulkAction, Help("undo takes the events that an earlier answer named")]
+    ids: Annotated[tuple[str, ...], Help("memories, or events to undo")]
+    reason: Annotated[str, Help("why, for the history")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeOutcome:
+    """What became of one memory: what was done, or why not; `event_id` undoes it."""
+
+    id: str
+    done: bool
+    said: str
+    event_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedMany:
+    """One outcome for each memory, in the order asked for."""
+
+    outcomes: list[ChangeOutcome]
+    changed: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     """What `doctor` says."""
 
@@ -342,6 +450,7 @@ def _call(
     *,
     reads: bool = True,
     destroys: bool = False,
+    module: str = "page",
 ) -> AnyTool:
     return AnyTool(
         name=name,
@@ -349,7 +458,7 @@ def _call(
         description=description,
         request=request,
         result=result,
-        function=f"reverie.tools.page:{name}",
+        function=f"reverie.tools.{module}:{name}",
         reads=reads,
         destroys=destroys,
     )
@@ -365,14 +474,54 @@ FOR_PAGE: tuple[AnyTool, ...] = (
         Searched,
     ),
     _call("curve", "Forgetting curve", "How a memory fades, and when it would go.", CurveRequest, CurveOf),
+    _call("evidence", "Compare evidence", "What was seen then beside the code now.", EvidenceRequest, EvidenceOf),
     _call("forecast", "Forecast", "What would be let go by a day to come.", ForecastRequest, ForecastResult),
     _call("dreams", "List dreams", "Every dream, the latest first.", NightsRequest, Nights),
     _call("dream", "Describe a dream", "What one dream changed, before and after.", NightRequest, Night),
     _call("quarantine", "Show the quarantine", "What is held back for review.", HeldRequest, Quarantine),
-    _call("projects", "List projects", "The projects of the store.", NothingRequest, ProjectsListed),
-    _call("overview", "Count the store", "Sizes by layer, status, precision and month.", NothingRequest, Overview),
-    _call("doctor", "Diagnose", "What `reverie doctor` says; repairs nothing.", NothingRequest, Diagnosis),
-    _call("audit", "Audit", "Whether anything was tampered with.", NothingRequest, Audited),
+    _call(
+        "projects",
+        "List projects",
+        "The projects of the store.",
+        NothingRequest,
+        ProjectsListed,
+        module="page_health",
+    ),
+    _call(
+        "overview",
+        "Count the store",
+        "Sizes by layer, status, precision and month.",
+        NothingRequest,
+        Overview,
+        module="page_health",
+    ),
+    _call(
+        "health",
+        "Health",
+        "Recall times, hooks, sizes on disk and the engine.",
+        NothingRequest,
+        Health,
+        module="page_health",
+    ),
+    _call(
+        "doctor",
+        "Diagnose",
+        "What `reverie doctor` says; repairs nothing.",
+        NothingRequest,
+        Diagnosis,
+        module="page_health",
+    ),
+    _call("audit", "Audit", "Whether anything was tampered with.", NothingRequest, Audited, module="page_health"),
+    _call(
+        "change_many",
+        "Change many memories",
+        "Promote, demote, pin, forget or restore each of some memories; one outcome each.",
+        ChangeManyRequest,
+        ChangedMany,
+        reads=False,
+        destroys=True,
+        module="page_bulk",
+    ),
     _call(
         "decide_quarantine",
         "Decide about held memories",

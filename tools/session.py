@@ -37,6 +37,7 @@ from reverie.storage.store import MemoryStore
 from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
 from reverie.time import Clock, clock_from
+from reverie.tools.call_times import CallTimes
 from reverie.tools.project_identity import PATIENCE_AT_START, RecognisedProject, recognise
 
 SHARE_OF_MEMORY = 16
@@ -184,6 +185,7 @@ class OpenDomain:
     embedder_fault: str | None = None  # why the embedder could not be warmed
     shown_to: ShownToSessions = field(default_factory=ShownToSessions)
     capture_cents: dict[str, float] = field(default_factory=dict)  # what a model's captures of a session cost
+    call_times: CallTimes = field(default_factory=CallTimes)
     _warming: "asyncio.Task[None] | None" = None
     _behind: "set[asyncio.Task[None]]" = field(default_factory=set)
 

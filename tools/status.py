@@ -3,15 +3,16 @@
 import asyncio
 import os
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from reverie import __version__
 from reverie.embeddings.tokens import tokens_fault
 from reverie.errors import StoreError
-from reverie.lifecycle.expiry import LIVING
-from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES, Layer, Memory
-from reverie.settings import meant_by, unknown_variables
-from reverie.storage.filters import Condition, equals, everything, is_set, none_of, not_after, one_of
+from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, threshold_seconds
+from reverie.memory import GLOBAL_PROJECT, LAYERS, STATUSES, TIERS, Layer, Memory
+from reverie.settings import Settings, meant_by, unknown_variables
+from reverie.storage.filters import Condition, before, equals, none_of, not_after, one_of
 from reverie.tools.dreams import when_last_dreamed
 from reverie.tools.project_identity import look_alike
 from reverie.tools.requests import StatusRequest
@@ -80,10 +81,23 @@ async def _counts(session: Session, layer: Layer, own: Condition) -> dict[str, i
 
 async def _overdue(session: Session, layer: Layer, own: Condition) -> list[Memory]:
     """Return the memories of a layer whose time is over though no sweep has come by."""
-    now, tier = session.now, session.settings.tier
-    limited = not_after("forget_after", now) | (is_set("tier") if tier is None else everything())
+    now = session.now
+    limited = not_after("forget_after", now)
+    if layer not in LASTING_LAYERS:
+        limited |= _past_a_tier(now, session.settings)
     found = await session.store.find_few({layer: one_of("status", LIVING) & own & limited})
     return [memory for memory in found if session.is_overdue(memory)]
+
+
+def _past_a_tier(now: datetime, settings: Settings) -> Condition:
+    """Match what is older than a memory of its tier grows without a recall, or of the domain's tier."""
+    ages = {tier: threshold_seconds(tier, settings.parameters) for tier in (settings.tier, *TIERS)}
+    ended = one_of("tier", ())  # nothing
+    for tier, seconds in ages.items():
+        if seconds is not None:
+            old = before("created_at", now - timedelta(seconds=seconds))
+            ended |= old if tier == settings.tier else old & equals("tier", tier or "")
+    return ended
 
 
 def _health(session: Session) -> list[str]:

@@ -93,8 +93,17 @@ function heard(event) {
   if (event.event === "progress") nights.heard(event);
   if (event.event === "at") { if (seen !== null && seen !== event.number) refresh(); seen = event.number; document.body.dataset.live = "yes"; }
   if (event.event === "changed") { seen = event.number; clearTimeout(refreshing); refreshing = setTimeout(refresh, 400); }
-  if (event.event === "connected" && !isConnected) { isConnected = true; document.body.classList.remove("offline"); refresh(); }
-  if (event.event === "disconnected" && isConnected) { isConnected = false; document.body.classList.add("offline"); }
+  if (event.event === "connected" && !isConnected) { isConnected = true; away(null); refresh(); }
+  if (event.event === "disconnected" && isConnected) { isConnected = false; away("The engine is away; trying again."); }
+  if (event.event === "lost") away(event.message);
+}
+
+const banner = document.getElementById("away");
+
+/** Say that nobody answers, or nothing. */
+function away(message) {
+  banner.hidden = message === null;
+  if (message !== null && banner.textContent !== message) banner.textContent = message;
 }
 
 function refresh() {

@@ -85,6 +85,19 @@ export function columns(values, name) {
       ])));
 }
 
+/** Draw durations one after the other, with a line that one in twenty passes. */
+export function strip(times, p95) {
+  const most = Math.max(...times, 1);
+  const wide = 640 / Math.max(times.length, 40);
+  const y = (value) => 96 - (value / most) * 84;
+  return el("figure", { class: "chart" },
+    svg("svg", { viewBox: "0 0 640 110", role: "img", "aria-label": `The last ${times.length} durations; the longest took ${most.toFixed(0)} milliseconds` },
+      svg("line", { class: "grid", x1: 0, x2: 640, y1: 96, y2: 96 }),
+      times.map((value, n) => svg("rect", { class: "column", x: (n * wide + wide * 0.15).toFixed(1), width: (wide * 0.7).toFixed(1), y: y(value).toFixed(1), height: Math.max(1, 96 - y(value)).toFixed(1) }, svg("title", {}, `${value.toFixed(0)} ms`))),
+      svg("line", { class: "threshold", x1: 0, x2: 640, y1: y(p95), y2: y(p95) }),
+      svg("text", { class: "tick", x: 640, y: Math.max(10, y(p95) - 4), "text-anchor": "end" }, `${p95.toFixed(0)} ms`)));
+}
+
 /** A small meter of a share between 0 and 1. */
 export function meter(share, name) {
   const bar = el("span", { class: "meter", role: "img", "aria-label": `${name} ${Math.round(share * 100)} percent` });

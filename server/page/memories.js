@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { counted, el, memories, percent } from "./dom.js";
 import { meter } from "./charts.js";
-import { attempt, forget, pin, purge, restore, row, say } from "./ui.js";
+import { attempt, changeMany, purge, restore, row } from "./ui.js";
 
 const PER_PAGE = 40;
 const FILTERS = [
@@ -82,13 +82,13 @@ function paging(params, page, total, go) {
 /** A bar for what is selected: it appears with the first choice. */
 function selection(list) {
   const chosen = new Map();
-  const number = el("span", {});
+  const number = el("span", { role: "status" });
   const again = () => window.dispatchEvent(new Event("again"));
   const all = async (work) => { await attempt(async () => { if (await work([...chosen.values()]) !== false) again(); }); };
+  const button = (label, action) => el("button", { onclick: () => all((some) => changeMany(action, some)) }, label);
   const bar = el("div", { class: "selection", role: "group", "aria-label": "Selected memories", hidden: true }, number,
-    el("button", { onclick: () => all(async (some) => { for (const one of some) await pin(one, true); say(`Pinned ${memories(some.length)}.`); }) }, "Pin"),
-    el("button", { onclick: () => all(forget) }, "Forget"),
-    el("button", { onclick: () => all(async (some) => { await restore(some.map((one) => one.id)); return false; }) }, "Restore"),
+    el("button", { class: "plain", onclick: () => { for (const box of list.querySelectorAll("li.row > input:not(:checked)")) box.click(); } }, "all on this page"),
+    button("Pin", "pin"), button("Unpin", "unpin"), button("Promote", "promote"), button("Demote", "demote"), button("Forget", "forget"), button("Restore", "restore"),
     el("button", { class: "danger", onclick: () => all(purge) }, "Purge…"));
   list.append(bar);
   return {
@@ -118,7 +118,8 @@ async function found(list, params, project) {
     below: memory.why ? why(memory) : null,
   }))));
   // The wider search takes longer on a large store: the answers do not wait for it.
-  const wider = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope() });
+  const shown = answer.results.map((memory) => memory.id);
+  const wider = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope(), shown });
   if (wider.passed_over.length) list.append(passedOver(wider));
 }
 

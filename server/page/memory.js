@@ -54,14 +54,42 @@ export async function show(main, { rest, go }) {
       el("section", {}, el("h2", {}, "History"), history(memory, again))));
 }
 
+/** The anchors of a memory, each beside the code: unchanged, with the difference, moved with an arrow, or missing. */
 function evidence(memory) {
   if (!memory.anchors.length) return el("p", { class: "quiet" }, "It names nothing in the code.");
-  return el("ul", { class: "anchors" }, memory.anchors.map((anchor) =>
-    el("li", { class: anchor.freshness },
-      el("code", {}, anchor.symbol ? `${anchor.path}::${anchor.symbol}` : anchor.path),
-      anchor.span ? el("span", { class: "quiet" }, ` lines ${anchor.span[0]}–${anchor.span[1]}`) : null,
-      el("span", { class: "fresh" }, anchor.freshness === "moved" ? `→ ${anchor.now_at ?? "elsewhere"}` : FRESH[anchor.freshness] ?? anchor.freshness),
-      anchor.note ? el("span", { class: "quiet" }, anchor.note) : null)));
+  const list = el("ul", { class: "anchors" }, memory.anchors.map((anchor) => anchored(anchor, null)));
+  // Git is asked for the text of then: the page does not wait for it.
+  attempt(async () => {
+    const found = await call("evidence", { id: memory.id });
+    list.replaceChildren(...found.anchors.map((anchor) => anchored(anchor, code(anchor))));
+  });
+  return list;
+}
+
+function anchored(anchor, beside) {
+  const to = anchor.freshness === "moved" ? el("span", { class: "arrow" }, el("span", { "aria-hidden": "true" }, "→ "), el("span", { class: "sr" }, "moved to "), el("code", {}, anchor.now_at ?? "elsewhere")) : null;
+  return el("li", { class: anchor.freshness },
+    el("code", {}, anchor.symbol ? `${anchor.path}::${anchor.symbol}` : anchor.path),
+    anchor.span?.length ? el("span", { class: "quiet" }, ` lines ${anchor.span[0]}–${anchor.span[1]}`) : null,
+    to, el("span", { class: "fresh" }, to ? "moved" : FRESH[anchor.freshness] ?? anchor.freshness),
+    anchor.note && !to ? el("span", { class: "quiet" }, anchor.note) : null, beside);
+}
+
+const SIGNS = { same: " ", gone: "−", new: "+", skipped: "…" };
+const SPOKEN = { gone: "before: ", new: "now: " };
+
+/** The code as it was and is, line by line. */
+function code(anchor) {
+  const about = anchor.kept === "not kept" ? "The text seen then is not kept: it was never committed, or git no longer has it. This is the code now."
+    : anchor.kept === "kept" && anchor.freshness === "missing" ? "As it was seen then." : anchor.why ? `Not shown: ${anchor.why}.` : "";
+  if (!anchor.lines.length) return about ? el("p", { class: "quiet small full" }, anchor.kept === "not kept" ? "The text seen then is not kept." : about) : null;
+  return el("details", { class: "code full", open: anchor.freshness !== "verified" },
+    el("summary", {}, { verified: "The code", changed: "What changed", moved: "Where it is now", missing: "What it said" }[anchor.freshness] ?? "The code"),
+    about ? el("p", { class: "quiet small" }, about) : null,
+    el("pre", { class: "difference", tabindex: 0, "aria-label": `Code of ${anchor.path}` }, anchor.lines.map((line) => line.kind === "skipped"
+      ? el("span", { class: "line skipped" }, `… ${line.text} lines …\n`)
+      : el("span", { class: `line ${line.kind}` }, el("span", { class: "at", "aria-hidden": "true" }, `${String(line.before ?? "").padStart(4)} ${String(line.after ?? "").padStart(4)} ${SIGNS[line.kind]} `),
+        SPOKEN[line.kind] ? el("span", { class: "sr" }, SPOKEN[line.kind]) : null, `${line.text}\n`))));
 }
 
 function provenance(memory) {

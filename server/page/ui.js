@@ -103,10 +103,7 @@ export async function move(memory, direction) {
 
 /** Forget memories after showing which; returns whether it was done. */
 export async function forget(chosen) {
-  const agreed = await ask(`Forget ${memories(chosen.length)}?`,
-    [el("ul", { class: "going" }, chosen.slice(0, 12).map((one) => el("li", {}, nameOf(one).slice(0, 160)))),
-     chosen.length > 12 ? el("p", {}, `and ${chosen.length - 12} more`) : null,
-     el("p", { class: "quiet" }, "They are no longer recalled. You can bring them back at any time.")], "Forget", { danger: true });
+  const agreed = await agreedToForget(chosen);
   if (!agreed) return false;
   const ids = chosen.map((one) => one.id);
   const done = await call("forget", { ids, reason: "forgotten on the page" });
@@ -121,6 +118,35 @@ export async function restore(ids) {
     say(done.restored.length ? `Restored: ${memories(done.restored.length)}.` : `Left as it is: ${done.skipped[0]?.reason ?? "nothing to do"}.`);
     window.dispatchEvent(new Event("again"));
   });
+}
+
+const DONE = { pin: "Pinned", unpin: "Unpinned", promote: "Promoted", demote: "Demoted", forget: "Forgotten", restore: "Restored" };
+
+/** Do one thing to each of some memories, show an outcome for each that was left, and offer to take it all back. */
+export async function changeMany(action, chosen) {
+  if (action === "forget" && !(await agreedToForget(chosen))) return false;
+  const { outcomes, changed } = await call("change_many", { action, ids: chosen.map((one) => one.id), reason: action === "forget" ? "forgotten on the page" : "" });
+  const left = outcomes.filter((one) => !one.done);
+  const events = outcomes.filter((one) => one.done && one.event_id).map((one) => one.event_id);
+  const undo = () => attempt(async () => {
+    const back = await call("change_many", { action: "undo", ids: events });
+    say(`Taken back: ${memories(back.changed)}.${back.changed < events.length ? ` ${events.length - back.changed} changed since.` : ""}`);
+    window.dispatchEvent(new Event("again"));
+  });
+  say(`${DONE[action]}: ${memories(changed)}.${left.length ? ` ${left.length} left as they are.` : ""}`, events.length ? undo : null);
+  if (left.length) {
+    const names = new Map(chosen.map((one) => [one.id, nameOf(one)]));
+    await ask(`${memories(left.length)} left as they are`, el("ul", { class: "going" }, left.map((one) =>
+      el("li", {}, (names.get(one.id) ?? one.id).slice(0, 160), el("p", { class: "quiet small" }, one.said)))), "Close");
+  }
+  return true;
+}
+
+function agreedToForget(chosen) {
+  return ask(`Forget ${memories(chosen.length)}?`,
+    [el("ul", { class: "going" }, chosen.slice(0, 12).map((one) => el("li", {}, nameOf(one).slice(0, 160)))),
+     chosen.length > 12 ? el("p", {}, `and ${chosen.length - 12} more`) : null,
+     el("p", { class: "quiet" }, "They are no longer recalled. You can bring them back at any time.")], "Forget", { danger: true });
 }
 
 /** Remove memories for good after showing what goes along and what stays; returns whether it was done. */

@@ -1,12 +1,14 @@
 """`reverie page`: served by the engine, or by the command itself until Ctrl-C."""
 
 import json
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -49,18 +51,20 @@ def command(machine: Machine, *arguments: str, **settings: str) -> "subprocess.P
     )
 
 
-def called(address: str, name: str, **arguments: Any) -> Any:
-    """Follow a link as a script would, and call the API."""
+def followed(address: str) -> dict[str, str]:
+    """Follow a link as a script would; return what later calls send along."""
     opened = urllib.request.urlopen(address, timeout=PATIENCE)  # noqa: S310 - our own page
     [key] = set(re.findall(r"#key=([\w-]+)", opened.read().decode()))
+    cookie = opened.headers["set-cookie"].partition(";")[0]
+    return {"Content-Type": "application/json", "X-Reverie-Key": key, "Cookie": cookie}
+
+
+def called(address: str, name: str, headers: dict[str, str] | None = None, **arguments: Any) -> Any:
+    """Follow a link, unless that was done before, and call the API."""
     request = urllib.request.Request(  # noqa: S310 - our own page
         f"{address.partition('/open/')[0]}/api/v1/{name}",
         json.dumps(arguments).encode(),
-        {
-            "Content-Type": "application/json",
-            "X-Reverie-Key": key,
-            "Cookie": opened.headers["set-cookie"].partition(";")[0],
-        },
+        followed(address) if headers is None else headers,
     )
     with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310 - our own page
         return json.load(answer)
@@ -100,3 +104,23 @@ def test_without_an_engine_the_command_serves_the_page_until_ctrl_c(machine: Mac
     _, complaint = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Traceback" not in complaint
+
+
+def test_a_page_goes_on_after_its_engine_was_killed_and_another_session_started_the_next(machine: Machine) -> None:
+    address = command(machine, "page", "--print").communicate(timeout=PATIENCE)[0].strip()
+    headers = followed(address)
+    first = called(address, "health", headers)["engine"]["process"]
+    os.kill(first, signal.SIGKILL)
+    # Any command or session starts the next engine; nobody runs `reverie page` again.
+    assert command(machine, "status").communicate(timeout=PATIENCE)[0]
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            second = called(address, "health", headers)["engine"]["process"]
+            break
+        except urllib.error.URLError:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+    assert second != first
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(address, timeout=PATIENCE)  # noqa: S310 - a link that was used stays used

@@ -20,6 +20,8 @@ PURE = {
     "difflib",
     "functools",  # what a pure function once gave, it gives again
     "math",
+    "numpy",  # arithmetic on arrays; see IMPURE_OF_NUMPY
+    "numpy.typing",
     "re",
     "statistics",
     "typing",
@@ -30,6 +32,7 @@ PURE = {
     "reverie.time",
     "reverie.settings",
 }
+IMPURE_OF_NUMPY = {"random", "load", "save", "fromfile", "memmap", "genfromtxt", "loadtxt", "savetxt"}
 CLOCKS = {"now", "today", "utcnow", "time"}
 
 
@@ -46,6 +49,16 @@ def test_a_module_imports_only_what_is_pure(path):
     tree = ast.parse(path.read_text("utf-8"))
     outside = {name for name in imported(tree) if not name.startswith("reverie.lifecycle")}
     assert outside <= PURE
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_of_numpy_a_module_uses_arithmetic_only(path):
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np"
+    }
+    assert not used & IMPURE_OF_NUMPY
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)

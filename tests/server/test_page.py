@@ -1,15 +1,20 @@
 """The page's server: who is let in, what is refused, and an API that is the tools' own. One server for all tests."""
 
+import hashlib
+import hmac
 import http.client
 import json
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reverie.server.page_access import LONGEST_BODY, SECONDS_A_LINK_LIVES, SECURITY_HEADERS, PageAccess
+from reverie.server.page_access import KEY_HEADER, LONGEST_BODY, SECONDS_A_LINK_LIVES, SECURITY_HEADERS, PageAccess
 from reverie.server.page_api import CALLS
+from reverie.server.page_kept import KEPT_FOR, KeptPageFile
 from reverie.server.schemas import schema_of
 from reverie.tools.catalog import TOOLS
 from tests.page_server import ServedPage, Visit
@@ -287,3 +292,154 @@ def _event(stream: http.client.HTTPResponse) -> Any:
     while not (line := stream.readline()).startswith(b"data:"):
         assert line, "the stream ended"
     return json.loads(line.removeprefix(b"data: "))
+
+
+def test_many_are_changed_one_by_one_each_with_an_outcome_and_a_way_back(visit: Visit) -> None:
+    kept = [
+        visit.call("remember", content=f"Lock {number} opens with key {number + 20}.", layer=layer)["id"]
+        for number, layer in enumerate(("episodic", "semantic", "procedural"))
+    ]
+    unknown = "nosuchmemoryanywhere"
+    promoted = visit.call("change_many", action="promote", ids=[*kept, unknown])
+    assert [(one["done"], one["said"]) for one in promoted["outcomes"][:2]] == [
+        (True, "episodic → semantic"),
+        (True, "semantic → procedural"),
+    ]
+    assert [one["done"] for one in promoted["outcomes"][2:]] == [False, False]
+    assert "highest layer" in promoted["outcomes"][2]["said"]
+    assert "No memory" in promoted["outcomes"][3]["said"]
+    events = [one["event_id"] for one in promoted["outcomes"] if one["done"]]
+    assert visit.call("change_many", action="undo", ids=events)["changed"] == 2
+    assert [one["layer"] for one in visit.call("inspect", ids=kept)["memories"]] == [
+        "episodic",
+        "semantic",
+        "procedural",
+    ]
+
+
+def test_a_pin_holds_when_many_are_forgotten_and_the_others_come_back(visit: Visit) -> None:
+    kept = [visit.call("remember", content=f"Mooring {n} holds {n + 3} boats.")["id"] for n in range(3)]
+    assert visit.call("change_many", action="pin", ids=kept[:1])["changed"] == 1
+    assert visit.call("change_many", action="pin", ids=kept[:1])["changed"] == 0  # it was pinned already
+    forgotten = visit.call("change_many", action="forget", ids=kept, reason="sold")
+    assert [one["done"] for one in forgotten["outcomes"]] == [False, True, True]
+    assert "pinned" in forgotten["outcomes"][0]["said"]
+    assert visit.call("change_many", action="restore", ids=kept[1:])["changed"] == 2
+    statuses = {one["status"] for one in visit.call("inspect", ids=kept)["memories"]}
+    assert statuses == {"active"}
+    assert visit.call("change_many", action="unpin", ids=kept[:1])["changed"] == 1
+
+
+@pytest.mark.parametrize("ids", [[], ["x"] * 1, [str(n) for n in range(201)]])
+def test_nothing_and_too_many_are_refused(visit: Visit, ids: list[str]) -> None:
+    answer = visit.post("change_many", {"action": "pin", "ids": ids})
+    assert answer.status == (200 if len(ids) == 1 else 400)
+
+
+def test_health_tells_recall_times_hooks_and_sizes(visit: Visit, page: ServedPage) -> None:
+    before = visit.call("health")["recall"]["count"]
+    for _ in range(3):
+        visit.call("recall", query="Who keeps the lighthouse?")
+    found = visit.call("health")
+    assert found["recall"]["count"] == before + 3
+    assert len(found["recall"]["milliseconds"]) == before + 3
+    assert 0 < found["recall"]["p50"] <= found["recall"]["p95"]
+    assert found["bytes"]["semantic"] > 0
+    assert found["engine"]["process"] > 0
+
+
+def test_the_evidence_of_a_memory_that_names_no_code_is_empty(visit: Visit) -> None:
+    kept = visit.call("remember", content="The tide table hangs beside the door.")["id"]
+    found = visit.call("evidence", id=kept)
+    assert (found["freshness"], found["anchors"]) == ("unanchored", [])
+
+
+# -- an engine that restarts -------------------------------------------------------------------------------
+
+
+class Restarted:
+    """A page whose engine ends and starts again, as often as one likes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.project, self.runtime = folder / "home", folder / "restarts", folder / "run"
+        for one in (self.project, self.runtime):
+            one.mkdir(mode=0o700)
+        self.now = datetime(2026, 3, 1, tzinfo=UTC)
+        self.kept = KeptPageFile(str(self.runtime), str(self.home), lambda: self.now)
+
+    def engine(self) -> ServedPage:
+        return ServedPage(self.home, self.project, "restarts", kept=self.kept)
+
+
+@pytest.fixture
+def restarted(tmp_path: Path) -> Restarted:
+    return Restarted(tmp_path)
+
+
+def test_who_followed_a_link_is_let_in_by_the_next_engine_on_the_same_port(restarted: Restarted) -> None:
+    with restarted.engine() as first:
+        visit, used, unused = first.visit(), first.link(), first.link()
+        assert first.visit().get(used.removeprefix(first.origin)).status == 200
+        kept = visit.call("remember", content="The pier has eleven lamps.")["id"]
+        port = first.page.port
+    with restarted.engine() as second:
+        assert second.page.port == port
+        assert visit.call("inspect", ids=[kept])["memories"][0]["content"] == "The pier has eleven lamps."
+        stranger = Visit(second)
+        for link in (used, unused):  # links end with the engine that gave them
+            assert stranger.get(link.removeprefix(second.origin)).status == 403
+        assert visit.post("status", {}, **{KEY_HEADER: "wrong"}).status == 401
+        assert visit.post("status", {}, Origin="http://127.0.0.1:1").status == 403
+
+
+def test_what_is_kept_is_private_and_tells_neither_cookie_nor_key(restarted: Restarted) -> None:
+    with restarted.engine() as page:
+        visit = page.visit()
+        path = Path(restarted.kept.path)
+        text = path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    cookie = visit.headers["Cookie"].partition("=")[2]
+    assert cookie not in text
+    assert visit.headers[KEY_HEADER] not in text
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda path: path.chmod(0o644), id="others could read it"),
+        pytest.param(lambda path: path.write_text("{"), id="cut short"),
+        pytest.param(lambda path: path.write_text('{"at": 1, "port": "x", "visitors": 3}'), id="nonsense"),
+        pytest.param(
+            lambda path: (path.rename(path.with_suffix(".x")), path.symlink_to(path.with_suffix(".x"))), id="a link"
+        ),
+    ],
+)
+def test_a_file_that_another_may_have_made_lets_nobody_in(
+    restarted: Restarted, spoil: Callable[[Path], object]
+) -> None:
+    restarted.kept.write(4_711, [])
+    assert restarted.kept.read() is not None
+    spoil(Path(restarted.kept.path))
+    assert restarted.kept.read() is None
+
+
+def test_after_a_quarter_of_an_hour_nobody_is_let_in(restarted: Restarted) -> None:
+    restarted.kept.write(4_711, [])
+    restarted.now += KEPT_FOR + timedelta(seconds=1)
+    assert restarted.kept.read() is None
+
+
+def test_an_engine_that_leaves_because_nobody_is_there_keeps_nobody(restarted: Restarted) -> None:
+    with restarted.engine() as page:
+        page.visit()
+        page.run(lambda: page.page.stop(forget=True))
+        assert not Path(restarted.kept.path).exists()
+
+
+def test_whoever_answers_has_to_prove_that_it_knows_the_key_on_its_own_port(visit: Visit, page: ServedPage) -> None:
+    nonce = "0123456789abcdef" * 2
+    answer = visit.get(f"/api/v1/still-here?nonce={nonce}", **{KEY_HEADER: None})
+    key = hashlib.sha256(visit.headers[KEY_HEADER].encode()).digest()
+    assert answer.json["proof"] == hmac.new(key, f"{nonce}:{page.page.port}".encode(), "sha256").hexdigest()
+    assert visit.get("/api/v1/still-here?nonce=x").status == 400
+    assert Visit(page).get(f"/api/v1/still-here?nonce={nonce}").status == 401

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reverie.server.page_kept import KeptPageFile
 from tests.browser import AXE, PATIENCE_MS, REQUIRED, launched, why_not
 from tests.page_server import ServedPage, Visit
 from tests.page_store import HOSTILE_PATH, PROJECT, SCRIPT, Made, make_store
@@ -319,6 +321,89 @@ def test_a_pin_changes_what_the_next_session_starts_with(tab: Page, served: Serv
 
 
 @pytest.mark.slow
+def test_evidence_that_changed_is_shown_with_the_difference(
+    tab: Page, served: ServedPage, visit: Visit, made: Made
+) -> None:
+    moon = next(memory_id for content, memory_id in made.ids.items() if content.startswith("Moon phases"))
+    tab.goto(f"{served.origin}/#/memory/{moon}")
+    difference = tab.locator(".difference")
+    expect(difference.locator(".gone")).to_contain_text("return day % 29.53")
+    expect(difference.locator(".new")).to_contain_text("return round(day % 29.53, 2)")
+
+
+def test_many_are_moved_at_once_and_it_is_taken_back(tab: Page, served: ServedPage, visit: Visit) -> None:
+    kept = [
+        visit.call("remember", content=f"Ferry {n} sleeps in berth {n + 40}.", layer="episodic", tags=["berths"])[
+            "id"
+        ]
+        for n in range(3)
+    ]
+    tab.goto(f"{served.origin}/#/memories?tag=berths")
+    expect(tab.locator("li.row")).to_have_count(3)
+    tab.locator("li.row > input").first.check()
+    tab.get_by_role("button", name="all on this page").click()
+    tab.get_by_role("group", name="Selected memories").get_by_role("button", name="Promote").click()
+    expect(tab.locator("#notice")).to_contain_text("Promoted: 3 memories.")
+    assert {one["layer"] for one in visit.call("inspect", ids=kept)["memories"]} == {"semantic"}
+    tab.locator("#notice").get_by_role("button", name="Undo").click()
+    expect(tab.locator("#notice")).to_contain_text("Taken back: 3 memories.")
+    assert {one["layer"] for one in visit.call("inspect", ids=kept)["memories"]} == {"episodic"}
+
+
+def test_a_page_says_that_the_engine_is_away_and_goes_on_when_it_is_back(
+    browser: Browser, made: Made, tmp_path: Path
+) -> None:
+    kept = KeptPageFile(str(tmp_path), "a store")
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE_MS)
+    tab = context.new_page()
+    with ServedPage(made.home, made.folder, PROJECT, kept=kept) as first:
+        tab.goto(first.link())
+        tab.wait_for_selector("body[data-live] li.row")
+        port = first.page.port
+    expect(tab.locator("#away")).to_have_text("The engine is away; trying again.")
+    # Another program takes the port meanwhile: it is not told the key.
+    heard: list[str] = []
+    with other_server(port, heard):
+        while len(heard) < 2:  # it does not believe the first answer, and asks again
+            tab.wait_for_timeout(100)
+    assert not any("x-reverie-key" in one for one in heard)
+    expect(tab.locator("#away")).to_be_visible()
+    with ServedPage(made.home, made.folder, PROJECT, kept=kept) as second:
+        assert second.page.port == port
+        expect(tab.locator("#away")).to_be_hidden()
+        tab.goto(f"{second.origin}/#/health")
+        expect(tab.get_by_role("heading", name="Recall times")).to_be_visible()
+    context.close()
+
+
+@contextmanager
+def other_server(port: int, heard: list[str]) -> Iterator[None]:
+    """Somebody else's server, which notes the headers that it is sent and claims to be ours."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(str(self.headers).lower())
+            body = b'{"proof": "0000"}'
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *said: object) -> None: ...
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
 def test_health_says_how_the_store_is_and_audits_it(tab: Page, served: ServedPage) -> None:
     opened(tab, served, "#/health")
     expect(tab.locator("ul.checks li.ok").first).to_be_visible()

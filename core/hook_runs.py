@@ -1,0 +1,45 @@
+"""The trace that hooks leave of their runs: where it is, and the last run for each event."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from reverie.errors import InvalidInput
+from reverie.folders import data_folder
+from reverie.time import parse_iso
+
+LONGEST_TRACE = 64 * 1024
+"""Bytes; a longer one is cut to its last half, and the last run of each event."""
+
+
+def hooks_folder(environment: Mapping[str, str]) -> str:
+    """Return the folder for what hooks leave: in the data folder, or where that would be if it is no folder."""
+    home = environment.get("REVERIE_HOME", "").strip()
+    is_folder = os.path.isabs(os.path.expanduser(home)) and "://" not in home
+    return os.path.join(os.path.expanduser(home) if is_folder else data_folder(environment), "hooks")
+
+
+def trace_file(environment: Mapping[str, str]) -> str:
+    """Return the file that has one line for each run."""
+    return os.path.join(hooks_folder(environment), "runs.jsonl")
+
+
+def last_runs(environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return the last run for each event, the latest first; lines that are none are passed over."""
+    try:
+        with open(trace_file(environment), "rb") as file:
+            lines = file.read(2 * LONGEST_TRACE).splitlines()
+    except OSError:
+        return {}
+    last: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        try:
+            run = json.loads(line)
+            event = str(run["event"])
+            parse_iso(str(run["at"]), "at")
+        except (ValueError, KeyError, TypeError, InvalidInput):  # a line cut short, or of another version
+            continue
+        last.pop(event, None)
+        last[event] = run
+    return dict(reversed(last.items()))
