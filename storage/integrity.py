@@ -183,7 +183,9 @@ class IntegrityCheck:
         archived = set((await self.tables[ARCHIVE].rows(["id"], wanted)).column("id").to_pylist())
         cold = [item for item in items if item.memory.id in archived]
         warm = [item for item in items if item.memory.id not in archived]
-        for name, part in {**by_layer(warm), ARCHIVE: cold}.items():
+        parts: dict[str, Sequence[Embedded]] = {ARCHIVE: cold}
+        parts.update(by_layer(warm))
+        for name, part in parts.items():
             if part:
                 table = self.tables[name]
                 await table.upsert(to_table(part, _dimensions_of(await table.lance.schema())))

@@ -155,4 +155,4 @@ def test_a_store_without_memories_has_no_verdicts(start: datetime) -> None:
 def test_of_two_rows_of_a_moving_memory_the_newer_counts(a_memory: Callable[..., Memory], start: datetime) -> None:
     old = a_memory(layer="working", updated_at=start)
     columns = as_columns([old, replace(old, layer="episodic", updated_at=start + DAY)])
-    assert columns.names.column("layer").to_pylist() == ["episodic"]
+    assert columns.names.column(TABLE).to_pylist() == ["episodic"]
