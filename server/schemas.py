@@ -15,7 +15,6 @@ from reverie.tools.requests import Argument, Request, arguments_of
 _NOISE = frozenset({"title", "additionalProperties"})
 _NOISE_IN_ANSWERS = _NOISE | {"required", "description", "enum", "default"}
 _SCALARS = ("string", "number", "integer", "boolean")
-_WORTH_NAMING = 6  # fields of a row; rows with fewer need no schema
 _BOUNDS = ("minimum", "maximum")
 _EMPTY_DEFAULTS: tuple[Any, ...] = ("", [], None, False, 0)
 
@@ -166,8 +165,7 @@ def _without_obvious_types(schema: dict[str, Any]) -> dict[str, Any]:
     plain = {name: _without_obvious_types(part) if isinstance(part, dict) else part for name, part in schema.items()}
     if plain.get("type") in _SCALARS:
         del plain["type"]
-    if "items" in plain and len(plain["items"].get("properties", ())) < _WORTH_NAMING:
-        del plain["items"]
+    plain.pop("items", None)
     return plain
 
 

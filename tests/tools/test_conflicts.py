@@ -60,6 +60,6 @@ async def test_a_possible_conflict_says_may_and_is_asked(session: Session, keep:
 
 
 async def test_what_says_the_same_in_another_notation_confirms_it(session: Session, keep: Keep) -> None:
-    first = await keep("The lock of the nightly import expires after 5 min", source="human")
-    second = await keep("The lock of the nightly import expires after 300 s", source="ai")
+    first = await keep("The lock of the nightly import expires after 5 min", source="ai")
+    second = await keep("The lock of the nightly import expires after 300 s", source="human")
     assert (second.duplicate_of, second.confirmed) == (first.id, True)
