@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, StoreError, StoreUnavailable
 from reverie.lifecycle.expiry import LIVING
+from reverie.parameters import Parameters
 from reverie.server.engine import load_tools
 from reverie.settings import Settings
 from reverie.storage.filters import one_of
@@ -170,15 +171,17 @@ async def _dream_until_cancelled(request: dict[str, Any]) -> int:
     return 0
 
 
+def _settings_from(sent: dict[str, Any]) -> Settings:
+    """Return the settings as they were before they were written as JSON."""
+    price, parameters = sent["llm_price"], Parameters(**sent["parameters"])
+    return Settings(**{**sent, "llm_price": tuple(price) if price else None, "parameters": parameters})
+
+
 async def _dream(request: dict[str, Any]) -> "Consolidated":
     from reverie.tools.consolidate import consolidate
     from reverie.tools.session import Session
 
-    settings = request["settings"]
-    price = settings["llm_price"]
-    session = await Session.open(
-        Settings(**{**settings, "llm_price": tuple(price) if price else None}), folder=Path(request["folder"])
-    )
+    session = await Session.open(_settings_from(request["settings"]), folder=Path(request["folder"]))
     session.store = session.store.for_session(request["session"])
     try:
         since = request["unless_since"]

@@ -16,12 +16,14 @@ import pytest
 from reverie.dream.cycle import dream_lock
 from reverie.dream.steps import STEPS
 from reverie.errors import InvalidInput, StoreBusy, StoreError
+from reverie.parameters import Parameters
 from reverie.server import dream_process as apart
 from reverie.server.dream_process import consolidate_in_process, consolidated_from
 from reverie.settings import Settings
 from reverie.tools.consolidate import consolidate
+from reverie.tools.recall import recall
 from reverie.tools.remember import remember
-from reverie.tools.requests import ConsolidateRequest, RememberRequest
+from reverie.tools.requests import ConsolidateRequest, RecallRequest, RememberRequest
 from reverie.tools.session import Session
 
 pytestmark = [
@@ -71,6 +73,23 @@ async def test_another_process_dreams_the_same_dream_and_tells_each_step(session
     assert heard[-1][0] == "done"
     assert all(beside == 1 for _, beside in heard)
     assert await superseded(session) == 1
+
+
+async def test_it_forgets_and_promotes_by_the_parameters_of_the_domain(tmp_path):
+    settings = Settings(
+        home=str(tmp_path / "home"), project="tests", parameters=Parameters(promote_importance=0.3, promote_recalls=1)
+    )
+    session = await Session.open(settings, folder=tmp_path)
+    await remember(session, RememberRequest(content=TEXT, layer="episodic", importance=0.6))
+    await recall(session, RecallRequest(query=TEXT))
+    await session.accesses.count()
+    here = await consolidate(session, ConsolidateRequest(dry_run=True, steps=("sweep", "forget")))
+    there = await consolidate_in_process(session, ConsolidateRequest(steps=("sweep", "forget")), fewest=0)
+    assert [step.planned for step in there.steps] == [step.planned for step in here.steps]
+    [memory] = await session.store.find()
+    assert memory.layer == "semantic"
+    await asyncio.gather(*apart._ending)
+    await session.close()
 
 
 async def test_a_small_store_is_not_worth_a_process(session):
