@@ -80,7 +80,18 @@ class HttpProcess:
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._errors.read_text().splitlines()]
+        whole_lines, _, _ = self._errors.read_text().rpartition("\n")
+        return [json.loads(line) for line in whole_lines.splitlines()]
+
+    def logged(self, field: str, value: object = None) -> list[dict[str, Any]]:
+        """Return the lines that have a field, or this value in it; a request is logged after it was answered."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            found = [line for line in self.log if line.get(field) and value in (None, line[field])]
+            if found:
+                return found
+            assert time.monotonic() < deadline, f"nothing was logged with {field} {value or ''}"
+            time.sleep(0.02)
 
     @property
     def raw_log(self) -> str:

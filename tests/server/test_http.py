@@ -377,7 +377,7 @@ def test_metrics_count_and_logs_tell_without_contents(server: HttpProcess) -> No
     assert "marmalade" not in server.raw_log
     assert "zanzibar" not in server.raw_log
     assert "rvr_" not in server.raw_log
-    lines = [line for line in server.log if line.get("tool") == "recall"]
+    lines = server.logged("tool", "recall")
     assert {"time", "level", "method", "route", "status", "ms", "user", "rpc", "tool"} <= lines[-1].keys()
 
 
