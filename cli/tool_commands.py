@@ -129,7 +129,8 @@ def recalled_lines(result: Recalled) -> list[Line]:
     """List what was found, best first, and count what was left out."""
     lines: list[Line] = ["Nothing fits well; the nearest:", ""] if result.fits == "weak" else []
     for number, row in enumerate(result.results, 1):
-        lines += [*_label(number, row), paragraph(row.content), ""]
+        outcome = f"[{row.outcome}] " if row.outcome else ""
+        lines += [*_label(number, row), paragraph(outcome + row.content), ""]
     if not result.results:
         lines += ["Nothing fits. Try other words, --all-projects, or --include expired,superseded.", ""]
     left_out = ", ".join(f"{count} {_LEFT_OUT.get(reason, reason)}" for reason, count in result.filtered.items())

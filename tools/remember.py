@@ -264,8 +264,6 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         session, draft.content, draft.content_hash, embedding.vector, draft.project, draft.happened_at
     )
     warnings += around.warnings
-    if around.restated is not None:
-        warnings += [f"seems to say the same as {around.restated.id}: both are kept, nothing is confirmed by it"]
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
         return await _repeated(session, around.identical, draft, around.conflicts, told, now), screening
@@ -281,7 +279,12 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     elif around.duplicate is not None:
         confirmed = await confirm(session, around.duplicate, draft, now)
     else:
-        warnings = [*warnings, *await note_outcome(session, memory, around.decisions, now)]
+        told_outcome = await note_outcome(session, memory, around.decisions, now)
+        warnings = [*warnings, *told_outcome]
+        if told_outcome:  # what came of a decision names much that the decision names
+            around = replace(around, restated=None)
+    if around.restated is not None:
+        warnings += [f"seems to say the same as {around.restated.id}: both are kept, nothing is confirmed by it"]
     session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from reverie.cli.terminal import as_text
+from reverie.cli.tool_commands import recalled_lines
 from reverie.memory import Memory
 from reverie.recall.results import Recalled, RecalledMemory
 from reverie.tools.brief import brief
@@ -67,6 +69,7 @@ async def test_a_later_memory_tells_what_came_of_a_decision_and_recall_shows_it(
     clock.advance(days=1)
     told = await keep(FAILED)
     assert f"noted as what came of the decision {decision.id}: failed" in " ".join(told.warnings)
+    assert (told.duplicate_of, "seems to say the same" in " ".join(told.warnings)) == (None, False)
     memory = await the_memory(session, decision.id)
     assert memory.outcome == f"failed 2026-03-23 {told.id}"
     assert memory.status == "active", "a warning is worth recalling"
@@ -74,6 +77,7 @@ async def test_a_later_memory_tells_what_came_of_a_decision_and_recall_shows_it(
     row = row_of(answer, decision.id)
     assert row.outcome == f"tried, failed: {FAILED}"
     assert f"[tried, failed: {FAILED}] {DECISION}" in answer.text
+    assert any(as_text(line).lstrip().startswith("[tried, failed: ") for line in recalled_lines(answer))
     assert row.why is not None
     assert row.why["standing"] == 0.6
     assert before.outcome == ""
