@@ -3,7 +3,8 @@
 A dream that had every step and came to an end leaves a project with nothing to do: planned again on the same
 memories and the same questions, every step finds nothing. So its record keeps a fingerprint of each project, and a
 project that still has it is read only if time or the code on disk may have made work in it: a rule that is due
-(`sweep`, `forget`), a day's note (`digest`), evidence to check again (`beliefs`, `drift`). The other steps compare
+(`sweep`, `forget`), a day's note (`digest`), evidence to check again (`beliefs`, `drift`), and once a week vectors
+that fade: on other days they wait, as bridges do. The other steps compare
 memories of one project with each other. Global memories are always read: bridges use them.
 
 A fingerprint says what was there, not when. So it holds whatever clock, process or undo came between, and where
@@ -11,6 +12,7 @@ there is none, or another version or model wrote it, the project is read.
 """
 
 import asyncio
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -60,6 +62,7 @@ After an import of a million the projects have their turn dream by dream, small 
 
 TEXTS_AT_ONCE = 64
 _LATELY = timedelta(hours=20)
+_DAYS_BETWEEN = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,17 +176,26 @@ def _as_many_as_fit(needed: Set[str], always: Set[str], sizes: Mapping[str, int]
 
 
 async def _due_projects(context: DreamContext, now: datetime, unchanged: Set[str]) -> frozenset[str]:
-    """Return the projects in which a rule is due, or a day's note; of those unchanged, also in which vectors fade."""
+    """Return the projects in which a rule is due, or a day's note; once a week also those in which vectors fade."""
     store = context.store
     planned = await plan_due(store, context.settings, now)
     recent: Condition = after("happened_at", now - LONGEST_GAP) & not_after("happened_at", now)
     of_the_day = one_of("status", LIVING) & (recent | equals("kind", "digest"))
     memories = await store.find_few(dict.fromkeys(LAYERS, of_the_day))
     by_rule = {memory.project for memory in planned.memories.values()}
-    fresh = one_of("status", LIVING) & one_of("project", unchanged - by_rule) & may_fade()
-    fading = await store.find_few(dict.fromkeys(LAYERS, fresh)) if unchanged - by_rule else []
+    looked_at = {project for project in unchanged - by_rule if _fades_today(project, now)}
+    fresh = one_of("status", LIVING) & one_of("project", looked_at) & may_fade()
+    fading = await store.find_few(dict.fromkeys(LAYERS, fresh)) if looked_at else []
     faded = {memory.project for memory in fading if fades(memory, now, context.settings)}
     return frozenset(by_rule | faded | due_digests(memories, now))
+
+
+def _fades_today(project: str, now: datetime) -> bool:
+    """Whether this is the day of the week on which vectors that fade wake a project in which nothing else is due.
+
+    Some vector fades in every project almost every day; a week later it is as good.
+    """
+    return (int.from_bytes(hashlib.sha256(project.encode()).digest()[:4]) + now.toordinal()) % _DAYS_BETWEEN == 0
 
 
 def _as_left(choice: _Choice, memories: Iterable[Memory], checks: Mapping[str, EvidenceCheck]) -> frozenset[str]:
