@@ -183,9 +183,8 @@ class IntegrityCheck:
         archived = set((await self.tables[ARCHIVE].rows(["id"], wanted)).column("id").to_pylist())
         cold = [item for item in items if item.memory.id in archived]
         warm = [item for item in items if item.memory.id not in archived]
-        parts: dict[str, Sequence[Embedded]] = {ARCHIVE: cold}
-        parts.update(by_layer(warm))
-        for name, part in parts.items():
+        parts: list[tuple[str, Sequence[Embedded]]] = [*by_layer(warm).items(), (ARCHIVE, cold)]
+        for name, part in parts:
             if part:
                 table = self.tables[name]
                 await table.upsert(to_table(part, _dimensions_of(await table.lance.schema())))
