@@ -65,7 +65,9 @@ def _panel(across: Sequence[float], name: str, lines: Sequence[Line], label: str
         last = line.values[-1]
         below = floor + 58 + 14 * number
         drawn.append(f'<rect x="{LEFT}" y="{below - 8}" width="10" height="3" fill="{colour}"/>')
-        drawn.append(f'<text x="{LEFT + 16}" y="{below - 3}">{escape(line.name)}: {last:,.0f} at {across[-1]:,.0f}</text>')
+        drawn.append(
+            f'<text x="{LEFT + 16}" y="{below - 3}">{escape(line.name)}: {last:,.0f} at {across[-1]:,.0f}</text>'
+        )
     return "".join(drawn)
 
 
