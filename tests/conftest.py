@@ -26,6 +26,13 @@ from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
 PATIENCE = 60.0
+TAKES_MINUTES = frozenset(
+    {
+        "test_as_of_is_right_for_the_whole_life_of_a_store",
+        "test_at_twenty_thousand_memories_both_reads_give_one_plan",
+        "test_training_gives_models_that_guess_as_the_bundled_ones",
+    }
+)
 START = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 
@@ -46,9 +53,12 @@ class ManualClock:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run the folders with the longest files first, so that no process is left alone with one at the end.
 
+    Among the slow proofs, those that take minutes come first for the same reason.
+
     Properties are tried on a quarter of their examples, unless `--hypothesis-profile default` asks for all.
     """
     items.sort(key=lambda item: item.path.parent.name not in ("server", "cli"))
+    items.sort(key=lambda item: not (item.get_closest_marker("slow") and item.originalname in TAKES_MINUTES))
     share = 4 if config.getoption("--hypothesis-profile") is None else 1
     properties = {item.obj for item in items if isinstance(item, pytest.Function) and "hypothesis" in item.keywords}
     for test in properties:

@@ -33,17 +33,17 @@ def here(repo: Repository) -> Repository:
 def test_a_server_finds_the_memories_again_after_a_remote_was_added_and_changed(
     start: Any, start_here: Any, here: Repository
 ) -> None:
-    """A process remembers and another finds it at the end; between them servers in this process look."""
-    as_process = {"REVERIE_PROJECT": "", "CLAUDE_PROJECT_DIR": str(here.root)}
-    kept = start(**as_process).call("remember", content=LAMP)
-    here.git("remote", "add", "origin", HTTPS)
-    for change in (("set-url", "origin", "git@github.com:acme/forge.git"), ("rename", "origin", "hub")):
+    """One process remembers; after each change another, which is this one, finds it."""
+    kept = start(REVERIE_PROJECT="", CLAUDE_PROJECT_DIR=str(here.root)).call("remember", content=LAMP)
+    for change in (
+        ("add", "origin", HTTPS),
+        ("set-url", "origin", "git@github.com:acme/forge.git"),
+        ("rename", "origin", "hub"),
+    ):
+        here.git("remote", *change)
         server = start_here(within=here.root, REVERIE_PROJECT="")
         assert [row["id"] for row in server.call("recall", query=LAMP)["results"]] == [kept["id"]]
         assert server.call("status")["project"] == kept["project"]
-        here.git("remote", *change)
-    last = start(**as_process)
-    assert [row["id"] for row in last.call("recall", query=LAMP)["results"]] == [kept["id"]]
 
 
 def test_every_answer_that_writes_names_the_project(start_here: Any, here: Repository) -> None:

@@ -215,6 +215,7 @@ def test_a_text_of_ten_windows_is_embedded_whole_and_one_of_thirty_in_ten():
     assert model._chosen(3 * MOST_WINDOWS + 1) == [0, 8, 15, 22, 30]
 
 
+@pytest.mark.slow  # it compares times, which a busy machine blurs
 @pytest.mark.parametrize("kind", ["prose", "environment", "signs", "Chinese"])
 def test_the_work_of_the_guard_grows_no_faster_than_the_text(kind):
     text = LONG.varied_text(kind)

@@ -139,6 +139,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_two_processes_dream_once_by_a_clock_that_was_moved_on(tmp_path: Path, called: Callable[..., Any]) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
     environment |= {"REVERIE_HOME": str(tmp_path / "home"), "REVERIE_PROJECT": "tests", "REVERIE_ENGINE": "off"}

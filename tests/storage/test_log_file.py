@@ -172,6 +172,7 @@ def _count_up(folder: Path, times: int) -> None:
     asyncio.run(count())
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing_and_number_on(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_count_up, args=(tmp_path, 50)) for _ in range(3)]
