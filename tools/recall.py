@@ -124,7 +124,7 @@ def _written_unasked(rows: list[RecalledMemory], budget: int) -> tuple[str, list
 def _origin(row: RecalledMemory) -> str:
     """Say what a row is, where it comes from, how old it is, and what became of the code it was seen in."""
     age = f"{row.age_days:.0f}d old" if row.age_days >= 1 else f"{row.age_days * 24:.0f}h old"
-    parts = [row.kind, f"from {row.source}", age]
+    parts = [row.kind, f"from {row.author or row.source}", age]
     if row.status != "active":
         parts.append(row.status)
     if row.outcome:
@@ -169,6 +169,7 @@ async def found_for(session: Session, request: RecallRequest) -> Answer:
         index_state=_index_state(session, embedding),
         scope=_described(scope, request) | _alike(session, request),
         explain=request.explain,
+        person=session.person,
     )
     return await search(session.store, session.evidence, query, page)
 
@@ -193,6 +194,7 @@ def _index_state(session: Session, embedding: QueryEmbedding | None) -> IndexSta
 def _scope(session: Session, request: RecallRequest, now: datetime) -> Scope:
     project = session.project_for(request.project)
     return Scope(
+        viewer=session.store.viewer,
         projects=None if request.all_projects else session.visible_from(project),
         statuses=(*RECALLED, *(status for status in _INCLUDABLE if status in request.include)),
         layers=tuple(layer for layer in LAYERS if layer in request.layers) or LAYERS,
