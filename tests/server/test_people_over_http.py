@@ -203,7 +203,7 @@ def test_a_token_for_a_project_sees_and_writes_no_other(server: HttpProcess, fol
         said = {"content": f"The {project} opens at eight."}
         assert server.call("remember", said, token=guest, project=project).structured["project"] == project
     status = server.call("status", {}, token=guest, project="shop").structured
-    assert sum(sum(counts.values()) for counts in status["counts"].values()) == 1
+    assert sum(sum(counts.values()) for counts in status["counts"].values()) == 2
     assert status["elsewhere"] == {"other projects": 1}  # the harbour's
     assert reverie(folder, "tokens", "revoke", "guest").returncode == 0
     assert server.call("status", {}, token=guest, project="shop").status == 401
