@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from reverie.errors import StoreError
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.storage.filters import before, equals
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.lance_table import Table

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from reverie.errors import ReverieError
-from reverie.server.page_api import CALLS
+from reverie.server.page_server import CALLS
 from reverie.server.schemas import UnreadableArguments, schema_of
 from reverie.storage.dream_records import OPEN, ReviewQuestion
 from reverie.time import iso
