@@ -76,7 +76,7 @@ class Viewer:
         parts = [] if self.projects is None else [filters.one_of("project", sorted(self.projects))]
         if self.owners is not None:
             theirs = (_owned_by(owner) for owner in sorted(self.owners, key=lambda owner: owner or ""))
-            parts.append(reduce(Condition.__or__, theirs, Condition("FALSE")))
+            parts.append(reduce(Condition.__or__, theirs, filters.one_of("id", ())))
         return reduce(Condition.__and__, parts) if parts else filters.everything()
 
     def narrowed(self, where: Condition | None) -> Condition | None:

@@ -310,15 +310,15 @@ async def session_context(session: Session, request: ContextRequest) -> SessionC
     Raises:
         StoreError: if the store cannot be read.
     """
-    shown_to = session.domain.shown_to
+    shown_to, client_session = session.domain.shown_to, session.named_by_client(request.client_session)
     if not request.query.strip():
         page = await brief(session, BriefRequest(max_tokens=request.max_tokens), attributed=True)
-        shown_to.begin(request.client_session, page.memories)
+        shown_to.begin(client_session, page.memories)
         return SessionContext(page.text, page.memories) if page.memories else SessionContext("", [])
-    shown = {*request.shown, *shown_to.ids(request.client_session)}
+    shown = {*request.shown, *shown_to.ids(client_session)}
     text, rows = await fitting_unasked(session, request.query, request.max_tokens, shown)
     ids = [row.id for row in rows]
-    shown_to.note(request.client_session, ids)
+    shown_to.note(client_session, ids)
     return SessionContext(text, ids)
 
 

@@ -68,9 +68,9 @@ async def _recalled_unasked(session: Session, request: RecallRequest) -> Recalle
     """Answer a hook's call for a prompt: with rows that fit well and are new to the client's session, or nothing."""
     text, rows = "", list[RecalledMemory]()
     if is_worth_a_search(request.query):
-        shown = session.domain.shown_to.ids(request.client_session)
+        shown = session.domain.shown_to.ids(session.named_by_client(request.client_session))
         text, rows = await fitting_unasked(session, request.query, request.max_tokens, shown)
-    session.domain.shown_to.note(request.client_session, [row.id for row in rows])
+    session.domain.shown_to.note(session.named_by_client(request.client_session), [row.id for row in rows])
     session.served.note((row.id, row.content) for row in rows)
     return Recalled(
         results=rows,

@@ -532,6 +532,10 @@ class Session:
         """The store as nobody in particular sees it: to decide what this person may see, never to show it."""
         return self.store.seen_by(EVERYBODY)
 
+    def named_by_client(self, client_session: str) -> str:
+        """Return a client's name for its session, apart from the same name that a client of somebody else gives."""
+        return f"{self.person}/{client_session}" if client_session and self.person else client_session
+
     def eyes_for(self, memory: Memory) -> Viewer:
         """Return who looks around a new memory: what the team will see is compared with what the team sees."""
         return self.store.viewer if memory.owner is not None else replace(self.store.viewer, owners=TEAM.owners)
