@@ -88,7 +88,7 @@ def _name_of(memory: Memory) -> str:
     if memory.source == PERSON:
         return memory.author or ""
     client = _CLIENT_SESSION.search(ref) if memory.source == "interaction" else None
-    return client[1] if client else memory.session or ""
+    return client[1].replace("/", "_") if client else memory.session or ""  # a slash ends the name of a person
 
 
 def confirmed(memory: Memory, voice: Voice, *, was_shown: bool = False) -> dict[str, Any] | None:

@@ -207,3 +207,40 @@ def test_a_token_for_a_project_sees_and_writes_no_other(server: HttpProcess, fol
     assert status["elsewhere"] == {"other projects": 1}  # the harbour's
     assert reverie(folder, "tokens", "revoke", "guest").returncode == 0
     assert server.call("status", {}, token=guest, project="shop").status == 401
+
+
+def test_the_command_makes_lists_and_revokes_tokens(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    assert "There are no tokens" in reverie(tmp_path, "tokens").stdout
+    made = reverie(tmp_path, "tokens", "create", "carla", "--scope", "read", "--expires", "90d", "--project", "shop")
+    token = made.stdout.splitlines()[0]
+    assert token.startswith("rvr_")
+    [header, row] = reverie(tmp_path, "tokens", "list").stdout.splitlines()
+    assert header.split() == ["name", "user", "scope", "projects", "created", "expires"]
+    assert row.split()[:4] == ["carla", "carla", "read", "shop"]
+    for file in (tmp_path / "config" / "tokens").iterdir():
+        assert token not in file.read_text()
+    for wrong, told in (
+        (("create", "carla", "--scope", "read"), "there is a token 'carla' already"),
+        (("create", "dora"), "a token needs one"),
+        (("create", "dora", "--scope", "owner"), "invalid choice"),
+        (("create", "dora", "--scope", "read", "--project", "a\x07b"), "no project's name"),
+        (("revoke", "dora"), "there is no token 'dora'"),
+    ):
+        refused = reverie(tmp_path, "tokens", *wrong)
+        assert refused.returncode != 0
+        assert told in refused.stderr, (wrong, refused.stderr)
+    assert reverie(tmp_path, "tokens", "revoke", "carla").stdout == "Revoked carla.\n"
+    assert "There are no tokens" in reverie(tmp_path, "tokens").stdout
+
+
+def test_a_token_file_that_names_no_projects_properly_lets_nobody_in(server: HttpProcess) -> None:
+    token = server.new_token("edited", "read", projects=["shop"])
+    file = server.tokens.path / "edited.json"
+    for projects in ("shop", [7], [""], {"shop": 1}):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"projects": projects}))
+        assert server.call("status", {}, token=token, project="shop").status == 401, projects
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"projects": ["harbour"]}))
+    assert "not for the project 'shop'" in server.call("status", {}, token=token, project="shop").text
+    assert server.call("status", {}, token=token, project="harbour").structured["project"] == "harbour"
+    file.unlink()

@@ -70,6 +70,7 @@ PROBES: Mapping[str, list[Arguments]] = {
         *QUERIES,
         {"query": "deploy key", "entity": "{word}"},
         {"query": "deploy key", "explain": True, "min_strength": 0.1},
+        {"query": "When does the {word} deploy key rotate?", "client_session": "somebodys"},
         {"query": "deploy key", "layers": ["semantic"], "since": "1d"},
     ],
     "brief": [{}, {"max_tokens": 4000}],
