@@ -48,6 +48,7 @@ class Voice:
     source: str
     at: datetime | None = None
     name: str = ""
+    session: str = ""  # in which a person spoke; it is not kept
 
     @property
     def is_agent(self) -> bool:
@@ -76,7 +77,7 @@ def voice_of(memory: Memory) -> Voice | None:
     """Return whoever said a memory first; None for what a dream wrote."""
     if memory.source not in _VOICES:
         return None
-    return Voice(memory.source, memory.created_at, _name_of(memory))
+    return Voice(memory.source, memory.created_at, _name_of(memory), memory.session or "")
 
 
 def _name_of(memory: Memory) -> str:
@@ -170,7 +171,7 @@ def _is_another_agent(voice: Voice, other: Voice) -> bool:
     """
     if voice.written == other.written:
         return False
-    if voice.name and voice.name == other.name:
+    if voice.name and voice.name in (other.name, other.session):
         return False
     if other.is_agent and voice.name and other.name and author_of(voice.name) != author_of(other.name):
         return True
