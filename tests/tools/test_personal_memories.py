@@ -70,7 +70,7 @@ PROBES: Mapping[str, list[Arguments]] = {
         *QUERIES,
         {"query": "deploy key", "entity": "{word}"},
         {"query": "deploy key", "explain": True, "min_strength": 0.1},
-        {"query": "When does the {word} deploy key rotate?", "client_session": "somebodys"},
+        {"query": "When does the {word} deploy key rotate?", "client_session": "{round}"},
         {"query": "deploy key", "layers": ["semantic"], "since": "1d"},
     ],
     "brief": [{}, {"max_tokens": 4000}],
@@ -207,7 +207,7 @@ async def people(open_session: OpenSession, clock: ManualClock) -> People:
     await _tell(local, "The harbour crane is painted yellow.")
     _, dreamt = await _said(ben, "consolidate", {})
     people.names["team_dream"] = dreamt["dream_id"]
-    people.names |= {"word": WORD, "later": iso(clock() + timedelta(hours=2))}
+    people.names |= {"round": "first", "word": WORD, "later": iso(clock() + timedelta(hours=2))}
     return people
 
 
@@ -249,6 +249,7 @@ async def _write_personal(people: People, clock: ManualClock) -> None:
     events = await store.journal.about(names["personal"])
     of_purged = await store.journal.about(purged)
     names |= {
+        "round": "second",  # what a client's session was shown it is not shown again
         "prefix": names["personal"][:8],
         "event": events[0].id,
         "event_prefix": events[0].id[:-2],
