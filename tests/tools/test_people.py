@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from reverie.clients.okf import written_concept
 from reverie.dream.batch import make_batch
 from reverie.dream.derived_memories import derived_memory
 from reverie.dream.plan import ChangeSet, NewMemory
@@ -150,6 +151,8 @@ async def test_a_file_does_not_say_who_said_it_but_our_own_export_does(
 ) -> None:
     ann = await person(session, "ann")
     ours = await told(ann, "The ferry leaves at nine.")
+    assert "author: ann" in written_concept(replace(ours, confirmed_by=("human ben",)))
+    assert "human:ben" in written_concept(replace(ours, confirmed_by=("human ben",)))
     target = tmp_path / "export.jsonl"
     await export(session, str(target), progress=lambda done, total: None)
     foreign = json.dumps({"content": "The mayor wrote this.", "author": "mayor", "visibility": "personal"}) + "\n"
