@@ -55,6 +55,7 @@ HOMES: dict[str, frozenset[str]] = {
     "mcp": frozenset({"server", "cli"}),
     "numpy": frozenset({"embeddings", "lifecycle", "storage", "recall", "dream"}),
     "onnxruntime": frozenset({"embeddings"}),
+    "obstore": frozenset({"storage"}),
     "openai": frozenset({"llm"}),
     "opentelemetry": frozenset({"server"}),
     "pyarrow": frozenset({"storage"}),
