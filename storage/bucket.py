@@ -38,10 +38,11 @@ try:
 except ImportError as missing:
     raise StoreUnavailable("A home in a bucket needs one more package: pip install 'reverie-mcp[team]'.") from missing
 
-_REQUEST_SECONDS = 20
+_REQUEST_SECONDS = 15
+_SMALL_REQUEST_SECONDS = 5
 _CONNECT_SECONDS = 4
 _RETRIES = 2
-_RETRY_SECONDS = 12
+_RETRY_SECONDS = 6
 _CHECKED = "conditional-writes"
 _CHAIN = "chain"
 _HOSTS = "hosts/"
@@ -67,7 +68,7 @@ class BucketObjects:
             self._store: Any = from_url(
                 uri,
                 client_options={
-                    "timeout": f"{_REQUEST_SECONDS}s",
+                    "timeout": f"{_SMALL_REQUEST_SECONDS}s",
                     "connect_timeout": f"{_CONNECT_SECONDS}s",
                     "allow_http": _may_use_http(),
                 },
@@ -82,6 +83,7 @@ class BucketObjects:
         Raises:
             StoreUnavailable: if the store does not answer or refuses.
         """
+        self._check_answers()
         try:
             found = await obstore.get_async(self._store, key)
             return StoredObject(bytes(await found.bytes_async()), _tag(found.meta))
@@ -100,6 +102,7 @@ class BucketObjects:
         Raises:
             StoreUnavailable: if the store does not answer or refuses.
         """
+        self._check_answers()
         try:
             made = await obstore.put_async(self._store, key, content, mode=_mode(instead_of), use_multipart=False)
             return _tag(made)
@@ -169,6 +172,11 @@ class BucketObjects:
                     continue
         except BaseError as error:
             raise self._translated("delete", error) from error
+
+    def _check_answers(self) -> None:
+        """Do not wait for a store that did not answer a moment ago."""
+        if self._state.is_away():
+            raise self._state.away()
 
     def _translated(self, what: str, error: Exception) -> StoreUnavailable:
         known = self._state.error_for(what, error)

@@ -94,6 +94,8 @@ class MemoryStore:
         self.write_lock = database.write_lock
         self.dream_lock = database.home.lock("dream")
         database.write_ahead_log.on_flush = self._note_added
+        if database.home.state is not None:
+            database.write_ahead_log.flush_events = self.journal.flush
 
     @classmethod
     async def open(
@@ -147,7 +149,7 @@ class MemoryStore:
         waiting = self.database.write_ahead_log.pending_bytes()
         return (
             f"the object store has not answered for {seconds:.0f} s: this is what this host has in memory, without "
-            f"what others wrote since; {waiting / 1024:.0f} KB of new memories wait in its log"
+            f"what others wrote since, and {waiting / 1024:.0f} KB of new memories wait in its log until it does"
         )
 
     async def disk_bytes(self) -> int:

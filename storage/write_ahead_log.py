@@ -263,6 +263,7 @@ MOST_AT_ONCE = 50
 """More memories than this are written to the tables directly: that is no slower, and the file stays small."""
 
 _SECONDS_TO_GATHER = 2.0
+_SECONDS_BETWEEN_TRIES = 3.0
 
 OnFlush = Callable[[str, int, pa.Table], None]
 
@@ -302,6 +303,8 @@ class WriteAheadLog:
         self._task: asyncio.Task[None] | None = None
         self.on_flush: OnFlush = lambda table, version, rows: None
         """Called with every commit: the table, its version now, the rows."""
+        self.flush_events: Callable[[], Awaitable[int]] | None = None
+        """In a bucket called before memories become visible to other hosts: then so are the events about them."""
 
     async def write(self, items: Sequence[Embedded]) -> None:
         """Append memories; on return they survive the process.
@@ -377,11 +380,16 @@ class WriteAheadLog:
     async def _flush_soon(self) -> None:
         await asyncio.sleep(_SECONDS_TO_GATHER)
         await self.flush_before_read()
+        while self._remote is not None and self._log_file.pending_bytes():  # the store was away; nobody may read here
+            await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
+            await self.flush_before_read()
 
     async def _flush_now(self) -> None:
         await self._check_current()
         earlier, now = await self._log_file.rotate()
         items = [_from_line(line) for path in (*earlier, *now) for line in lines_of(path)]
+        if self.flush_events is not None:
+            await self.flush_events()
         for table, rows in as_rows(items, self._dimensions).items():
             fresh = await self._without_flushed(table, rows) if earlier else rows
             await self._add(table, fresh)

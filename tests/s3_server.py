@@ -51,32 +51,33 @@ class S3Server:
         master, volume, filer, *grpc = self._others
         data = self._folder / "data"
         data.mkdir(exist_ok=True)
-        self._process = subprocess.Popen(
-            [
-                _weed(),
-                "-logtostderr=true",
-                "server",
-                f"-dir={data}",
-                "-ip=127.0.0.1",
-                "-ip.bind=127.0.0.1",
-                f"-master.port={master}",
-                f"-master.port.grpc={grpc[0]}",
-                "-master.volumeSizeLimitMB=64",
-                f"-volume.port={volume}",
-                f"-volume.port.grpc={grpc[1]}",
-                "-volume.max=100",
-                f"-filer.port={filer}",
-                f"-filer.port.grpc={grpc[2]}",
-                "-s3",
-                f"-s3.port={self.port}",
-                f"-s3.port.grpc={_free_port()}",
-                f"-s3.config={self._folder / 's3.json'}",
-                "-master.telemetry=false",
-            ],
-            cwd=self._folder,
-            stdout=subprocess.DEVNULL,
-            stderr=(self._folder / "server.log").open("ab"),
-        )
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    _weed(),
+                    "-logtostderr=true",
+                    "server",
+                    f"-dir={data}",
+                    "-ip=127.0.0.1",
+                    "-ip.bind=127.0.0.1",
+                    f"-master.port={master}",
+                    f"-master.port.grpc={grpc[0]}",
+                    "-master.volumeSizeLimitMB=64",
+                    f"-volume.port={volume}",
+                    f"-volume.port.grpc={grpc[1]}",
+                    "-volume.max=100",
+                    f"-filer.port={filer}",
+                    f"-filer.port.grpc={grpc[2]}",
+                    "-s3",
+                    f"-s3.port={self.port}",
+                    f"-s3.port.grpc={_free_port()}",
+                    f"-s3.config={self._folder / 's3.json'}",
+                    "-master.telemetry=false",
+                ],
+                cwd=self._folder,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
         deadline = time.monotonic() + 60
         while not self._can_write():
             if time.monotonic() > deadline or self._process.poll() is not None:
@@ -124,16 +125,10 @@ class S3Server:
         self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End it; its data stays."""
+        """Kill it; what it has acknowledged is on its disk."""
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGCONT)
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            self._process.kill()
+            self._process.wait()
             self._process = None
 
 

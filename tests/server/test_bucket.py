@@ -1,0 +1,254 @@
+"""A home in a bucket of a real S3 server: every tool, several hosts, kills, and a store that goes away.
+
+A host is a folder (`REVERIE_HOST_FOLDER`): its write-ahead log, its locks, its chain in the journal.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from reverie.storage import write_ahead_log
+from reverie.storage.remote_tables import FRESH_SECONDS
+from tests.s3_server import S3Server
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server for all tests of this module."""
+    server = S3Server(tmp_path_factory.mktemp("s3"))
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def on_host(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, str]]:
+    """Settings of a host on a bucket of the test's own."""
+    for name, value in s3.environment.items():
+        monkeypatch.setenv(name, value)
+    home = f"s3://{s3.make_bucket()}/team"
+
+    def settings(host: str) -> dict[str, str]:
+        return {"REVERIE_HOME": home, "REVERIE_HOST_FOLDER": str(tmp_path / host)}
+
+    return settings
+
+
+def fact(number: int) -> str:
+    return f"Parcel locker {number} stands in street {number * 7919 % 997} and opens with code w{number * 31 % 9973}."
+
+
+def test_every_tool_works_and_two_hosts_see_each_other(start_here, called, on_host, tmp_path):
+    here, there = start_here(**on_host("one")), start_here(**on_host("two"))
+    lockers = here.call("remember", content="The parcel lockers run on PostgreSQL 16 in production.")["id"]
+    shop = there.call("remember", content="Deployments of the web shop go out on Tuesday mornings.")["id"]
+    assert found(there, "which database do the parcel lockers run on", lockers)
+    assert found(here, "when do deployments of the web shop go out", shop)
+
+    here.call("pin", id=lockers)
+    revised = until(
+        lambda: there.call(
+            "revise", id=lockers, content="The parcel lockers run on PostgreSQL 17.", reason="upgraded"
+        )
+    )
+    assert here.full(revised["id"])["pinned"] or here.full(lockers)["status"] == "superseded"
+    assert here.call("promote", id=shop, to="procedural")["to_layer"] == "procedural"
+    assert there.call("demote", id=shop, to="semantic")["to_layer"] == "semantic"
+    there.call("forget", ids=[shop], reason="no longer")
+    assert until(lambda: here.full(shop)["status"] == "expired")
+    here.call("restore", ids=[shop])
+    assert until(lambda: there.full(shop)["status"] == "active")
+    dream = here.call("consolidate")
+    assert dream["dream_id"]
+    assert until(lambda: there.call("status").get("last_dream"))
+    assert there.call("brief")["text"]
+    there.call("review")
+    assert there.call("status")["home"].startswith("s3://")
+    there.call("forget", ids=[shop], reason="gone for good", purge=True)
+    refusal = until(
+        lambda: refused(here, "remember", content="Deployments of the web shop go out on Tuesday mornings.")
+    )
+    assert "purged" in refusal
+    for host in ("one", "two"):
+        done = called(tmp_path, "audit", **on_host(host))
+        assert done.returncode == 0, done.stdout
+
+
+def test_four_processes_on_two_hosts_are_killed_and_lose_and_double_nothing(wire, called, on_host, tmp_path, chance):
+    acknowledged: dict[str, str] = {}
+
+    def work(number: int, host: str, count: int, pause: float) -> None:
+        process = wire(**on_host(host))
+        process.shake_hands()
+        for own in range(number * 1_000, number * 1_000 + count):
+            result = process.answer(process.ask("tools/call", name="remember", arguments={"content": fact(own)}))[
+                "result"
+            ]
+            assert not result.get("isError"), result
+            acknowledged[result["structuredContent"]["id"]] = fact(own)
+        process.ask("tools/call", name="remember", arguments={"content": fact(number * 1_000 + 999)})
+        time.sleep(pause)
+        process.process.kill()  # perhaps in the middle of that one, or of a flush
+
+    hosts, counts = ("one", "two", "one", "two"), [chance.randrange(15, 40) for _ in range(4)]
+    threads = [
+        threading.Thread(target=work, args=(number, host, counts[number], chance.random() * 0.3))
+        for number, host in enumerate(hosts)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(acknowledged) == sum(counts)
+    for host in ("one", "two"):  # each replays what waits in its own log
+        called(tmp_path, "status", **on_host(host))
+    stored = exported(called, tmp_path, on_host("one"))
+    contents = [memory["content"] for memory in stored]
+    assert acknowledged.items() <= {memory["id"]: memory["content"] for memory in stored}.items()
+    assert len(set(contents)) == len(contents)
+    told = json.loads(called(tmp_path, "status", "--json", **on_host("two")).stdout)
+    assert sum(count for layer in told["counts"].values() for count in layer.values()) == len(contents)
+    # A process that is killed between a memory and its event leaves one without: the audit names just these.
+    audit = called(tmp_path, "audit", **on_host("two")).stdout
+    assert "does not follow" not in audit
+    assert "changed behind" not in audit
+
+
+def exported(called: Callable[..., Any], folder: Path, settings: dict[str, str]) -> list[dict[str, Any]]:
+    file = folder / "export.jsonl"
+    file.unlink(missing_ok=True)
+    done = called(folder, "export", str(file), **settings)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def test_while_the_store_is_away_reads_go_on_and_say_so_and_writes_wait(start_here, s3, on_host, monkeypatch):
+    here = start_here(**on_host("one"))
+    known = here.call("remember", content="The parcel lockers run on PostgreSQL 16 in production.")["id"]
+    assert found(here, "which database do the parcel lockers run on", known)
+    s3.pause()
+    try:
+        time.sleep(FRESH_SECONDS)
+        started = time.monotonic()
+        answer = here.answer("recall", query="which database do the parcel lockers run on")
+        assert not answer.is_error, answer
+        assert time.monotonic() - started < 15
+        assert [row["id"] for row in answer.structured_content["results"]] == [known]
+        assert "has not answered" in answer.structured_content["scope"]["store"]
+        assert "has not answered" in answer.content[0].text
+        waiting = here.call("remember", content="Deployments of the web shop go out on Tuesday mornings.")["id"]
+        assert "does not answer" in here.refused("forget", ids=[known], reason="a change has to wait")
+        monkeypatch.setattr(write_ahead_log, "MOST_WAITING_BYTES", 6_000)
+        said = [refused(here, "remember", content=fact(number)) for number in range(8)]
+        assert any("no more are taken" in one for one in said)
+    finally:
+        s3.go_on()
+    there = start_here(**on_host("two"))
+    assert found(there, "when do deployments of the web shop go out", waiting)
+    assert until(lambda: "store" not in here.call("recall", query="which database is it").get("scope", {}))
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        pytest.param({"AWS_SECRET_ACCESS_KEY": "wrong"}, "refuses these credentials", id="a wrong secret"),
+        pytest.param({"AWS_ACCESS_KEY_ID": "nobody"}, "refuses these credentials", id="an unknown key"),
+        pytest.param({"AWS_ENDPOINT": "http://127.0.0.1:9"}, "does not answer", id="nobody there"),
+    ],
+)
+def test_what_is_wrong_with_a_bucket_is_said_within_seconds(start_here, on_host, monkeypatch, changed, says):
+    for name, value in changed.items():
+        monkeypatch.setenv(name, value)
+    started = time.monotonic()
+    assert says in start_here(**on_host("one")).refused("recall", query="anything")
+    assert time.monotonic() - started < 30
+
+
+class Careless(BaseHTTPRequestHandler):
+    """An S3 server that ignores conditions, or that is full."""
+
+    protocol_version = "HTTP/1.1"
+    objects: ClassVar[dict[str, bytes]] = {}
+    is_full: ClassVar[bool] = False
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        if self.is_full:
+            self._answer(507, b"<Error><Code>InsufficientStorage</Code></Error>")
+        else:
+            self.objects[self.path] = body
+            self._answer(200)
+
+    def do_GET(self) -> None:
+        if "list-type" in self.path:
+            self._answer(
+                200, b'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></ListBucketResult>'
+            )
+        elif self.path in self.objects:
+            self._answer(200, self.objects[self.path])
+        else:
+            self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+
+    def do_POST(self) -> None:
+        keys = re.findall(rb"<Key>(.*?)</Key>", self.rfile.read(int(self.headers["Content-Length"])))
+        deleted = b"".join(b"<Deleted><Key>" + key + b"</Key></Deleted>" for key in keys)
+        self._answer(200, b"<DeleteResult>" + deleted + b"</DeleteResult>")
+
+    def do_DELETE(self) -> None:
+        self.objects.pop(self.path, None)
+        self._answer(204)
+
+    def _answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Mon, 02 Mar 2026 09:30:00 GMT")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    ("is_full", "says"), [(False, "does not keep to conditional writes"), (True, "is full or over its quota")]
+)
+def test_a_bucket_that_cannot_be_used_is_refused_at_the_start(start_here, on_host, monkeypatch, is_full, says):
+    monkeypatch.setattr(Careless, "is_full", is_full)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Careless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        assert says in start_here(**on_host("one")).refused("remember", content="Nothing can be kept here.")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def found(server: Any, query: str, memory_id: str) -> bool:
+    """Whether a host finds what another wrote: within the time it takes to be flushed and noticed."""
+    return until(lambda: memory_id in [row["id"] for row in server.call("recall", query=query)["results"]])
+
+
+def refused(server: Any, tool: str, **arguments: Any) -> str:
+    answer = server.answer(tool, **arguments)
+    return answer.content[0].text if answer.is_error else ""
+
+
+def until(look: Callable[[], Any], patience: float = 30.0) -> Any:
+    deadline = time.monotonic() + patience
+    while not (seen := look()):
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.1)
+    return seen
