@@ -34,8 +34,7 @@ from reverie.lifecycle.vitals import trust_of
 from reverie.memory import LAYERS, Memory, Source, Status, content_hash
 from reverie.server.engine import Engine, LazySession
 from reverie.server.page_access import KEY_HEADER
-from reverie.server.page_api import PREFIX
-from reverie.server.page_server import PageServer
+from reverie.server.page_server import PREFIX, PageServer
 from reverie.settings import Settings
 from reverie.storage.rows import Embedded
 from reverie.tools.session import Session

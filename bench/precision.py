@@ -28,7 +28,7 @@ from figures import machine, markdown_table, write_between
 from recall import DEPTH, EMBEDDER, ENOUGH_TOKENS, LEFT_OUT, NothingRecorded, Score
 from reverie.dream.fading import embedded_again
 from reverie.lifecycle.curves import retention_of
-from reverie.lifecycle.precision import precision_of
+from reverie.lifecycle.rules import precision_of
 from reverie.memory import LAYERS, Memory
 from reverie.settings import Settings
 from reverie.storage import packed_vectors

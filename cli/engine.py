@@ -1,18 +1,25 @@
-"""`reverie engine`: what runs, ending it, and its log. Also what `doctor` says of it."""
+"""`reverie engine`: what runs, ending it, and its log; and `reverie page`, which the engine serves.
 
+Where there is no engine, `reverie page` serves the page from its own process. `doctor` shows what is said here.
+"""
+
+import asyncio
+import html
 import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie import __version__
 from reverie.cli.commands import Options
-from reverie.cli.requests import EngineRequest
+from reverie.cli.requests import EngineRequest, PageRequest
 from reverie.cli.terminal import DONE, FAILED, Line, columns, counted, note, say, say_json
 from reverie.server.endpoint import Endpoint, EngineUnavailable
-from reverie.server.engine_client import RunningEngine, endpoints, running_engines, stop_engine
+from reverie.server.engine_client import RunningEngine, endpoints, page_address, running_engines, stop_engine
+from reverie.settings import load_settings
 from reverie.time import clock_from, iso
 
 if TYPE_CHECKING:
@@ -156,3 +163,69 @@ def engine_check(environment: Mapping[str, str]) -> "Check":
 
 def _is_off(environment: Mapping[str, str]) -> bool:
     return environment.get("REVERIE_ENGINE", "").strip() == "off"
+
+
+_HOP = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Reverie</title>
+<meta http-equiv="refresh" content="0; url={address}"></head>
+<body><p><a href="{address}">Open Reverie</a></p></body></html>
+"""
+
+
+async def run_page(request: PageRequest, options: Options) -> int:
+    """Have the page served and open it in the browser, or print its address."""
+    load_settings()  # a wrong one is an error here: no engine is started for it
+    if not (request.no_engine or os.environ.get("REVERIE_ENGINE", "").strip() == "off"):
+        try:
+            address = await asyncio.to_thread(page_address, os.environ, os.getcwd(), request.port)
+        except (EngineUnavailable, OSError) as error:
+            note(f"reverie: no engine serves the page ({error}); this process does.")
+        else:
+            _show_page(address, request, options)
+            return DONE
+    return await _serve_here(request, options)
+
+
+async def _serve_here(request: PageRequest, options: Options) -> int:
+    """Serve the page until Ctrl-C."""
+    from reverie.server.engine import Engine, LazySession
+    from reverie.server.page_server import PageServer
+
+    engine, page = Engine(load_settings), PageServer()
+    await page.start(request.port)
+    engine.start()
+    _show_page(page.link_for(LazySession(engine, Path.cwd())), request, options)
+    note("Serving the page from this process; Ctrl-C ends it.")
+    try:
+        await page.until_stopped()
+    finally:
+        await page.stop()
+        await engine.close()
+    return DONE
+
+
+def _show_page(address: str, request: PageRequest, options: Options) -> None:
+    if options.json:
+        say_json({"address": address})
+    elif request.print_only:
+        say(address)
+    elif _open(address):
+        say("Opened the page in your browser. If no window appears, open this address, which works once:", address)
+    else:
+        say("Open this address in a browser; it works once:", address)
+
+
+def _open(address: str) -> bool:
+    """Open a browser by a file that only its owner can read: other users see the arguments of a process."""
+    import webbrowser  # slow to import, and only needed here
+
+    endpoint = Endpoint.of(os.environ)
+    try:
+        endpoint.prepare()
+        hop = Path(endpoint.folder, f"{endpoint.key}.html")
+        hop.unlink(missing_ok=True)
+        with open(os.open(hop, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(_HOP.format(address=html.escape(address)))
+        return webbrowser.open(hop.as_uri())
+    except (EngineUnavailable, OSError, webbrowser.Error):
+        return False

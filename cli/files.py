@@ -1,7 +1,7 @@
-"""`reverie export` and `reverie import`: carrying memories in and out of files.
+"""`reverie export`, `import` and `sync`: carrying memories in and out of files.
 
 JSON Lines of Reverie are imported as they are. What other programs wrote is turned into notes first, shown, and asked
-about.
+about. A sync shows what would be forgotten and where both sides changed, asks, and brings both in step.
 """
 
 import shutil
@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from reverie.cli.commands import Options, alone_with_the_store
-from reverie.cli.requests import ExportRequest, ImportRequest
+from reverie.cli.requests import ExportRequest, ImportRequest, SyncRequest
 from reverie.cli.terminal import (
     DONE,
     FAILED,
     Line,
     Progress,
     agreed,
+    ask,
+    can_ask,
     columns,
     counted,
     interruptible,
@@ -32,13 +34,15 @@ from reverie.cli.terminal import (
     terminal_width,
 )
 from reverie.clients.importers import MARKDOWN_READERS, Collected, collect
-from reverie.clients.sync_folder import export_okf
+from reverie.clients.sync_folder import Answers, Synced, checked_folder, export_okf, sync
 from reverie.errors import InvalidInput, ReverieError
 from reverie.memory import Memory, short_id
 from reverie.tools.export_jsonl import STDOUT, Exported, export
 from reverie.tools.export_jsonl import Line as NotedLine
 from reverie.tools.import_files import ImportPlan, Problem, import_notes, plan_import
 from reverie.tools.import_jsonl import Imported, import_memories
+from reverie.tools.requests import checked_label
+from reverie.tools.sync_store import one_sync_at_a_time
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
@@ -307,3 +311,104 @@ def _import_lines(tally: Imported, name: str, seconds: float) -> list[str]:
     if tally.skipped > _BAD_LINES_SHOWN:
         lines.append(f"  and {tally.skipped - _BAD_LINES_SHOWN:,} more; --json lists up to a thousand")
     return lines
+
+
+if TYPE_CHECKING:
+    from reverie.tools.session import Session
+
+_SHOWN = 20
+_CHOICES = {"b": "both", "f": "file", "s": "store"}
+
+
+async def run_sync(session: "Session", request: SyncRequest, options: Options) -> int:
+    """Bring a folder and the store in step; 1 if a file could not be read or written."""
+    project = session.project_for(checked_label("--project", request.project))
+    async with one_sync_at_a_time(session, Path(request.folder)) as state_file:
+        is_new = not state_file.exists()
+        root = checked_folder(
+            session, request.folder, make=is_new and not request.dry_run, may_lack=is_new and request.dry_run
+        )
+        foreseen = await sync(session, root, state_file, project=project, trust=request.trust, dry_run=True)
+        if request.dry_run:
+            return _told(foreseen, request, options)
+        answers = Answers(_about_conflicts(foreseen, request, options), _about_gone(foreseen, options))
+        with alone_with_the_store(if_needed=not foreseen.is_in_step):
+            done = await sync(session, root, state_file, project=project, trust=request.trust, answers=answers)
+    return _told(done, request, options)
+
+
+def _about_conflicts(foreseen: Synced, request: SyncRequest, options: Options) -> dict[str, str]:
+    """Ask what stands where both sides changed a text; without a terminal or with --yes, both do."""
+    if request.prefer != "ask":
+        return dict.fromkeys(foreseen.conflicts, request.prefer)
+    chosen: dict[str, str] = {}
+    if options.yes or not can_ask():
+        return chosen
+    for path in foreseen.conflicts:
+        note(f"{path} and its memory were both changed since the last sync.")
+        answer = ask("Keep [b]oth, the [f]ile's text or the [s]tore's? [b] ")[:1].casefold()
+        chosen[path] = _CHOICES.get(answer, "both")
+    return chosen
+
+
+def _about_gone(foreseen: Synced, options: Options) -> dict[str, bool]:
+    """Ask whether to forget memories whose files are gone; without a terminal that waits for --yes."""
+    gone = foreseen.pending
+    if not gone or options.yes:
+        return dict.fromkeys(gone, True)
+    if not can_ask():
+        return {}
+    note("Removed, or marked as deprecated:", *_listed(gone))
+    agreed = ask("Forget their memories? `reverie restore` brings one back. [y/N] ").casefold() in ("y", "yes")
+    return dict.fromkeys(gone, agreed)
+
+
+def _told(result: Synced, request: SyncRequest, options: Options) -> int:
+    if options.json:
+        problems = [str(problem) for problem in result.problems]
+        say_json(asdict(result) | {"problems": problems, "dry_run": request.dry_run})
+    else:
+        say(*_lines(result, request))
+    return FAILED if result.problems else DONE
+
+
+def _lines(result: Synced, request: SyncRequest) -> list[Line]:
+    lines: list[Line] = []
+    if result.is_in_step:
+        lines.append(f"{request.folder} and the store are in step.")
+    else:
+        would = "Would bring" if request.dry_run else "Brought"
+        lines.append(f"{would} {request.folder} and the store in step:")
+        to_store = [
+            f"{number:,} {word}"
+            for number, word in (
+                (result.added, "new"),
+                (result.revised, "revised"),
+                (result.updated, "updated"),
+                (len(result.forgotten), "forgotten"),
+            )
+            if number
+        ]
+        lines += [f"  memories: {', '.join(to_store)}"] if to_store else []
+        lines += [f"  files written: {len(result.written):,}"] if result.written else []
+        lines += [f"  files removed: {len(result.removed):,}"] if result.removed else []
+    if result.conflicts:
+        lines += ["Both sides changed these texts:", *_listed(result.conflicts)]
+        if result.questions:
+            lines.append("Both are kept; `reverie review` asks which of them holds.")
+    if result.merged:
+        lines += ["Both sides changed one field, and the file's stands:", *_listed(result.merged)]
+    if result.pending:
+        lines += ["These files are gone; their memories stay until --yes forgets them:", *_listed(result.pending)]
+    if result.quarantined:
+        lines.append(f"Held back {counted(result.quarantined, 'memory')} for review: see `reverie quarantine`.")
+    if result.redacted:
+        lines.append(f"Took secrets or private parts out of {counted(result.redacted, 'file')}.")
+    if result.problems:
+        lines += ["Left alone:", *_listed([str(problem) for problem in result.problems])]
+    return lines
+
+
+def _listed(texts: Sequence[str]) -> list[Line]:
+    more = [f"  and {len(texts) - _SHOWN:,} more"] if len(texts) > _SHOWN else []
+    return [*(f"  {text}" for text in texts[:_SHOWN]), *more]

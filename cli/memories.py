@@ -1,11 +1,14 @@
-"""`reverie list`, `show` and `edit`: memories one a line, in full, and in an editor."""
+"""`reverie list`, `show` and `edit`: memories one a line, in full, and in an editor.
+
+Also `reverie entities` and `reindex`: the names that memories use, and finding them anew.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reverie.cli.commands import CommandSession, Options
-from reverie.cli.requests import EditRequest
+from reverie.cli.requests import EditRequest, ReindexRequest
 from reverie.cli.terminal import (
     DONE,
     Cell,
@@ -28,8 +31,8 @@ from reverie.memory import short_ids
 from reverie.recall.results import freshness_word, repeats
 from reverie.tools import catalog
 from reverie.tools.render import render
-from reverie.tools.requests import InspectRequest, ListRequest, NamedRequest, ReviseRequest
-from reverie.tools.results import MemoryList
+from reverie.tools.requests import EntitiesRequest, InspectRequest, ListRequest, NamedRequest, ReviseRequest
+from reverie.tools.results import EntityList, MemoryList
 
 _BAR = 20
 _SHORTEST_TITLE = 20
@@ -236,3 +239,49 @@ def _history(events: Sequence[Mapping[str, Any]]) -> list[Line]:
 
 def _minute(moment: str) -> str:
     return moment[:16].replace("T", " ")
+
+
+if TYPE_CHECKING:
+    from reverie.tools.session import Session
+
+
+async def run_entities(session: CommandSession, request: EntitiesRequest, options: Options) -> int:
+    """List what memories name, the most named first."""
+    found = await catalog.call(catalog.ENTITIES, session, request)
+    if options.json:
+        say_json(found)
+    else:
+        say(*_lines(found))
+    return DONE
+
+
+def _lines(found: EntityList) -> list[Line]:
+    if not found.entities:
+        return ["No names yet. `reverie reindex` finds those of memories from before there were any."]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            Span(one_line(one.name), "bold"),
+            counted(one.memories, "memory"),
+            one_line(f"also {', '.join(one.aliases)}") if one.aliases else "",
+        )
+        for one in found.entities
+    ]
+    more = found.total - len(found.entities)
+    return [*table(rows), *([f"{counted(more, 'name')} more; --limit shows them."] if more else [])]
+
+
+async def run_reindex(session: "Session", request: ReindexRequest, options: Options) -> int:
+    """Find the names in every memory again, and say how to take it back."""
+    from reverie.tools.entities import reindex
+
+    done = await reindex(session, request.project)
+    if options.json:
+        say_json(done)
+    elif not done.changed:
+        say(f"{counted(done.memories, 'memory')} read; their names are up to date.")
+    else:
+        say(
+            f"{counted(done.memories, 'memory')} read, {done.changed:,} with other names now.",
+            f"`reverie restore --dream-id {done.batch}` takes it back.",
+        )
+    return DONE

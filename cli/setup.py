@@ -17,9 +17,8 @@ from reverie.cli.requests import SetupRequest, UninstallRequest
 from reverie.cli.terminal import DONE, FAILED, Line, Span, agreed, note, say, say_json, table
 from reverie.clients.catalog import CLIENTS, PASTED, SCOPES, Client, Machine, client_named, project_root
 from reverie.clients.plans import Act, Change, ClientPlan, Refusal, apply
-from reverie.clients.setup import Planner, hooks_block, server_block
+from reverie.clients.setup import Planner, hooks_block, plan_uninstall, server_block
 from reverie.clients.setup_files import Records, backup_of
-from reverie.clients.uninstall import plan_uninstall
 from reverie.errors import InvalidInput
 from reverie.server.engine_client import store_taken_over
 from reverie.settings import Settings, load_settings

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reverie.clients.chat_exports import read_chatgpt, read_claude, read_claude_memories
 from reverie.clients.formats import Format
 from reverie.clients.front_matter import FrontMatterError, split_document
 from reverie.clients.markdown_notes import (
@@ -22,7 +21,15 @@ from reverie.clients.markdown_notes import (
     read_memory_file,
     read_rules,
 )
-from reverie.clients.memory_exports import read_agent_memory, read_mem0, read_memory_server, read_memory_service
+from reverie.clients.memory_exports import (
+    read_agent_memory,
+    read_chatgpt,
+    read_claude,
+    read_claude_memories,
+    read_mem0,
+    read_memory_server,
+    read_memory_service,
+)
 from reverie.clients.okf import read_concept
 from reverie.errors import InvalidInput
 from reverie.tools.import_files import Note, Problem, shown_name

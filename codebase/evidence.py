@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reverie.codebase.anchors import MOST_ANCHORS, Anchored, anchor
+from reverie.codebase.claims import says_it_is_gone
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.identity import ProjectIdentity
 from reverie.codebase.manifests import Entry, entries_of, read_manifest
 from reverie.codebase.moves import Moves
-from reverie.codebase.past_files import says_it_is_gone
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.memory import GLOBAL_PROJECT, Anchor, Freshness

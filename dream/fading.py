@@ -13,7 +13,7 @@ from reverie.dream.plan import Change, ChangeSet
 from reverie.dream.snapshot import Snapshot
 from reverie.embeddings.base import Embedder
 from reverie.lifecycle.curves import retention_of
-from reverie.lifecycle.precision import FEWEST_BITS, Precision, precision_of
+from reverie.lifecycle.rules import FEWEST_BITS, Precision, precision_of
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.storage.bulk import Edit

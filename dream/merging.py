@@ -28,7 +28,7 @@ from reverie.dream.judge import Judge, missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.lifecycle.outcomes import joined_outcome
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.lifecycle.vitals import highest_importance, inherited, longest_tier
 from reverie.memory import Memory, content_hash, creation_order
 from reverie.settings import Settings

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.memory import Memory, memory_id
 from reverie.storage.dream_records import DreamRecord
 from reverie.storage.journal import Event

@@ -24,8 +24,7 @@ import numpy as np
 from reverie import __version__
 from reverie.dream.batch import read_undone_keys
 from reverie.dream.derived_memories import LONGEST_GAP, due_digests, may_be_promoted
-from reverie.dream.drift import last_restored
-from reverie.dream.evidence import EveryProject
+from reverie.dream.drift import EveryProject, last_restored
 from reverie.dream.fading import fades, may_fade
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.snapshot import (

@@ -17,7 +17,7 @@ from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
 from reverie.lifecycle.expiry import LIVING
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.lifecycle.vitals import trust_of
 from reverie.lifecycle.voices import UNCONFIRMED, Voice, confirmed, regained_confidence
 from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, OutcomeResult, content_hash

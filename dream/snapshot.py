@@ -16,7 +16,7 @@ from reverie.codebase import evidence as codebase
 from reverie.codebase.claims import ClaimKind, check_claim, claims_about
 from reverie.codebase.evidence import EvidenceState
 from reverie.dream.plan import Change, ChangeSet
-from reverie.embeddings.pairs import PairVerdict, judged_pair
+from reverie.embeddings.classifier import PairVerdict, judged_pair
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, creation_order

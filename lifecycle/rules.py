@@ -1,8 +1,9 @@
 """The rules of age and merit, applied to one memory at one moment.
 
 Moving along the ladder working → episodic → semantic → procedural (002-layers, 002-promotion, 001-core), archive and
-low value (002-archive, 003-low-value), forgetting by a filter (004-forget), the verdict of all rules together, and
-what a restored memory needs so that no rule expires it again.
+low value (002-archive, 003-low-value), forgetting by a filter (004-forget), the verdict of all rules together, what a
+restored memory needs so that no rule expires it again, and how finely its vector is worth keeping (002-compression;
+storage/packed_vectors.py does the rounding).
 """
 
 import re
@@ -309,3 +310,29 @@ def contradicting_id(status_reason: str | None) -> str | None:
     """Return the id of the contradicting memory that a status reason names, or None."""
     found = _CONTRADICTED_BY.fullmatch(status_reason or "")
     return found[1] if found else None
+
+
+Precision = Literal[32, 8, 4, 2]
+
+WHOLE: Final = 32
+"""The precision of a vector as the embedder made it."""
+
+FEWEST_BITS: Final = 2
+
+FULL_ABOVE = 0.8
+EIGHT_BIT_ABOVE = 0.5
+FOUR_BIT_ABOVE = 0.2
+
+
+def precision_for(retention: float) -> Precision:
+    """Return the bits per dimension that a memory of this retention deserves."""
+    if retention > FULL_ABOVE:
+        return 32
+    if retention > EIGHT_BIT_ABOVE:
+        return 8
+    return 4 if retention > FOUR_BIT_ABOVE else 2
+
+
+def precision_of(memory: Memory, retention: float) -> Precision:
+    """Return the precision for a memory; a pin keeps all of it."""
+    return 32 if memory.pinned else precision_for(retention)

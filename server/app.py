@@ -1,11 +1,15 @@
 """The MCP server: every tool of the catalog, the resources and the prompts, over a session that opens when needed.
 
-Nothing here imports LanceDB, numpy or a model: the handshake must not wait for them.
+Nothing here imports LanceDB, numpy or a model: the handshake must not wait for them. How much one session may ask for
+is limited: a runaway loop gets an error instead of filling the disk.
 """
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -33,10 +37,8 @@ from mcp.types import Tool as ListedTool
 from reverie import __version__
 from reverie.errors import RateLimited, ReverieError
 from reverie.recall.results import lean
-from reverie.server.chat_views import chat_views, meta_of
 from reverie.server.engine import Call, LazySession
-from reverie.server.rate_limit import RateLimit
-from reverie.server.resources import add_prompts, add_resources
+from reverie.server.resources import add_prompts, add_resources, chat_views, meta_of
 from reverie.server.schemas import ToolSchema, UnreadableArguments, schema_of
 from reverie.tools.catalog import CONSOLIDATE, TOOLS, AnyTool, call_any, ignore_progress
 from reverie.tools.render import render
@@ -45,6 +47,67 @@ from reverie.tools.results import Result
 
 if TYPE_CHECKING:
     from reverie.tools.session import Session
+
+WRITES_PER_MINUTE = 6_000
+"""Twice what a session can write one by one; nobody who works comes near it."""
+
+MOST_WAITING = 2_000
+"""Calls that may wait for their answer at once."""
+
+MOST_AT_ONCE = 4
+"""Calls of one session that are worked on at once: a flood of one session's does not hold up the others'."""
+
+_WINDOW = 60.0
+
+
+class RateLimit:
+    """Counts the calls of one session."""
+
+    def __init__(
+        self,
+        writes_per_minute: int = WRITES_PER_MINUTE,
+        most_waiting: int = MOST_WAITING,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._writes_per_minute = writes_per_minute
+        self._most_waiting = most_waiting
+        self._clock = clock
+        self._written: deque[float] = deque()
+        self._waiting = 0
+        self._working = asyncio.Semaphore(MOST_AT_ONCE)
+
+    @asynccontextmanager
+    async def kept(self, *, writes: bool) -> AsyncIterator[None]:
+        """Count one call for as long as it lasts.
+
+        Raises:
+            RateLimited: if it is one too many; nothing was done then.
+        """
+        if self._waiting >= self._most_waiting:
+            raise RateLimited(
+                f"{self._waiting:,} calls wait for their answer. Wait for some of them, then call again."
+            )
+        if writes:
+            self._count_write()
+        self._waiting += 1
+        try:
+            async with self._working:
+                yield
+        finally:
+            self._waiting -= 1
+
+    def _count_write(self) -> None:
+        now = self._clock()
+        while self._written and self._written[0] <= now - _WINDOW:
+            self._written.popleft()
+        if len(self._written) >= self._writes_per_minute:
+            wait = self._written[0] + _WINDOW - now
+            raise RateLimited(
+                f"This session has changed memories {len(self._written):,} times within a minute, which is the most "
+                f"it may. Go on in {wait:.0f} seconds; for many memories at once use `reverie import`."
+            )
+        self._written.append(now)
+
 
 INSTRUCTIONS = (
     "Long-term memory of this project and its user, across sessions.\n"
@@ -182,7 +245,7 @@ async def _first_steps(client: ServedClient, session: "Session") -> str:
     if client.has_looked_around:
         return ""
     client.has_looked_around = True
-    from reverie.tools.first_steps import first_steps  # it needs the store, which is open now
+    from reverie.tools.brief import first_steps  # it needs the store, which is open now
 
     return await first_steps(session)
 
@@ -200,7 +263,7 @@ def answer(result: Result, steps: str = "", request: Request | None = None) -> C
     """
     text = render(result)
     if steps and request is not None:
-        from reverie.tools.first_steps import with_first_steps
+        from reverie.tools.brief import with_first_steps
 
         text = with_first_steps(text, steps, request)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=lean(result))

@@ -23,7 +23,7 @@ from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnav
 
 if TYPE_CHECKING:
     from reverie.server.engine import Engine
-    from reverie.server.page_kept import KeptPageFile
+    from reverie.server.page_access import KeptPageFile
     from reverie.server.page_server import PageServer
 
 SECONDS_FOR_A_HELLO = 5.0
@@ -159,7 +159,7 @@ class EngineProcess:
         """Return what an engine leaves of its page for the next; the store names it, as an upgrade leaves that."""
         assert self._loading is not None  # noqa: S101 - begun before the first connection
         engine = await asyncio.shield(self._loading)
-        from reverie.server.page_kept import KeptPageFile
+        from reverie.server.page_access import KeptPageFile
 
         return KeptPageFile(self._endpoint.folder, engine.store_folder())
 

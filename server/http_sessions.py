@@ -20,11 +20,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_REQUEST, CallToolResult
 from starlette.requests import Request
 
-from reverie.server.app import SERVED, ServedClient
+from reverie.server.app import SERVED, RateLimit, ServedClient
 from reverie.server.engine import PROJECT_HEADER, Engine, SessionElsewhere
 from reverie.server.http_access import check_call
 from reverie.server.http_telemetry import Metrics
-from reverie.server.rate_limit import RateLimit
 
 MOST_SESSIONS_OF_A_USER = 64
 SECONDS_A_SESSION_IDLES = 30 * 60.0

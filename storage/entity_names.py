@@ -15,7 +15,7 @@ from reverie.storage.database import Database
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
 from reverie.storage.scope import RECALLED
-from reverie.text.word_lists import is_ordinary
+from reverie.text.tokenize import is_ordinary
 
 _Counts = dict[str, Counter[str]]  # by project
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from reverie.errors import ReverieError
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.memory import Memory
 from reverie.storage.database import connect_to, write_ahead_log_folder
 from reverie.storage.filters import equals, one_of

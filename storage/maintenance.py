@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reverie.errors import StoreError
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.storage.filters import before, equals
 from reverie.storage.host_chains import SHARED, chain_of
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.memory import LAYERS
 from reverie.storage.journal import START, link_after, text_digest
 from reverie.storage.lance_table import LANCE_ERRORS, Table

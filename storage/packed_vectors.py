@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from reverie.lifecycle.precision import WHOLE, Precision
+from reverie.lifecycle.rules import WHOLE, Precision
 
 Vector = NDArray[np.float32]
 Records = NDArray[np.uint8]

@@ -13,7 +13,7 @@ from typing import Literal
 import pyarrow as pa
 
 from reverie.errors import StoreError
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import differs, equals, everything, one_of

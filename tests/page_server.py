@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from reverie.server.engine import Engine, LazySession
-from reverie.server.page_access import KEY_HEADER
-from reverie.server.page_kept import KeptPageFile
+from reverie.server.page_access import KEY_HEADER, KeptPageFile
 from reverie.server.page_server import PageServer
 from reverie.settings import Settings
 

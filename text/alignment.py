@@ -1,6 +1,6 @@
 """Two statements beside each other: what of the older one the newer one repeats, exchanges, denies or retires.
 
-`alignment_of` gives the features by which the pair classifier (`embeddings/pairs.py`) tells an update from a
+`alignment_of` gives the features by which the pair classifier (`embeddings/classifier.py`) tells an update from a
 restatement and from two statements that can both be true. Each feature has a name and a reason; the weights are
 learnt (`training/pairs.py`).
 """

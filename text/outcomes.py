@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from reverie.text.tokenize import FUNCTION_WORDS, stem, words
-from reverie.text.word_lists import is_ordinary
+from reverie.text.tokenize import FUNCTION_WORDS, is_ordinary, stem, words
 
 OutcomeResult = Literal["worked", "failed", "reversed", "superseded"]
 

@@ -10,17 +10,92 @@ Search and comparison share PyStemmer's English stemmer and differ in how far th
 that is related, so `stem` joins `product`, `products` and `production`. Whoever merges two texts unasked must not:
 `word_form` joins only the inflections of one word (decision 0025). What search indexes is the text, the parts of its
 identifiers, and its words as hashed stems (`search_text`, `terms`); both sides of a match come from here.
+
+The search for names goes by lists of ordinary words, well-known software and small groups of words. They are text
+files beside this module: `ordinary_words.txt` is counted by training/ordinary_words.py, the other two are written
+by hand.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any, Final, Literal
 from zlib import crc32
 
 import Stemmer  # type: ignore[import-not-found, unused-ignore] # publishes no types
+
+_ORDINARY_ENDING: Final = re.compile(
+    r"(?:ing|ings|tion|tions|ness|ment|ments|able|ible|ously|ly|ized|ised|ity|less)$"
+)
+_CACHED_SPELLINGS = 1 << 14
+
+
+@lru_cache(maxsize=_CACHED_SPELLINGS)
+def is_ordinary(word: str) -> bool:
+    """Whether a word is one of ordinary prose, in any inflection."""
+    lower = word.casefold()
+    return (
+        stem(lower) in _ordinary_stems()
+        or lower in NUMBER_WORDS
+        or bool(len(lower) > 5 and _ORDINARY_ENDING.search(lower))
+    )
+
+
+def is_software(phrase: str) -> bool:
+    """Whether a phrase, as it is spelled, is a well-known name of software."""
+    known = _software().get(phrase.casefold())
+    return known is not None and (not known[1] or phrase[:1].isupper())
+
+
+def needs_capital(phrase: str) -> bool:
+    """Whether a well-known name is also a word, so that only its capital tells it from that."""
+    known = _software().get(phrase.casefold())
+    return known is not None and known[1]
+
+
+def usual_name(phrase: str) -> str:
+    """Return the first of the names of a well-known thing, in lower case; any other phrase in lower case."""
+    lower = phrase.casefold()
+    known = _software().get(lower)
+    return lower if known is None else known[0]
+
+
+def word_groups(name: str) -> Mapping[str, frozenset[str]]:
+    """Return the sections of a file of words."""
+    found: dict[str, list[str]] = {}
+    section: list[str] = []
+    for line in _lines(name):
+        if line.startswith("["):
+            section = found.setdefault(line.strip("[]"), [])
+        else:
+            section += line.split()
+    return {title: frozenset(words) for title, words in found.items()}
+
+
+@cache
+def _ordinary_stems() -> frozenset[str]:
+    listed = {word for line in _lines("ordinary_words.txt") for word in line.split()}
+    return frozenset(listed | {stem(word) for word in FUNCTION_WORDS})
+
+
+@cache
+def _software() -> Mapping[str, tuple[str, bool]]:
+    """Return well-known names in lower case, each with the usual one and whether it must have a capital."""
+    found: dict[str, tuple[str, bool]] = {}
+    for line in _lines("software_names.txt"):
+        for group in line.split(","):
+            names = [name.strip() for name in group.split("=")]
+            found |= {name.casefold(): (names[0].casefold(), name[:1].isupper()) for name in names}
+    return found
+
+
+def _lines(name: str) -> list[str]:
+    text = (files("reverie.text") / name).read_text("utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
 
 _CACHED_STEMS = 1 << 14
 _CACHED_PAIRS = 65_536
@@ -178,6 +253,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _WORD: Final = re.compile(r"\w+")
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _LOOK_BACK = 8
 _CACHED_WORDS = 1 << 15  # a few thousand words make up most of any store
 _GROUPED: Final = re.compile(r"[-+]?\d{1,3}(?:[,_]\d{3})+")
@@ -193,7 +269,11 @@ def words(text: str) -> list[str]:
 def _without_accents(text: str) -> str:
     if text.isascii():
         return text
-    parts = unicodedata.normalize("NFKD", text)
+    return _NOT_ASCII.sub(lambda run: _plain_letters(run[0]), text)  # most texts have one dash or ellipsis
+
+
+def _plain_letters(run: str) -> str:
+    parts = unicodedata.normalize("NFKD", run)
     return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
 
 

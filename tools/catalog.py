@@ -317,7 +317,7 @@ CONTEXT = Tool(
     description="What a hook puts into a session: the briefing, or what fits a prompt or an error.",
     request=requests.ContextRequest,
     result=results.SessionContext,
-    function="reverie.tools.session_context:session_context",
+    function="reverie.tools.brief:session_context",
     reads=True,
 )
 CAPTURE = Tool(

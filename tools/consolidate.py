@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reverie.dream.cycle import DreamReport, StepReport, dream
-from reverie.dream.evidence import ANCHORED, UPHELD, EveryProject, evidence_of_others, settles
+from reverie.dream.drift import ANCHORED, UPHELD, EveryProject, evidence_of_others, settles
 from reverie.dream.judge import Judge, ModelJudge, Rules
 from reverie.dream.reading import DreamContext
 from reverie.dream.snapshot import EvidenceChecker

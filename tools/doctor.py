@@ -14,7 +14,7 @@ from typing import Literal
 from reverie import __version__
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
-from reverie.lifecycle.precision import WHOLE
+from reverie.lifecycle.rules import WHOLE
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
 from reverie.storage.homes import home_of
 from reverie.storage.integrity import IntegrityCheck, VectorSample, holders, is_free

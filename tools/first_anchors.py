@@ -1,7 +1,7 @@
 """What a memory says of files: told at once where a file is not there; anchored when it is first met in its project.
 
 A memory that was imported, or written before anchors were kept, has none. The first recall inside its project that
-shows it looks up what it names, behind the answer; the rest is met by the nightly dream (dream/evidence.py).
+shows it looks up what it names, behind the answer; the rest is met by the nightly dream (dream/drift.py).
 """
 
 import asyncio
@@ -9,9 +9,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from reverie.codebase.claims import AbsentFile, mentions_in
 from reverie.codebase.evidence import Evidence
-from reverie.codebase.past_files import AbsentFile
-from reverie.dream.evidence import ANCHORED, may_be_anchored, settles
+from reverie.dream.drift import ANCHORED, may_be_anchored, settles
 from reverie.errors import StoreError
 from reverie.memory import Memory
 from reverie.tools.screening import screened_evidence
@@ -42,7 +42,7 @@ def note_met(session: Session, memories: Iterable[Memory]) -> None:
     met = [memory for memory in memories if _is_new(session, memory)][:MOST_AT_ONCE]
     if met:
         session.met_ids.update(memory.id for memory in met)
-        session.domain.run_behind(_anchor(session, [memory.id for memory in met]))
+        session.domain.run_behind(_anchor(session, met))
 
 
 def _is_new(session: Session, memory: Memory) -> bool:
@@ -51,20 +51,18 @@ def _is_new(session: Session, memory: Memory) -> bool:
         and memory.project in session.evidence.names
         and session.here.root is not None
         and may_be_anchored(memory)
+        and bool(mentions_in(memory.content))
     )
 
 
-async def _anchor(session: Session, ids: Sequence[str]) -> None:
+async def _anchor(session: Session, met: Sequence[Memory]) -> None:
+    """Look up what the texts name; the store is read only for those of which something was found."""
     try:
-        for memory_id in ids:
-            memory = (await session.store.get([memory_id])).get(memory_id)
-            if memory is None or not may_be_anchored(memory):
-                continue
-            if any(settles(event) for event in await session.store.journal.about(memory_id)):
-                continue
+        for memory in met:
             anchors = await asyncio.to_thread(session.evidence.anchor_old, memory.content, memory.project)
-            if anchors:
-                await _write(session, screened_evidence(replace(memory, anchors=anchors)))
+            if not anchors or any(settles(event) for event in await session.store.journal.about(memory.id)):
+                continue
+            await _write(session, screened_evidence(replace(memory, anchors=anchors)))
     except StoreError as error:
         log.warning("Recalled memories are not anchored yet: %s", error)
 
@@ -72,7 +70,7 @@ async def _anchor(session: Session, ids: Sequence[str]) -> None:
 async def _write(session: Session, anchored: Memory) -> None:
     async with session.store.changing():
         memory = (await session.store.get([anchored.id])).get(anchored.id)
-        if memory is None or not may_be_anchored(memory):
+        if memory is None or not may_be_anchored(memory) or memory.content != anchored.content:
             return
         reason = "first recalled in its project"
         values = {"anchors": anchored.anchors}

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from reverie.dream.forecast import planned_for
-from reverie.dream.sweep import demoted_ids
+from reverie.dream.sweep import demoted_ids, planned_for
 from reverie.errors import InvalidInput
 from reverie.lifecycle.curves import CURVES, Trace, retention_of
 from reverie.lifecycle.rules import due_expiry, due_move

@@ -520,7 +520,6 @@ FOR_PAGE: tuple[AnyTool, ...] = (
         ChangedMany,
         reads=False,
         destroys=True,
-        module="page_bulk",
     ),
     _call(
         "decide_quarantine",

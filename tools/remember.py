@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reverie.dream.outcomes import is_a_decision, outcome_change, outcomes_told
 from reverie.embeddings.base import Embedding
 from reverie.embeddings.bundled import STAMP
-from reverie.embeddings.pairs import LEAST_COSINE, PairVerdict, judged_pair
+from reverie.embeddings.classifier import LEAST_COSINE, PairVerdict, judged_pair
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.lifecycle.outcomes import followed_by, outcome_on
 from reverie.lifecycle.vitals import (

@@ -12,8 +12,7 @@ from typing import Any
 from reverie.dream.batch import Undo, Undone, undo_batch, undo_events
 from reverie.dream.fading import UNPACKED, embedded_again
 from reverie.errors import InvalidInput
-from reverie.lifecycle.precision import WHOLE
-from reverie.lifecycle.rules import as_restored
+from reverie.lifecycle.rules import WHOLE, as_restored
 from reverie.memory import Memory
 from reverie.storage.access_log import record
 from reverie.storage.journal import Event

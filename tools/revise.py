@@ -11,8 +11,7 @@ from datetime import datetime
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
 from reverie.lifecycle.outcomes import given_outcome, outcome_on
-from reverie.lifecycle.precision import WHOLE
-from reverie.lifecycle.rules import Direction, checked_move
+from reverie.lifecycle.rules import WHOLE, Direction, checked_move
 from reverie.lifecycle.voices import UNCONFIRMED
 from reverie.memory import Layer, Memory, content_hash
 from reverie.recall.features import freshness_of

@@ -4,6 +4,8 @@ An echo is a text that this session was shown and that comes back through `remem
 memories found most of them to be recalled text kept again as new. What restates a served text in all but case,
 punctuation, articles and a leading phrase such as "Recalled:" is not stored; one number, name or `not` that differs
 makes it news.
+
+How long the last calls of each tool took is kept here too: a few hundred numbers that are written nowhere.
 """
 
 import asyncio
@@ -11,10 +13,12 @@ import contextlib
 import os
 import re
 import secrets
+from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from statistics import quantiles
 from typing import Any, Final, Self
 
 from reverie.codebase.evidence import Evidence
@@ -38,8 +42,42 @@ from reverie.storage.store import MemoryStore
 from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
 from reverie.time import Clock, clock_from
-from reverie.tools.call_times import CallTimes
 from reverie.tools.project_identity import PATIENCE_AT_START, RecognisedProject, recognise
+
+MOST_KEPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The milliseconds of calls, oldest first, with their middle and the one that a twentieth takes longer than."""
+
+    milliseconds: list[float]
+    p50: float | None
+    p95: float | None
+
+
+@dataclass(slots=True)
+class CallTimes:
+    """Keeps the durations of the last calls by the tool's name."""
+
+    _kept: dict[str, deque[float]] = field(default_factory=dict)
+
+    def note(self, tool: str, seconds: float) -> None:
+        """Note that a call took so long; the oldest goes when there are too many."""
+        self._kept.setdefault(tool, deque(maxlen=MOST_KEPT)).append(1_000 * seconds)
+
+    def of(self, tool: str) -> Times:
+        """Return what is known of a tool."""
+        kept = list(self._kept.get(tool, ()))
+        return Times(kept, percentile(kept, 50), percentile(kept, 95))
+
+
+def percentile(values: Sequence[float], percent: int) -> float | None:
+    """Return the value that so many percent do not pass; None of nothing."""
+    if len(values) < 2:
+        return values[0] if values else None
+    return quantiles(values, n=100, method="inclusive")[percent - 1]
+
 
 SHARE_OF_MEMORY = 16
 """One part in so many of the machine's memory is for search, unless REVERIE_SEARCH_MEMORY says otherwise."""

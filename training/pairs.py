@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
-from reverie.embeddings.pairs import LABELS, LIKELY_SAME, LIKELY_UPDATE, PairModel, features_of
+from reverie.embeddings.classifier import LABELS, LIKELY_SAME, LIKELY_UPDATE, PairModel, features_of
 
 HERE = Path(__file__).parent
 UNITS, MEMBERS, EPOCHS, BATCH = 16, 3, 100, 128

@@ -8,9 +8,8 @@ import pytest
 
 from reverie.clients.catalog import SCOPES, Client, Machine, Scope, client_named
 from reverie.clients.plans import ClientPlan, apply
-from reverie.clients.setup import Planner
+from reverie.clients.setup import Planner, plan_uninstall
 from reverie.clients.setup_files import Records
-from reverie.clients.uninstall import plan_uninstall
 from tests.server.conftest import called
 
 __all__ = ["Desk", "called", "desk", "write"]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from reverie.clients.chat_exports import standing_statements
 from reverie.clients.formats import Format
 from reverie.clients.importers import read_notes, recognised
+from reverie.clients.memory_exports import standing_statements
 from reverie.tools.import_files import Note, Problem
 
 GRAPH = [

@@ -18,7 +18,7 @@ from reverie.dream.reading import FINGERPRINTS, DreamContext, read
 from reverie.dream.review import apply_decision, checked_decision, withdraw_moot
 from reverie.dream.snapshot import EvidenceCheck
 from reverie.embeddings.bundled import STAMP
-from reverie.embeddings.pairs import PairVerdict, judged_pair
+from reverie.embeddings.classifier import PairVerdict, judged_pair
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash

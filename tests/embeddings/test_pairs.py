@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
-from reverie.embeddings.pairs import FEATURES, LEAST_COSINE, judged_pair, pair_model
+from reverie.embeddings.classifier import FEATURES, LEAST_COSINE, judged_pair, pair_model
 
 HELD_OUT = Path(__file__).parents[1] / "tools" / "held_out" / "halyard" / "pairs.jsonl"
 MOST_KILOBYTES = 12

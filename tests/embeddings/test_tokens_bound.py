@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import reverie.embeddings.tokens as tokens
-from reverie.embeddings.token_bound import UpperBound
+from reverie.embeddings.tokens import UpperBound
 from tests.embeddings.test_tokens import SAMPLES, SEAMS
 
 BYTES = UpperBound(())

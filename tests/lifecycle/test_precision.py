@@ -1,6 +1,6 @@
 import pytest
 
-from reverie.lifecycle.precision import precision_for, precision_of
+from reverie.lifecycle.rules import precision_for, precision_of
 
 
 @pytest.mark.rule("002-compression")

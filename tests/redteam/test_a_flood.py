@@ -3,7 +3,7 @@
 import pytest
 
 from reverie.errors import InvalidInput, RateLimited
-from reverie.server.rate_limit import RateLimit
+from reverie.server.app import RateLimit
 from reverie.tools.inspect import inspect
 from reverie.tools.requests import InspectRequest
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reverie.server.chat_views import VIEWS, page_of
+from reverie.server.resources import VIEWS, page_of
 from tests.browser import PATIENCE_MS, REQUIRED, launched, why_not
 
 SCRIPT = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"

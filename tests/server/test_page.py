@@ -12,9 +12,16 @@ from typing import Any
 
 import pytest
 
-from reverie.server.page_access import KEY_HEADER, LONGEST_BODY, SECONDS_A_LINK_LIVES, SECURITY_HEADERS, PageAccess
-from reverie.server.page_api import CALLS
-from reverie.server.page_kept import KEPT_FOR, KeptPageFile
+from reverie.server.page_access import (
+    KEPT_FOR,
+    KEY_HEADER,
+    LONGEST_BODY,
+    SECONDS_A_LINK_LIVES,
+    SECURITY_HEADERS,
+    KeptPageFile,
+    PageAccess,
+)
+from reverie.server.page_server import CALLS
 from reverie.server.schemas import schema_of
 from reverie.tools.catalog import TOOLS
 from tests.page_server import ServedPage, Visit

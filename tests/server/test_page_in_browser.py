@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from reverie.server.page_kept import KeptPageFile
+from reverie.server.page_access import KeptPageFile
 from tests.browser import AXE, PATIENCE_MS, REQUIRED, launched, why_not
 from tests.page_server import ServedPage, Visit
 from tests.page_store import HOSTILE_PATH, PROJECT, SCRIPT, Made, make_store

@@ -1,4 +1,4 @@
-from reverie.tools.call_times import MOST_KEPT, CallTimes
+from reverie.tools.session import MOST_KEPT, CallTimes
 
 
 def test_the_last_few_hundred_calls_are_kept_with_their_percentiles() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from reverie.llm import client as language_model
 from reverie.llm.connection import Timeouts
-from reverie.tools.capture import capture
-from reverie.tools.capture_by_model import CENTS_PER_SESSION
+from reverie.tools.capture import CENTS_PER_SESSION, capture
 from reverie.tools.requests import CapturedText, CaptureRequest, ReviewRequest, SaidText
 from reverie.tools.results import Captured
 from reverie.tools.review import review

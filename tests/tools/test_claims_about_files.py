@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reverie.codebase.past_files import says_it_is_gone
-from reverie.dream import evidence
+from reverie.codebase.claims import says_it_is_gone
+from reverie.dream import drift as drift_step
 from reverie.dream.drift import with_new_paths
 from reverie.tools.consolidate import consolidate
 from reverie.tools.drift import drift
@@ -149,7 +149,7 @@ async def test_the_night_anchors_what_no_recall_has_met_and_an_undo_takes_it_bac
 async def test_a_night_looks_at_so_many_and_the_next_at_others(
     here: Session, tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evidence, "MOST_LOOKED_AT", 2)
+    monkeypatch.setattr(drift_step, "MOST_LOOKED_AT", 2)
     await imported(here, tmp_path, **{f"m{number}": f"Part {number} is in src/lamp.py" for number in range(5)})
     anchored = []
     for _ in range(3):
@@ -201,7 +201,7 @@ async def test_no_root_comes_from_a_memory(
     file.write_text(json.dumps(line))
     with file.open("rb") as lines:
         await import_memories(session, lines, lambda _: None)
-    checker = evidence.evidence_of_others(await session.store.projects.read(), (), [str(hidden.root)])
+    checker = drift_step.evidence_of_others(await session.store.projects.read(), (), [str(hidden.root)])
     assert checker == []
     await consolidate(session, ConsolidateRequest())
     assert (await session.store.resolve("m1")).status == "active"

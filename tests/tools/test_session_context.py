@@ -9,11 +9,11 @@ import pytest
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.settings import Settings
+from reverie.tools.brief import session_context
 from reverie.tools.recall import recall
 from reverie.tools.remember import remember
 from reverie.tools.requests import ContextRequest, RecallRequest, RememberRequest
 from reverie.tools.session import MOST_CLIENT_SESSIONS, Session, ShownToSessions
-from reverie.tools.session_context import session_context
 
 pytestmark = pytest.mark.anyio
 
