@@ -187,7 +187,7 @@ class Table:
         await self._first()
         remote = self._remote
         if remote is not None:
-            return await retried(self.name, lambda: remote.run(self.lance.version, writes=False), remote=remote)
+            return await retried(self.name, remote.version, remote=remote)
         newest = _newest_in(self._versions) if self._versions else None
         return await retried(self.name, self.lance.version) if newest is None else newest
 

@@ -148,6 +148,7 @@ class RemoteTable:
         self._seen = _size(self._mark)
         self._looked_at = state.clock()
         self._looking = asyncio.Lock()
+        self._version: int | None = None  # of the table as it is open
 
     async def run(self, operation: Callable[[], Awaitable[Result]], *, writes: bool) -> Result:
         """Run an operation on the newest version; while the store is away a read may get an older one.
@@ -200,15 +201,27 @@ class RemoteTable:
                     raise known from error
                 return
             self.state.note_answer()
-            self._looked_at, self._seen = asked_at, size
+            self._looked_at, self._seen, self._version = asked_at, size, None
+
+    async def version(self) -> int:
+        """Return the newest version that is known.
+
+        Raises:
+            StoreUnavailable: if the store does not answer although the newest version is needed.
+        """
+        await self.look(must_be_fresh=holds_a_lease())
+        if self._version is None:
+            self._version = int(await self._lance.version())
+        return self._version
 
     def expire(self) -> None:
         """Look for a newer version before the next operation."""
-        self._looked_at = float("-inf")
+        self._looked_at, self._version = float("-inf"), None
 
     def note_commit(self) -> None:
         """Tell the other processes of this host that the table has a new version; this one has it already."""
         self.state.note_answer()
+        self._version = None
         before = _size(self._mark)
         try:
             descriptor = os.open(self._mark, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -25,7 +25,7 @@ class S3Server:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.port, self._others = _free_port(), [_free_port() for _ in range(6)]
+        self.port, self._metrics, self._others = _free_port(), _free_port(), [_free_port() for _ in range(6)]
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         user = {
@@ -73,6 +73,7 @@ class S3Server:
                     f"-s3.port.grpc={_free_port()}",
                     f"-s3.config={self._folder / 's3.json'}",
                     "-master.telemetry=false",
+                    f"-metricsPort={self._metrics}",
                 ],
                 cwd=self._folder,
                 stdout=subprocess.DEVNULL,
@@ -113,6 +114,19 @@ class S3Server:
         with contextlib.suppress(urllib.error.HTTPError), urllib.request.urlopen(request, timeout=5):  # noqa: S310
             pass
         return name
+
+    def counted(self) -> tuple[int, int, int]:
+        """Return how many requests it has answered, and how many bytes it received and sent."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics}/metrics", timeout=10) as answer:
+            lines = [line for line in answer.read().decode().splitlines() if not line.startswith("#")]
+        sums = dict.fromkeys(("s3_request_total", "traffic_received_bytes_total", "traffic_sent_bytes_total"), 0.0)
+        for line in lines:
+            name, _, value = line.rpartition(" ")
+            for ending in sums:
+                if name.partition("{")[0].endswith(ending):
+                    sums[ending] += float(value)
+        requests, received, sent = (int(one) for one in sums.values())
+        return requests, received, sent
 
     def pause(self) -> None:
         """Stop it answering; connections stay open."""
