@@ -144,7 +144,7 @@ async def _compare(store: MemoryStore) -> Audit:
             faults.append("the file that says where the journal stands, journal/last, is missing")
     elif not chain.holds(in_log_file):
         faults.append(_ends_wrong(chain, in_log_file, "the file beside the table"))
-    faults += _against_head(store, chain, known)
+    faults += _against_head(store, chains, known)
     if known.head is None:
         unchecked.append(
             f"{known.reason}: a journal rewritten whole, cut at its end or replaced by an older copy would not show"
@@ -274,21 +274,24 @@ class _Chain:
         return []
 
 
-def _against_head(store: MemoryStore, chain: _Chain, known: KnownHead) -> list[str]:
-    """Compare the chain with the head that this installation keeps, and what came after it with the key."""
+def _against_head(store: MemoryStore, chains: Mapping[int, _Chain], known: KnownHead) -> list[str]:
+    """Compare the chains with the head that this installation keeps, and what came after it with the key."""
     sealed = store.journal.sealed_head
     head = known.head
     if head is None or sealed is None:
         return []
+    nothing, own = _Chain([], []), own_chain(store)
     faults = [
         _ends_wrong(chain, link, "this installation")
         for link in (head.lost, head.link)
-        if link is not None and not chain.holds(link)
+        # A store that was moved to or from a bucket has more than one chain.
+        if link is not None and not (chain := chains.get(chain_of(link.number), nothing)).holds(link)
     ]
-    bound = (head.lost or head.link).number
+    last = head.lost or head.link
+    bound = last.number if chain_of(last.number) == own else 0
     foreign = [
         row["number"]
-        for row in chain.after(bound)
+        for row in chains.get(own, nothing).after(bound)
         if not sealed.fits(Link(row["number"], row["hash"]), row.get("seal"))
     ]
     if foreign:

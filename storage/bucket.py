@@ -17,6 +17,7 @@ from lancedb import AsyncTable
 
 from reverie.errors import StoreDamaged, StoreUnavailable
 from reverie.storage.homes import (
+    CHAIN,
     FIRST,
     POINTER,
     PURGED,
@@ -26,6 +27,8 @@ from reverie.storage.homes import (
     hash_of,
     make_private,
     purged_among,
+    read_chain,
+    write_chain,
 )
 from reverie.storage.host_chains import MOST_HOSTS, HostChain
 from reverie.storage.locks import HostLock, Lease, Lock, ProcessLock, StoredObject, check_leases
@@ -38,14 +41,13 @@ try:
 except ImportError as missing:
     raise StoreUnavailable("A home in a bucket needs one more package: pip install 'reverie-mcp[team]'.") from missing
 
+HOSTS = "hosts/"
 _REQUEST_SECONDS = 15
 _SMALL_REQUEST_SECONDS = 5
 _CONNECT_SECONDS = 4
 _RETRIES = 2
 _RETRY_SECONDS = 6
 _CHECKED = "conditional-writes"
-_CHAIN = "chain"
-_HOSTS = "hosts/"
 _LEASES = "leases/"
 _MOST_TRIES = 20
 _NOBODYS_TAG = json.dumps(['"00000000000000000000000000000000"', None])
@@ -65,7 +67,7 @@ class BucketObjects:
     def __init__(self, uri: str, state: ObjectStoreState) -> None:
         self._state = state
         try:
-            self._store: Any = from_url(
+            self.store: Any = from_url(
                 uri,
                 client_options={
                     "timeout": f"{_SMALL_REQUEST_SECONDS}s",
@@ -85,7 +87,7 @@ class BucketObjects:
         """
         self._check_answers()
         try:
-            found = await obstore.get_async(self._store, key)
+            found = await obstore.get_async(self.store, key)
             return StoredObject(bytes(await found.bytes_async()), _tag(found.meta))
         except (NotFoundError, FileNotFoundError) as error:
             if (known := self._state.error_for(key, error)) is not None:
@@ -104,7 +106,7 @@ class BucketObjects:
         """
         self._check_answers()
         try:
-            made = await obstore.put_async(self._store, key, content, mode=_mode(instead_of), use_multipart=False)
+            made = await obstore.put_async(self.store, key, content, mode=_mode(instead_of), use_multipart=False)
             return _tag(made)
         except (AlreadyExistsError, PreconditionError):
             return None
@@ -120,7 +122,7 @@ class BucketObjects:
     def put_now(self, key: str, content: bytes, *, instead_of: str | None) -> str | None:
         """Do the same without a task: for what is written once in a while."""
         try:
-            return _tag(obstore.put(self._store, key, content, mode=_mode(instead_of), use_multipart=False))
+            return _tag(obstore.put(self.store, key, content, mode=_mode(instead_of), use_multipart=False))
         except (AlreadyExistsError, PreconditionError):
             return None
         except BaseError as error:
@@ -129,7 +131,7 @@ class BucketObjects:
     def get_now(self, key: str) -> StoredObject | None:
         """Return an object without a task."""
         try:
-            found = obstore.get(self._store, key)
+            found = obstore.get(self.store, key)
             return StoredObject(bytes(found.bytes()), _tag(found.meta))
         except (NotFoundError, FileNotFoundError):
             return None
@@ -144,7 +146,7 @@ class BucketObjects:
         """
         sizes: dict[str, int] = {}
         try:
-            async for part in obstore.list(self._store, prefix=prefix or None):
+            async for part in obstore.list(self.store, prefix=prefix or None):
                 sizes |= {str(one["path"]): int(one["size"]) for one in part}
         except BaseError as error:
             raise self._translated(prefix, error) from error
@@ -153,7 +155,7 @@ class BucketObjects:
     async def folders(self) -> list[str]:
         """Return the names of what has objects below it."""
         try:
-            found = await obstore.list_with_delimiter_async(self._store)
+            found = await obstore.list_with_delimiter_async(self.store)
         except BaseError as error:
             raise self._translated("", error) from error
         return [str(prefix).rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"]]
@@ -167,7 +169,7 @@ class BucketObjects:
         try:
             for key in keys:
                 try:
-                    await obstore.delete_async(self._store, key)
+                    await obstore.delete_async(self.store, key)
                 except (NotFoundError, FileNotFoundError):
                     continue
         except BaseError as error:
@@ -300,22 +302,42 @@ class BucketHome:
                 "Storage, Azure, SeaweedFS, MinIO, R2."
             )
 
+    async def take_chain_beside(self, used: Iterable[int]) -> None:
+        """Give this host a chain that none of these is: their events were written elsewhere and moved here."""
+        for index in used:
+            await self.objects.put(f"{HOSTS}{index}", b"{}", instead_of=None)
+        if self.host_chain is not None and self.host_chain.index in used:
+            (self.folder / CHAIN).unlink(missing_ok=True)
+            self.host_chain = await self._chain()
+
     async def _chain(self) -> HostChain:
         """Return the chain of this host's events; a new host takes the first number that is free."""
-        file = self.folder / _CHAIN
-        if file.exists():
-            return HostChain(int(file.read_text("ascii")))
-        taken = [int(key.rpartition("/")[2]) for key in await self.objects.sizes(_HOSTS)]
+        if (known := read_chain(self.folder)) is not None:
+            return known
+        taken = [int(key.rpartition("/")[2]) for key in await self.objects.sizes(HOSTS)]
         for index in range(max(taken, default=-1) + 1, MOST_HOSTS):
             who = json.dumps({"host": socket.gethostname()}).encode()
-            if await self.objects.put(f"{_HOSTS}{index}", who, instead_of=None) is not None:
-                fresh = self.folder / f"{_CHAIN}.new"
-                fresh.write_text(str(index), "ascii")
-                fresh.replace(file)
-                return HostChain(index)
+            if await self.objects.put(f"{HOSTS}{index}", who, instead_of=None) is not None:
+                return write_chain(self.folder, index)
         raise StoreUnavailable(
             f"{self.uri} was opened by {MOST_HOSTS:,} hosts, which is as many as can be told apart."
         )
+
+    async def note(self, name: str) -> str | None:
+        """Return the text of a small object; None if there is none."""
+        there = await self.objects.get(name)
+        return None if there is None else there.content.decode()
+
+    async def set_note(self, name: str, text: str | None) -> None:
+        """Write a small object, or delete it."""
+        if text is None:
+            await self.objects.delete([name])
+            return
+        for _ in range(_MOST_TRIES):
+            there = await self.objects.get(name)
+            if await self.objects.put(name, text.encode(), instead_of=None if there is None else there.tag):
+                return
+        raise StoreUnavailable(f"Another host keeps writing {name!r} in {self.uri}.")
 
     def current(self) -> int:
         """Return the generation in use, as this process last saw it."""
@@ -414,3 +436,12 @@ class BucketHome:
     async def sizes(self) -> dict[str, int]:
         """Return the bytes of every object of the domain by key."""
         return await self.objects.sizes()
+
+
+async def domains_in(uri: str) -> list[str]:
+    """Return the names of the domains under an address.
+
+    Raises:
+        StoreUnavailable: if the store does not answer or refuses.
+    """
+    return sorted(await BucketObjects(uri, ObjectStoreState(uri, Path())).folders())

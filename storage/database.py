@@ -10,8 +10,8 @@ from typing import Self
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from reverie.errors import ReverieError, StoreBusy, StoreDamaged, StoreTooNew, WrongEmbedder
-from reverie.storage.homes import DomainHome, FolderHome
+from reverie.errors import ReverieError, StoreBusy, StoreDamaged, StoreTooNew, StoreUnavailable, WrongEmbedder
+from reverie.storage.homes import MOVED, MOVING, DomainHome, FolderHome
 from reverie.storage.lance_table import LANCE_ERRORS, Table, retried, translated
 from reverie.storage.lancedb_import import connect, table_names
 from reverie.storage.locks import ProcessLock
@@ -65,6 +65,7 @@ class Database:
         """
         home = as_home(place)
         await home.prepare()
+        await check_in_use(home)
         generation = await home.refresh()
         connection = await connect_to(home.tables(generation), home)
         if await _schema_number(connection) != NEWEST:
@@ -115,6 +116,24 @@ class Database:
     async def write_meta(self, values: Mapping[str, str]) -> None:
         """Write keys and values to the meta table."""
         await self.table("meta").upsert(meta_rows(values))
+
+
+async def check_in_use(home: DomainHome) -> None:
+    """Make sure that a home was not moved away, and is not the target of a move that is not finished.
+
+    Raises:
+        StoreUnavailable: if it is one of the two.
+    """
+    if (elsewhere := await home.note(MOVED)) is not None:
+        raise StoreUnavailable(
+            f"The memories of {home.name} were moved to {elsewhere}. Set REVERIE_HOME to that; what is here is the "
+            f"copy from before, which is used again if you remove {MOVED!r} from it."
+        )
+    if (source := await home.note(MOVING)) is not None:
+        raise StoreUnavailable(
+            f"A move from {source} to {home.name} is not finished. Run the same `reverie move` again, with "
+            "REVERIE_HOME set to where it came from."
+        )
 
 
 def as_home(place: Path | DomainHome) -> DomainHome:

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from reverie.errors import StoreDamaged, StoreUnavailable
+from reverie.storage.host_chains import HostChain
 from reverie.storage.locks import Lock, ProcessLock
 
 if TYPE_CHECKING:
     from lancedb import AsyncTable
 
-    from reverie.storage.host_chains import HostChain
     from reverie.storage.remote_tables import ObjectStoreState, RemoteTable
 
 FIRST = 1
@@ -30,6 +30,9 @@ POINTER = "current"
 TABLES = "tables-"
 STAGING = "staging"
 PURGED = "purged"
+CHAIN = "chain"
+MOVED = "moved"
+MOVING = "moving"
 _DROPPED = "dropped-"
 
 
@@ -57,7 +60,7 @@ class DomainHome(Protocol):
     """Whether the object store answers, and how fresh the tables are; None for a folder."""
 
     host_chain: "HostChain | None"
-    """How this host numbers its events; None for a folder, whose hosts share one chain."""
+    """How this host numbers its events; None for a folder, unless it came from a bucket: then above all of those."""
 
     @property
     def name(self) -> str:
@@ -65,6 +68,12 @@ class DomainHome(Protocol):
 
     async def prepare(self) -> None:
         """Make ready what every use needs."""
+
+    async def note(self, name: str) -> str | None:
+        """Return what is noted under a name beside the tables; None if nothing is."""
+
+    async def set_note(self, name: str, text: str | None) -> None:
+        """Note something under a name, or with None remove the note."""
 
     def current(self) -> int:
         """Return the generation in use, as far as this process knows."""
@@ -124,11 +133,11 @@ class FolderHome:
 
     store_options: Mapping[str, str] | None = None
     state: "ObjectStoreState | None" = None
-    host_chain: "HostChain | None" = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.purged_texts: PurgedTexts = PurgedTextsFile(folder)
+        self.host_chain: HostChain | None = None
 
     @property
     def name(self) -> str:
@@ -143,11 +152,31 @@ class FolderHome:
         """
         try:
             make_private(self.folder)
+            self.host_chain = read_chain(self.folder)
         except OSError as error:
             raise StoreUnavailable(
                 f"The data folder {self.folder} cannot be written ({error.strerror}). "
                 "Set REVERIE_HOME to a folder that you own."
             ) from error
+
+    async def note(self, name: str) -> str | None:
+        """Return the text of a small file; None if there is none."""
+        try:
+            return (self.folder / name).read_text("utf-8")
+        except FileNotFoundError:
+            return None
+
+    async def set_note(self, name: str, text: str | None) -> None:
+        """Write a small file, or remove it."""
+        if text is None:
+            (self.folder / name).unlink(missing_ok=True)
+            return
+        fresh = self.folder / f"{name}.new"
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self.folder / name)
 
     def current(self) -> int:
         """Return the number of the generation in use; a new store starts with the first."""
@@ -164,12 +193,7 @@ class FolderHome:
 
     async def switch(self, number: int) -> None:
         """Make a generation the one in use, atomically."""
-        fresh = self.folder / f"{POINTER}.new"
-        with fresh.open("w", encoding="ascii") as file:
-            file.write(str(number))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.folder / POINTER)
+        await self.set_note(POINTER, str(number))
 
     def tables(self, number: int) -> str:
         """Return the folder that holds the tables of a generation."""
@@ -265,6 +289,22 @@ def make_private(folder: Path) -> None:
     for part in (folder.parent.parent, folder.parent, folder):
         part.chmod(0o700)
     (folder / "locks").mkdir(exist_ok=True, mode=0o700)
+
+
+def read_chain(folder: Path) -> HostChain | None:
+    """Return the chain of the journal that is written from a folder; None for the one that needs no number."""
+    try:
+        return HostChain(int((folder / CHAIN).read_text("ascii")))
+    except FileNotFoundError:
+        return None
+
+
+def write_chain(folder: Path, index: int) -> HostChain:
+    """Say which chain is written from a folder."""
+    fresh = folder / f"{CHAIN}.new"
+    fresh.write_text(str(index), "ascii")
+    fresh.replace(folder / CHAIN)
+    return HostChain(index)
 
 
 def _sizes(folder: Path) -> dict[str, int]:

@@ -437,7 +437,9 @@ class Journal:
         own = SHARED if self.host_chain is None else self.host_chain.index
         known = (await self._table.rows(["number", "hash", "seal"])).to_pylist()
         rows = [row for row in known if chain_of(row["number"] or 0) == own]
-        last = max(rows, key=lambda row: row["number"], default={"number": START.number, "hash": START.hash})
+        # A host that is new goes on counting from what others wrote, in a chain of its own.
+        counted = 0 if self.host_chain is None else max((row["number"] or 0 for row in known), default=0)
+        last = max(rows, key=lambda row: row["number"], default={"number": counted, "hash": START.hash})
         await self._log_file.start_from(json.dumps(last).encode())
 
     async def _not_yet_flushed(self, earlier: Sequence[Path]) -> list[Row]:

@@ -9,6 +9,7 @@ the switch; a writer that comes later still sees that its tables are no longer c
 """
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -29,13 +30,16 @@ from reverie.storage.database import (
     meta_rows,
     open_generation,
     read_stamp,
+    write_ahead_log_folder,
     write_ahead_log_to,
 )
 from reverie.storage.filters import Condition, equals, one_of
+from reverie.storage.homes import TABLES as TABLES_FOLDER
 from reverie.storage.homes import DomainHome
 from reverie.storage.journal import Journal
 from reverie.storage.lance_table import LANCE_ERRORS, Table, retried, translated
 from reverie.storage.lancedb_import import table_names
+from reverie.storage.locks import ProcessLock
 from reverie.storage.maintenance import KEEP_VERSIONS_FOR
 from reverie.storage.packed_vectors import vector_type, whole_column, whole_rows
 from reverie.storage.rows import FIELDS, Embedded, Vector, from_table, passage_rows, to_table
@@ -49,6 +53,8 @@ from reverie.storage.schema import (
     SIDE_TABLES,
     TABLES,
 )
+from reverie.storage.store import MemoryStore
+from reverie.storage.write_ahead_log import memory_in, pending_lines
 
 Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the text, of its passages, of its tokens
 Embed = Callable[[Sequence[str]], Sequence[Made]]
@@ -330,3 +336,28 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
         vector = vectors[memory.content_hash, _TEXT]
         items.append(Embedded(stamped, vector, tuple(passages), pieces[memory.content_hash]))
     return items
+
+
+async def carry_over_log(store: MemoryStore, embed: Embed) -> int:
+    """Write what waited in this host's log when another host re-embedded the store; return how many memories.
+
+    Their vectors are the old model's, so they are embedded again. Killed at any point, it does the rest next time.
+    """
+    home, carried = store.database.home, 0
+    for folder in sorted(home.folder.glob(f"{TABLES_FOLDER}*")) if home.state is not None else ():
+        if folder == home.logs(store.database.generation):
+            continue
+        async with ProcessLock(home.folder / "locks" / "settle-additions.lock").held():
+            waiting = [memory_in(line) for line in pending_lines(write_ahead_log_folder(folder))]
+            known = await store.get([memory.id for memory in waiting])
+            memories = [memory for memory in waiting if memory.id not in known]
+        for part in _parts(memories):
+            made = await asyncio.to_thread(embed, [memory.content for memory in part])
+            items = [
+                Embedded(replace(memory, embedder=store.database.stamp.embedder), vector, passages, pieces)
+                for memory, (vector, passages, pieces) in zip(part, made, strict=True)
+            ]
+            await store.database.write_ahead_log.write(items)
+            carried += len(items)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return carried

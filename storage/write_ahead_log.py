@@ -445,6 +445,11 @@ def _from_line(line: bytes) -> Embedded:
     return Embedded(memory, _decoded(known["vector"]), passages, base64.b64decode(known["pieces"]))
 
 
+def memory_in(line: bytes) -> Memory:
+    """Return the memory of a line."""
+    return _from_line(line).memory
+
+
 def _encoded(vector: Vector) -> str:
     return base64.b64encode(np.ascontiguousarray(vector, "<f4").tobytes()).decode()
 

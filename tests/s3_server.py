@@ -115,6 +115,12 @@ class S3Server:
             pass
         return name
 
+    def empty(self, bucket: str) -> None:
+        """Delete everything in a bucket."""
+        store = self.store(bucket)
+        for part in obstore.list(store):
+            obstore.delete(store, [one["path"] for one in part])
+
     def counted(self) -> tuple[int, int, int]:
         """Return how many requests it has answered, and how many bytes it received and sent."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics}/metrics", timeout=10) as answer:

@@ -239,6 +239,8 @@ class OpenDomain:
         embedder = embedder or embedder_from(settings)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
         store = await _opened(settings, stamp, clock)
+        if not settings.is_local:
+            await _carry_over_log(store, embedder)
         maintenance = Maintenance(store)
         return cls(settings, clock, embedder, store, AccessRecorder(store, maintenance.note_write), maintenance)
 
@@ -494,6 +496,15 @@ def search_memory_of(settings: Settings) -> int:
     if settings.search_memory is None:
         return machine_memory() // SHARE_OF_MEMORY
     return int(settings.search_memory * 1024 * 1024)
+
+
+async def _carry_over_log(store: MemoryStore, embedder: Embedder) -> None:
+    """Write what this host acknowledged before another host gave the store a new embedder."""
+    from reverie.storage.reembed import carry_over_log  # seldom needed, and much to import
+
+    await carry_over_log(
+        store, lambda texts: [(one.vector, one.passages, one.pieces) for one in embedder.embed(texts)]
+    )
 
 
 async def _opened(settings: Settings, stamp: Stamp, clock: Clock) -> MemoryStore:

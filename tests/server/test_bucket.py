@@ -3,20 +3,30 @@
 A host is a folder (`REVERIE_HOST_FOLDER`): its write-ahead log, its locks, its chain in the journal.
 """
 
+import asyncio
 import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from reverie.storage import write_ahead_log
+from reverie.errors import StoreBusy
+from reverie.settings import Settings
+from reverie.storage import move, write_ahead_log
+from reverie.storage.bucket import BucketHome
+from reverie.storage.database import Stamp
+from reverie.storage.reembed import Made, reembed
 from reverie.storage.remote_tables import FRESH_SECONDS
+from reverie.tools.remember import remember
+from reverie.tools.requests import RememberRequest
+from reverie.tools.session import Session
 from tests.s3_server import S3Server
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +60,8 @@ def fact(number: int) -> str:
 
 
 def test_every_tool_works_and_two_hosts_see_each_other(start_here, called, on_host, tmp_path):
-    here, there = start_here(**on_host("one")), start_here(**on_host("two"))
+    here = start_here(**on_host("one"))
+    there = start_here(**on_host("two"), REVERIE_CLOCK="-1h")  # no order follows from what the clocks say
     lockers = here.call("remember", content="The parcel lockers run on PostgreSQL 16 in production.")["id"]
     shop = there.call("remember", content="Deployments of the web shop go out on Tuesday mornings.")["id"]
     assert found(there, "which database do the parcel lockers run on", lockers)
@@ -123,6 +134,97 @@ def test_four_processes_on_two_hosts_are_killed_and_lose_and_double_nothing(wire
     audit = called(tmp_path, "audit", **on_host("two")).stdout
     assert "does not follow" not in audit
     assert "changed behind" not in audit
+
+
+def test_memories_move_to_a_bucket_and_back_and_a_move_that_was_cut_short_goes_on(
+    called, on_host, tmp_path, monkeypatch
+):
+    local, bucket = {"REVERIE_HOME": str(tmp_path / "home")}, on_host("one")
+    for number in range(3):
+        assert called(tmp_path, "remember", fact(number), **local).returncode == 0
+    before = exported(called, tmp_path, local)
+
+    real, left = move.obstore.put_async, iter(range(40))
+
+    async def cut(*arguments: Any, **named: Any) -> Any:
+        if next(left, None) is None:
+            raise OSError("the network went away")
+        return await real(*arguments, **named)
+
+    host = {"REVERIE_HOST_FOLDER": bucket["REVERIE_HOST_FOLDER"]}
+    with monkeypatch.context() as patch:
+        patch.setattr(move.obstore, "put_async", cut)
+        done = called(tmp_path, "move", bucket["REVERIE_HOME"], **local, **host)
+    assert (done.returncode, "cut short" in done.stderr) == (1, True), done.stderr
+    assert "not finished" in called(tmp_path, "status", **bucket).stderr
+    assert exported(called, tmp_path, local) == before  # still the home
+
+    done = called(tmp_path, "move", bucket["REVERIE_HOME"], **local, **host)
+    assert (done.returncode, "3 memories" in done.stdout) == (0, True), done.stderr
+    assert "were moved to s3://" in called(tmp_path, "status", **local).stderr
+    assert exported(called, tmp_path, bucket) == before
+    assert called(tmp_path, "pin", before[0]["id"], **bucket).returncode == 0
+    assert called(tmp_path, "audit", **bucket).returncode == 0
+
+    assert called(tmp_path, "move", local["REVERIE_HOME"], **bucket).returncode == 0
+    assert called(tmp_path, "pin", before[1]["id"], **local).returncode == 0
+    pinned = {memory["id"] for memory in exported(called, tmp_path, local) if memory.get("pinned")}
+    assert pinned == {before[0]["id"], before[1]["id"]}
+    audit = called(tmp_path, "audit", **local)
+    assert audit.returncode == 0, audit.stdout
+
+
+def test_a_backup_of_a_bucket_is_rehearsed_after_the_bucket_is_lost(called, s3, on_host, tmp_path):
+    bucket, backup = on_host("one"), {"REVERIE_HOME": str(tmp_path / "backup")}
+    for number in range(3):
+        called(tmp_path, "remember", fact(number), **bucket)
+    kept = exported(called, tmp_path, bucket)
+    assert called(tmp_path, "move", backup["REVERIE_HOME"], "--copy", **bucket).returncode == 0
+    called(tmp_path, "remember", "This came after the backup.", **bucket)
+    s3.empty(bucket["REVERIE_HOME"].split("/")[2])
+    assert exported(called, tmp_path, backup) == kept
+    again = {**bucket, "REVERIE_HOME": bucket["REVERIE_HOME"].replace("/team", "/restored")}
+    host = {"REVERIE_HOST_FOLDER": bucket["REVERIE_HOST_FOLDER"]}
+    done = called(tmp_path, "move", again["REVERIE_HOME"], **backup, **host)
+    assert done.returncode == 0, done.stderr
+    assert exported(called, tmp_path, again) == kept
+    assert called(tmp_path, "audit", **again).returncode == 0
+
+
+def test_what_waits_on_a_host_while_another_gives_the_store_a_new_embedder_is_carried_over(on_host, tmp_path):
+    home = on_host("one")["REVERIE_HOME"]
+
+    def settings(host: str) -> Settings:
+        return Settings(home=home, host_folder=str(tmp_path / host), project="tests")
+
+    class Doubled(TinyEmbedder):
+        """Another model."""
+
+        @property
+        def stamp(self) -> str:
+            return "doubled:64"
+
+    async def story() -> list[str]:
+        late = await Session.open(settings("late"), embedder=TinyEmbedder(), folder=tmp_path)
+        await remember(late, RememberRequest(content=fact(1)))
+        await late.store.database.write_ahead_log.flush()
+        await remember(late, RememberRequest(content=fact(2)))  # acknowledged, and waits in the log
+        await late.store.database.write_ahead_log.stop()
+        other = BucketHome(settings("one").domain_uri, settings("one").domain_folder)
+
+        def embed(texts: Sequence[str]) -> list[Made]:
+            return [(one.vector, one.passages, one.pieces) for one in Doubled().embed(texts)]
+
+        await reembed(other, Stamp("doubled:64", 64), embed, now=late.now, progress=lambda _done, _all: None)
+        with pytest.raises(StoreBusy):
+            await late.store.database.write_ahead_log.flush()
+        await late.close()
+        again = await Session.open(settings("late"), embedder=Doubled(), folder=tmp_path)
+        contents = [memory.content for memory in await again.store.find()]
+        await again.close()
+        return contents
+
+    assert sorted(asyncio.run(story())) == sorted([fact(1), fact(2)])
 
 
 def exported(called: Callable[..., Any], folder: Path, settings: dict[str, str]) -> list[dict[str, Any]]:
