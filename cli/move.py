@@ -1,6 +1,7 @@
 """`reverie move`: all memories to another folder or bucket, or a copy of them."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +38,7 @@ async def _move(request: MoveHomeRequest, options: Options) -> int:
                 _home(replace(settings, domain=domain)),
                 _home(replace(target, domain=domain)),
                 now=clock_from(settings.clock)(),
-                progress=lambda done, total, bar=bar: bar.show(done / (total or 1), f"{done:,} of {total:,} files"),
+                progress=partial(_show, bar),
                 keep=request.copy,
             )
         finally:
@@ -60,6 +61,10 @@ async def _move(request: MoveHomeRequest, options: Options) -> int:
     if settings.is_local and (Path(settings.home) / "reverie.toml").exists():
         say("reverie.toml is not read from a bucket: set its values in the environment of every host.")
     return DONE
+
+
+def _show(bar: Progress, done: int, total: int) -> None:
+    bar.show(done / (total or 1), f"{done:,} of {total:,} files")
 
 
 def _settings_for(to: str, settings: Settings) -> Settings:

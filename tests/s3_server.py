@@ -1,6 +1,7 @@
 """A real S3 server for the tests: SeaweedFS, on a loopback port, with one user and a bucket for each test."""
 
 import contextlib
+import http.client
 import itertools
 import json
 import signal
@@ -10,8 +11,10 @@ import time
 import urllib.error
 import urllib.request
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import ClassVar
 
 import obstore
 from obstore.store import S3Store
@@ -162,3 +165,42 @@ def _free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+class LosingProxy(BaseHTTPRequestHandler):
+    """Passes requests on to the server; the answers to some of them are lost on the way back."""
+
+    protocol_version = "HTTP/1.1"
+    port: ClassVar[int]
+    lose: ClassVar[str] = ""  # a part of the path of requests whose answer is lost, each path once
+    lost: ClassVar[list[str]] = []
+
+    def _pass_on(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        upstream = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                upstream.putheader(name, value)
+            upstream.endheaders(body)
+            answer = upstream.getresponse()
+            content = answer.read()
+            if self.command == "PUT" and self.lose and self.lose in self.path and self.path not in self.lost:
+                self.lost.append(self.path)
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("transfer-encoding", "content-length", "date", "server", "connection"):
+                    self.send_header(name, value)
+            length = answer.getheader("Content-Length") if self.command == "HEAD" else str(len(content))
+            self.send_header("Content-Length", length or "0")
+            self.end_headers()
+            self.wfile.write(content)
+        finally:
+            upstream.close()
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass_on  # noqa: N815 - names that http.server looks for
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""

@@ -25,7 +25,7 @@ from reverie.storage.remote_tables import FRESH_SECONDS
 from reverie.tools.remember import remember
 from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
-from tests.s3_server import S3Server
+from tests.s3_server import LosingProxy, S3Server
 from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = pytest.mark.slow
@@ -275,6 +275,33 @@ def test_what_is_wrong_with_a_bucket_is_said_within_seconds(start_here, on_host,
     started = time.monotonic()
     assert says in start_here(**on_host("one")).refused("recall", query="anything")
     assert time.monotonic() - started < 30
+
+
+def test_a_commit_whose_answer_is_lost_doubles_nothing(start_here, called, s3, on_host, tmp_path, monkeypatch):
+    here = start_here(**on_host("one"))
+    here.call("remember", content=fact(0))
+    here.call("recall", query="parcel locker")
+    monkeypatch.setattr(LosingProxy, "port", s3.port, raising=False)
+    monkeypatch.setattr(LosingProxy, "lose", ".manifest")
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), LosingProxy)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        with monkeypatch.context() as patch:
+            patch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{proxy.server_port}")
+            behind = start_here(**on_host("one"))
+            ids = [behind.call("remember", content=fact(number))["id"] for number in (1, 2, 3)]
+            assert until(lambda: ids[-1] in [row["id"] for row in behind.call("recall", query=fact(3))["results"]])
+            behind.call("pin", id=ids[0])
+        assert LosingProxy.lost
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+    told = json.loads(called(tmp_path, "status", "--json", **on_host("one")).stdout)
+    assert sum(count for layer in told["counts"].values() for count in layer.values()) == 4
+    doctor = called(tmp_path, "doctor", **on_host("one")).stdout
+    assert "doubled ids  none" in doctor, doctor
+    audit = called(tmp_path, "audit", **on_host("one"))
+    assert audit.returncode == 0, audit.stdout
 
 
 class Careless(BaseHTTPRequestHandler):
