@@ -48,6 +48,8 @@ _CONNECT_SECONDS = 4
 _RETRIES = 2
 _RETRY_SECONDS = 6
 _CHECKED = "conditional-writes"
+_HOST = "host"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LEASES = "leases/"
 _MOST_TRIES = 20
 _NOBODYS_TAG = json.dumps(['"00000000000000000000000000000000"', None])
@@ -255,6 +257,7 @@ class BucketHome:
         self._purged = PurgedTextsObject(self.objects)
         self.purged_texts: PurgedTexts = self._purged
         self.host_chain: HostChain | None = None
+        self._host = ""
         self._current = FIRST
         self._pointer_tag: str | None = None
 
@@ -283,6 +286,7 @@ class BucketHome:
                 await self._check_conditions()
                 checked.touch(mode=0o600)
             self.host_chain = await self._chain()
+            self._host = _identity_of_host(self.folder / _HOST)
         await self._purged.refresh()
 
     async def _check_conditions(self) -> None:
@@ -419,7 +423,7 @@ class BucketHome:
     def lock(self, name: str) -> Lock:
         """Return a lock file of this host and a lease between hosts."""
         file = ProcessLock(self.folder / "locks" / f"{name}.lock")
-        return HostLock(file, Lease(self.objects, f"{_LEASES}{name}"), self._own_state.expire)
+        return HostLock(file, Lease(self.objects, f"{_LEASES}{name}", host=self._host), self._own_state.expire)
 
     def versions_folder(self, number: int, table: str) -> Path | None:
         """Return None: versions are objects."""
@@ -436,6 +440,20 @@ class BucketHome:
     async def sizes(self) -> dict[str, int]:
         """Return the bytes of every object of the domain by key."""
         return await self.objects.sizes()
+
+
+def _identity_of_host(file: Path) -> str:
+    """Return what tells this host from every other, also from one that was started with a copy of its folder."""
+    try:
+        own = file.read_text("ascii")
+    except FileNotFoundError:
+        own = secrets.token_hex(8)
+        file.write_text(own, "ascii")
+    try:
+        boot = _BOOT.read_text("ascii").strip()
+    except OSError:
+        return ""  # not to be told for certain: then a lease of a killed process has to run out
+    return f"{socket.gethostname()} {own} {boot}"
 
 
 async def domains_in(uri: str) -> list[str]:

@@ -14,7 +14,6 @@ import asyncio
 import json
 import random
 import secrets
-import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -223,10 +222,17 @@ class Lease:
         objects: SmallObjects,
         key: str,
         *,
+        host: str = "",
         seconds: float = LEASE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Take the objects and the key of this one. `host` names this host, if a lock file there guards the lease.
+
+        Then a lease in the name of the same host is left over from a process that was killed: whoever held it would
+        hold the file as well.
+        """
         self._objects = objects
+        self._host = host
         self._key = key
         self._seconds = seconds
         self._clock = clock
@@ -264,14 +270,15 @@ class Lease:
         there = await self._objects.get(self._key)
         now = self._clock()
         if there is None:
-            return await self._take(_Entry(1, 0, _new_owner(), _host(), 0), None)
+            return await self._take(_Entry(1, 0, _new_owner(), self._host, 0), None)
         entry = _Entry.read(there.content)
-        own = replace(entry, number=entry.number + 1, owner=_new_owner(), host=_host(), beat=0)
+        own = replace(entry, number=entry.number + 1, owner=_new_owner(), host=self._host, beat=0)
         if not entry.owner:
             return await self._take(own, there.tag)
         if self._seen is None or self._seen[0] != there.tag:
             self._seen = there.tag, now
-        if now - self._seen[1] < self._seconds:
+        is_left_over = bool(self._host) and entry.host == self._host
+        if not is_left_over and now - self._seen[1] < self._seconds:
             return None
         return await self._take(replace(own, mark=own.mark + _JUMP), there.tag)  # its holder died
 
@@ -397,7 +404,3 @@ class _Noted:
 
 def _new_owner() -> str:
     return secrets.token_hex(8)
-
-
-def _host() -> str:
-    return socket.gethostname()

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -397,3 +398,9 @@ def test_the_checker_lets_pass_what_is_allowed(tmp_path: Path, folder: str, line
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "good.py").write_text(line + "\n")
     assert complaints(tmp_path) == []
+
+
+def test_a_home_in_a_folder_loads_nothing_of_a_bucket() -> None:
+    program = "import sys, reverie.tools.session, reverie.cli.main; print([m for m in sys.modules if 'obstore' in m])"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

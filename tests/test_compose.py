@@ -1,4 +1,4 @@
-"""The compose file names settings that there are, and gives each host a folder of its own. Docker does not run here."""
+"""The compose file names settings that there are, and each host has a folder of its own. Docker does not run here."""
 
 from pathlib import Path
 

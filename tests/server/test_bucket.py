@@ -20,6 +20,7 @@ from reverie.settings import Settings
 from reverie.storage import move, write_ahead_log
 from reverie.storage.bucket import BucketHome
 from reverie.storage.database import Stamp
+from reverie.storage.paging import bytes_by_table
 from reverie.storage.reembed import Made, reembed
 from reverie.storage.remote_tables import FRESH_SECONDS
 from reverie.tools.remember import remember
@@ -112,7 +113,7 @@ def test_four_processes_on_two_hosts_are_killed_and_lose_and_double_nothing(wire
         time.sleep(pause)
         process.process.kill()  # perhaps in the middle of that one, or of a flush
 
-    hosts, counts = ("one", "two", "one", "two"), [chance.randrange(15, 40) for _ in range(4)]
+    hosts, counts = ("one", "two", "one", "two"), [chance.randrange(10, 25) for _ in range(4)]
     threads = [
         threading.Thread(target=work, args=(number, host, counts[number], chance.random() * 0.3))
         for number, host in enumerate(hosts)
@@ -221,6 +222,7 @@ def test_what_waits_on_a_host_while_another_gives_the_store_a_new_embedder_is_ca
         await late.close()
         again = await Session.open(settings("late"), embedder=Doubled(), folder=tmp_path)
         contents = [memory.content for memory in await again.store.find()]
+        assert (await bytes_by_table(again.store))["semantic"] > 1_000
         await again.close()
         return contents
 

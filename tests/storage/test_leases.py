@@ -79,6 +79,16 @@ async def test_a_killed_holder_is_followed_after_its_time_by_the_clock_of_who_wa
         assert lease.number == 2
 
 
+async def test_a_lease_that_a_killed_process_of_the_same_host_left_is_free_at_once():
+    objects = Objects()
+    assert await Lease(objects, "write", host="one")._try() is not None  # and killed: the system freed its lock file
+    async with Lease(objects, "write", host="two").held_if_free() as lease:
+        assert lease is None
+    async with Lease(objects, "write", host="one").held_if_free() as lease:
+        assert lease is not None
+        assert lease.number == 2
+
+
 async def test_a_holder_that_renews_keeps_the_lease_however_long_it_works():
     objects, clock = Objects(), HostClock(100.0)
     other = Lease(objects, "write", seconds=0.06)
