@@ -91,7 +91,7 @@ _FIRST_WORDS: Final = frozenset(
     (
         *(word.partition("-")[0] for word in NUMBER_WORDS),
         *(*_MONTH_NUMBERS, *_QUARTERS, *_TIMES, *_ADVERBS, *_PARTS),
-        *"q1 q2 q3 q4 the noon midnight every alle a an $ € £".split(),
+        *("q1", "q2", "q3", "q4", "the", "noon", "midnight", "every", "alle", "a", "an", "$", "€", "£"),
     )
 )
 """What a measure begins with if not with a digit: one of these, as a whole word."""

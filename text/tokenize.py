@@ -214,7 +214,7 @@ class WordForms:
 def _beginning(form: str) -> str:
     """Return the letters that two forms share if one stem begins with the other; none of a stem too short for it."""
     stem_of_it = form.partition("-")[0]
-    return stem_of_it[: _SHORTEST_BEGINNING] if len(stem_of_it) >= _SHORTEST_BEGINNING else ""
+    return stem_of_it[:_SHORTEST_BEGINNING] if len(stem_of_it) >= _SHORTEST_BEGINNING else ""
 
 
 @cache
