@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any, Final, Literal
 
 IndexState = Literal["ready", "warming", "lexical_only"]
@@ -30,12 +31,29 @@ def lean(result: Any) -> dict[str, Any]:
 
 def structured(result: Any) -> dict[str, Any]:
     """Return a result as plain values, without the fields that are only for its text."""
-    whole = asdict(result)
-    for name in text_only_fields(type(result)):
-        del whole[name]
-    return whole
+    hidden = text_only_fields(type(result))
+    return {name: _plain(getattr(result, name)) for name in _field_names(type(result)) if name not in hidden}
 
 
+def _plain(value: Any) -> Any:
+    """Return a value without classes of ours: like `dataclasses.asdict`, which copies every text and number too."""
+    if isinstance(value, str | int | float) or value is None:
+        return value
+    if is_dataclass(value):
+        return {name: _plain(getattr(value, name)) for name in _field_names(type(value))}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value))
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return value
+
+
+@cache
+def _field_names(result: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(result))
+
+
+@cache
 def text_only_fields(result: type) -> tuple[str, ...]:
     """Return the names of the fields of a result that its structure leaves out."""
     return tuple(one.name for one in fields(result) if NOT_STRUCTURED in one.metadata)

@@ -119,6 +119,15 @@ def from_row(row: Mapping[str, Any]) -> Memory:
     return Memory(**{name: _field_value(name, row[name]) for name in FIELDS if name in row})
 
 
+def _field_values(name: str, values: Sequence[Any]) -> list[Any]:
+    """Read a column; nearly all anchors are none, and most columns are texts and numbers, taken as they are."""
+    if name == "anchors":
+        return [() if value == "[]" else _field_value(name, value) for value in values]
+    if all(value is None or type(value) in _AS_THEY_ARE for value in values):
+        return list(values)
+    return [_field_value(name, value) for value in values]
+
+
 def _field_value(name: str, value: Any) -> Any:
     if name == "anchors":
         return anchors_from(json.loads(value))
@@ -146,6 +155,7 @@ def _utc(value: Any) -> Any:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
+_AS_THEY_ARE = (str, float, int, bool)
 # Every column costs as much as ten rows: these are what strength, evidence, trust and an answer are made of.
 _FIELDS = (
     *("id", "content", "title", "kind", "layer", "project", "branch", "session"),
@@ -156,7 +166,7 @@ _FIELDS = (
     "outcome",
     "anchors",
 )
-_NOT_READ = {"content_hash": "", "stability": 0.0, "embedder": ""}  # fields that have no default
+_NOT_READ: Mapping[str, Any] = {"content_hash": "", "stability": 0.0, "embedder": ""}  # fields that have no default
 CANDIDATE_COLUMNS = (*_FIELDS, PIECES.name)
 
 
@@ -190,8 +200,10 @@ class CandidateRows:
             rows = part.filter(
                 pa.array([memory_id in ids for memory_id in part.column("id").to_pylist()], pa.bool_())
             )
-            for row in rows.select(_FIELDS).to_pylist():
-                memory = from_row(row | _NOT_READ)
+            # Column by column: rows as dictionaries take Arrow several times as long.
+            columns = [_field_values(name, rows.column(name).to_pylist()) for name in _FIELDS]
+            for values in zip(*columns, strict=True):
+                memory = Memory(**dict(zip(_FIELDS, values, strict=True)), **_NOT_READ)
                 other = newest.get(memory.id)
                 if other is None or memory.updated_at > other.memory.updated_at:
                     newest[memory.id] = CandidateRow(memory, self._vectors[memory.id])

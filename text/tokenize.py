@@ -283,6 +283,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _WORD: Final = re.compile(r"\w+")
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _LOOK_BACK = 8
 _CACHED_WORDS = 1 << 15  # a few thousand words make up most of any store
 _GROUPED: Final = re.compile(r"[-+]?\d{1,3}(?:[,_]\d{3})+")
@@ -298,7 +299,11 @@ def words(text: str) -> list[str]:
 def _without_accents(text: str) -> str:
     if text.isascii():
         return text
-    parts = unicodedata.normalize("NFKD", text)
+    return _NOT_ASCII.sub(lambda run: _plain_letters(run[0]), text)  # most texts have one dash or ellipsis
+
+
+def _plain_letters(run: str) -> str:
+    parts = unicodedata.normalize("NFKD", run)
     return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
 
 
