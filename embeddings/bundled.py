@@ -44,7 +44,7 @@ _STRETCH = 4_000  # characters tokenized at a time
 _LAST_LAYER = "last_hidden_state"
 _THIRD_LAYER = "encoder.layer.2.output.LayerNorm.out"
 _FLOAT = 1  # in ONNX
-_MOST_RECENT = 4
+_MOST_RECENT = 16  # eight sessions embed at once, and each asks again for what it has just embedded
 _LONGEST_RECENT = 66  # tokens; longer texts are seldom a single statement
 
 _FIRST_WORD = 1_996  # "the": from here on the vocabulary lists whole words, the frequent ones first

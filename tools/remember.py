@@ -457,7 +457,7 @@ async def anchored(session: Session, draft: Memory, files: list[str]) -> tuple[M
     # Where nothing can be looked up, a file named on purpose is at least noted.
     noted = [_noted(given) for given in found.unresolved] if not _can_look(session, draft) else []
     warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
-    if _can_look(session, draft):
+    if found.absent and _can_look(session, draft):
         warnings += await asyncio.to_thread(missing_files_told, session.evidence, found.absent)
     branch = checkout.branch if _can_look(session, draft) else draft.branch
     return screened_evidence(replace(draft, anchors=(*found.anchors, *noted), branch=branch)), warnings
