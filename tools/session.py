@@ -136,19 +136,20 @@ class ServedTexts:
             return None
         bare = self._bare(content)
         found = frozenset(words(bare))
-        likely = sorted(
-            ((_shared(found, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
-        )
-        for share, text in likely[:_MOST_COMPARED]:
-            if share >= _LIKELY and all(map(_joins_only, differences(self._bare(text), bare))):
+        shares = ((_shared(found, known), text) for text, (_, known) in self._texts.items())
+        likely = sorted((pair for pair in shares if pair[0] >= _LIKELY), key=lambda pair: -pair[0])
+        for _, text in likely[:_MOST_COMPARED]:
+            if all(map(_joins_only, differences(self._bare(text), bare))):
                 return self._texts[text][0]
         return None
 
     def _bare(self, text: str) -> str:
         """Return a text without the labels of recall and brief, and without phrases such as "Recalled:"."""
-        ids = {memory_id for memory_id, _ in self._texts.values()}
-        ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         label, end = _LABEL.match(text), _ID_AT_THE_END.search(text)
+        ids: set[str] = set()
+        if label is not None or end is not None:
+            ids = {memory_id for memory_id, _ in self._texts.values()}
+            ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         if end is not None and end["id"] in ids:
             text = text[: end.start()]
         if label is not None and label["id"] in ids:
@@ -207,7 +208,8 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
 
 
 def _shared(ours: frozenset[str], theirs: frozenset[str]) -> float:
-    return len(ours & theirs) / (len(ours | theirs) or 1)
+    both = len(ours & theirs)
+    return both / (len(ours) + len(theirs) - both or 1)
 
 
 @dataclass(slots=True)
