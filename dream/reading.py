@@ -45,11 +45,10 @@ from reverie.lifecycle.rules import due_move
 from reverie.memory import GLOBAL_PROJECT, LAYERS, Memory
 from reverie.settings import Settings
 from reverie.storage.bulk import read_all
-from reverie.storage.compared_pairs import ComparedPairs
+from reverie.storage.dream_cache import ComparedPairs, LivingRows, combined, digests_by_project, read_living_rows
 from reverie.storage.dream_records import OPEN, WITHDRAWN, DreamRecord, ReviewQuestion
 from reverie.storage.filters import Condition, after, equals, not_after, one_of
 from reverie.storage.maintenance import old_logs
-from reverie.storage.project_digests import LivingRows, combined, digests_by_project, read_living_rows
 from reverie.storage.store import MemoryStore
 
 FINGERPRINTS: Final = "mornings"
