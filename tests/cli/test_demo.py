@@ -19,6 +19,8 @@ from reverie.server.app import build_server
 from reverie.server.engine import Engine, LazySession
 from reverie.settings import load_settings
 
+pytestmark = pytest.mark.slow
+
 
 def played(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     (folder / "tmp").mkdir(exist_ok=True)

@@ -16,6 +16,8 @@ from reverie.settings import Settings
 
 from ..conftest import Repository
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 LAMP = "The lamp on the pier burns oil."

@@ -33,7 +33,7 @@ from reverie.tools.session import Session
 from tests.dream.test_properties import Eager
 from tests.tiny_embedder import TinyEmbedder
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Keep = Callable[..., Awaitable[Remembered]]
 RunDream = Callable[..., Awaitable[Consolidated]]

@@ -27,6 +27,8 @@ from reverie.tools.session import Session
 from tests.dream.conftest import NOW, a_memory, planned
 from tests.tiny_embedder import TinyEmbedder
 
+pytestmark = pytest.mark.slow
+
 Keep = Callable[..., Awaitable[Remembered]]
 RunDream = Callable[..., Awaitable[Consolidated]]
 OpenSession = Callable[..., Awaitable[Session]]

@@ -17,7 +17,7 @@ from reverie.tools.results import Status
 from reverie.tools.session import Session
 from reverie.tools.status import status
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Make = Callable[..., Embedded]
 OpenSession = Callable[..., Awaitable[Session]]

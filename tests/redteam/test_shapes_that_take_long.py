@@ -21,7 +21,7 @@ from reverie.tools.requests import LONGEST_QUERY, RecallRequest, RememberRequest
 from reverie.tools.revise import revise
 from reverie.tools.screening import cleaned, injection_by_meaning
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CEILING = 10.0
 """Seconds of processor time that only an explosion reaches: `<` took a minute, 10,000 dashes half of one.

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TEXTS = [
     pytest.param("naïve café, Straße, Ελληνικά, 日本語テキスト, 한국어, кириллица", id="many scripts"),
     pytest.param("e\u0301 is not \u00e9, ﬁ is not fi, Å is not Å", id="no normalisation"),

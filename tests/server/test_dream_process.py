@@ -29,6 +29,7 @@ from reverie.tools.session import Session
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform != "linux", reason="children are looked for in /proc"),
+    pytest.mark.slow,
 ]
 
 TEXT = "The nightly backup of the billing database runs on the second replica and is kept for ninety days"

@@ -22,6 +22,8 @@ from reverie.tools.requests import ConsolidateRequest, ForgetRequest, ReviewDeci
 from tests.server.conftest import Starter
 from tests.server.http_process import HttpProcess, serving
 
+pytestmark = pytest.mark.slow
+
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "remember": {"content": "The scope table writes this."},
     "revise": {"id": "aaaaaaaa", "content": "x", "reason": "y"},

@@ -11,6 +11,8 @@ import pytest
 
 from tests.server.http_process import HttpProcess, serving
 
+pytestmark = pytest.mark.slow
+
 SHORT = ("l.SECONDS_FOR_HEADERS = 0.5", "l.SECONDS_FOR_A_BODY = 0.5")
 
 

@@ -23,6 +23,8 @@ from reverie.server.http_access import (
 )
 from tests.server.http_process import HttpProcess, serving
 
+pytestmark = pytest.mark.slow
+
 ISSUER = "https://login.example.com/team"
 RESOURCE = "https://memory.example.com/mcp"
 

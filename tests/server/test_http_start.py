@@ -19,6 +19,8 @@ from reverie.settings import Settings
 from reverie.time import system_clock
 from tests.server.http_process import PATIENCE, environment, serving
 
+pytestmark = pytest.mark.slow
+
 
 def plan(http: str, **options: str) -> HttpPlan:
     given = {"tls_cert": "", "tls_key": "", "behind_proxy": "", "public_url": ""} | options

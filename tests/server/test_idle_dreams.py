@@ -19,7 +19,7 @@ from reverie.tools.remember import remember
 from reverie.tools.requests import ConsolidateRequest, RememberRequest
 from reverie.tools.session import Session
 
-pytestmark = [pytest.mark.anyio, pytest.mark.rule("000-nightly")]
+pytestmark = [pytest.mark.anyio, pytest.mark.rule("000-nightly"), pytest.mark.slow]
 
 OpenSession = Callable[..., Awaitable[Session]]
 PATIENCE = 120.0

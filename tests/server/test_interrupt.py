@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT"), pytest.mark.slow]
 
 # The real command, but one of its parts takes its time and says when it begins.
 SLOW = """

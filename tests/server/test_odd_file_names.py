@@ -12,7 +12,10 @@ import pytest
 
 from ..conftest import MakeRepository
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such names cannot be written")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such names cannot be written"),
+    pytest.mark.slow,
+]
 
 SOURCE = b'"""Turns the lamp on."""\n\n\ndef lamp_on():\n    return 1\n'
 UNSTORABLE = (

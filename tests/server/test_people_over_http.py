@@ -12,6 +12,8 @@ import pytest
 from reverie.tools.catalog import TOOLS
 from tests.server.http_process import Answer, HttpProcess, environment, serving
 
+pytestmark = pytest.mark.slow
+
 WORD = "wombatledger"
 HERS = f"Her {WORD} keeps the salaries of the night shift in a tin box."
 

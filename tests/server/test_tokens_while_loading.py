@@ -17,7 +17,7 @@ from reverie.tools.session import Session
 from reverie.tools.status import status
 from tests.cli.test_main import environment
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 NOTE = "Tokens are estimated from above: the tokenizer has not loaded."
 FACTS = [f"Lamp number {number} burns gas in street {number}. " * 12 for number in range(8)]

@@ -37,7 +37,7 @@ from reverie.tools.revise import demote, pin, promote, revise
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 LONG = pytest.mark.skipif("LONG_HISTORY" not in os.environ, reason="takes a quarter of an hour: set LONG_HISTORY=1")
 
