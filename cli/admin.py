@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.cli.commands import Options, alone_with_the_store
@@ -19,6 +18,7 @@ from reverie.memory import SHORTEST_PREFIX, Memory, author_of
 from reverie.settings import load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp
+from reverie.storage.homes import home_of
 from reverie.storage.reembed import reembed, stamp_of
 from reverie.storage.scope import owner_in
 from reverie.time import clock_from
@@ -86,10 +86,12 @@ async def run_reembed(_request: NoRequest, options: Options) -> int:
 async def _reembed(options: Options) -> int:
     settings = load_settings()
     embedder = embedder_from(settings)
-    folder = Path(settings.domain_uri)
-    before = await stamp_of(folder)
+    home = home_of(settings.domain_uri, settings.domain_folder)
+    before = await stamp_of(home)
     if before is None:
-        return _report(options, "none", embedder.stamp, 0, f"There is no store in {folder} yet: nothing to convert.")
+        return _report(
+            options, "none", embedder.stamp, 0, f"There is no store in {home.name} yet: nothing to convert."
+        )
     embedder.warm()
     bar = Progress("Embedding")
     started = time.perf_counter()
@@ -99,7 +101,7 @@ async def _reembed(options: Options) -> int:
 
     try:
         converted = await reembed(
-            folder,
+            home,
             Stamp(embedder.stamp, embedder.dimensions),
             embed,
             now=clock_from(settings.clock)(),

@@ -218,6 +218,14 @@ class PageRequest(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MoveHomeRequest(Request):
+    """Where to move all memories."""
+
+    to: Annotated[str, Help("a folder, or a bucket such as s3://bucket/prefix"), Positional("HOME")]
+    copy: Annotated[bool, Help("make a backup there, and go on with the home that is set")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class DoctorRequest(Request):
     """Whether to repair what can be repaired."""
 

@@ -81,7 +81,7 @@ async def _start(session: Session) -> asyncio.subprocess.Process | None:
             "reverie.server.dream_process",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            cwd=session.settings.home,  # the session's folder may be gone by now
+            cwd=session.settings.domain_folder,  # the session's folder may be gone by now
             limit=_LONGEST_LINE,
             start_new_session=os.name == "posix",  # Ctrl-C is for us; the other process watches the pipe
         )

@@ -10,7 +10,7 @@ from lancedb import AsyncConnection
 from reverie.lifecycle.rules import WHOLE
 from reverie.memory import LAYERS
 from reverie.storage.journal import START, link_after, text_digest
-from reverie.storage.lance_table import Table
+from reverie.storage.lance_table import LANCE_ERRORS, Table
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.schema import (
     ARCHIVE,
@@ -42,7 +42,7 @@ class Migration:
 
 async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
     # A creation that was killed half way goes on where it stopped.
-    existing = [name for name in await table_names(connection) if _has_a_version(connection, name)]
+    existing = [name for name in await table_names(connection) if await _has_a_version(connection, name)]
     for layer in LAYERS:
         if layer not in existing:
             lance = await connection.create_table(layer, schema=memory_schema(dimensions), mode="overwrite")
@@ -59,9 +59,17 @@ async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
             await lance.set_unenforced_primary_key("id")
 
 
-def _has_a_version(connection: AsyncConnection, name: str) -> bool:
+async def _has_a_version(connection: AsyncConnection, name: str) -> bool:
     """Whether a table was ever completed; a process killed while making it leaves a folder that holds none."""
-    return any((Path(connection.uri) / f"{name}.lance" / "_versions").glob("*.manifest"))
+    if "://" not in connection.uri:
+        return any((Path(connection.uri) / f"{name}.lance" / "_versions").glob("*.manifest"))
+    try:
+        await connection.open_table(name)
+    except LANCE_ERRORS as error:
+        if "not found" in str(error).lower():
+            return False
+        raise
+    return True
 
 
 async def _index_side_tables_by_memory(connection: AsyncConnection, dimensions: int) -> None:
@@ -143,7 +151,7 @@ async def _room_for_packed_vectors(connection: AsyncConnection, dimensions: int)
 async def _create_archive(connection: AsyncConnection, dimensions: int) -> None:
     schemas = {ARCHIVE: memory_schema(dimensions), ARCHIVED_PASSAGES: side_schema(ARCHIVED_PASSAGES, dimensions)}
     for name, schema in schemas.items():
-        if not _has_a_version(connection, name):
+        if not await _has_a_version(connection, name):
             lance = await connection.create_table(name, schema=schema, mode="overwrite")
             await lance.set_unenforced_primary_key("id")
         table = Table(name, await connection.open_table(name))

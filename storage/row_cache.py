@@ -35,12 +35,9 @@ class RowCache:
         self._parts: list[pa.RecordBatch] = []
         self._part = np.full(0, _NOT_CACHED, np.int32)  # of each index, the batch that has its row
         self._row = np.full(0, _NOT_CACHED, np.int32)  # of each index, its row in that batch
+        self.nbytes = 0
+        """How many bytes the cached rows take: counted as they come, for Arrow adds up every column of a part."""
         room.join(self)
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes the cached rows take."""
-        return sum(part.nbytes for part in self._parts)
 
     def write(self, indices: np.ndarray, rows: pa.Table) -> None:
         """Cache these rows instead of earlier ones of the same indices; of too many, the last ones that fit."""
@@ -58,12 +55,13 @@ class RowCache:
         self._part[indices] = len(self._parts)
         self._row[indices] = np.arange(len(indices))
         self._parts.append(part)
+        self.nbytes += part.nbytes
         if len(self._parts) > _MOST_PARTS:
             self._merge()
 
     def clear(self) -> None:
         """Drop every row."""
-        self._parts = []
+        self._parts, self.nbytes = [], 0
         self._part[:] = _NOT_CACHED
 
     def has(self, index: int) -> bool:
@@ -83,7 +81,7 @@ class RowCache:
         indices = np.flatnonzero(self._part != _NOT_CACHED)
         indices = indices[np.lexsort((self._row[indices], self._part[indices]))]
         part = _as_batch(self.rows(indices))
-        self._parts = [] if part is None else [part]
+        self._parts, self.nbytes = ([], 0) if part is None else ([part], part.nbytes)
         self._part[indices], self._row[indices] = 0, np.arange(len(indices))
 
     def _make_room(self, count: int) -> None:

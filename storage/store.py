@@ -21,13 +21,13 @@ from reverie.installation import Installation
 from reverie.memory import LAYERS, LOCAL_PERSON, SHORTEST_PREFIX, IdMaker, Layer, Memory, creation_order
 from reverie.storage.archive import Archive
 from reverie.storage.candidates import CandidateSearch
-from reverie.storage.database import Database, PurgedTexts, Stamp
+from reverie.storage.database import REEMBEDDED, Database, Stamp
 from reverie.storage.dream_records import DreamLog, ReviewQueue
 from reverie.storage.entity_names import EntityNames
 from reverie.storage.filters import Condition, equals, one_of, starts_with
+from reverie.storage.homes import DomainHome
 from reverie.storage.journal import Event, Journal, SealedHead, state_of
 from reverie.storage.lance_table import Table, TextHit
-from reverie.storage.locks import ProcessLock
 from reverie.storage.memory_index import VectorHit
 from reverie.storage.packed_vectors import VECTOR_COLUMNS, vectors_in
 from reverie.storage.projects import ProjectTable
@@ -79,25 +79,29 @@ class MemoryStore:
         self.session = session
         self.viewer = EVERYBODY  # whose eyes `get`, `resolve`, `find` and `count` see with
         self.new_id = new_id
-        self.folder = database.generations.folder
+        self.folder = database.home.folder
         head = None if installation is None else SealedHead(installation, self.folder)
-        self.journal = Journal(database.raw_table("events"), database.generations.folder, database.is_current, head)
+        self.journal = Journal(
+            database.raw_table("events"), self.folder, database.is_current, head, database.home.host_chain
+        )
         self.dream_log = DreamLog(database.table("dreams"))
         self.review_queue = ReviewQueue(database.table("questions"))
         self.projects = ProjectTable(database)
-        self.purged_texts = PurgedTexts(self.folder)
+        self.purged_texts = database.home.purged_texts
         self.archive = Archive(database)
         self.vectors = VectorSearch(database, MemoryBudget(search_memory))
         self.search = CandidateSearch(database, self.vectors)
         self.entity_names = EntityNames(database)
         self.write_lock = database.write_lock
-        self.dream_lock = ProcessLock(self.folder / "locks" / "dream.lock")
+        self.dream_lock = database.home.lock("dream")
         database.write_ahead_log.on_flush = self._note_added
+        if database.home.state is not None:
+            database.write_ahead_log.flush_events = self.journal.flush
 
     @classmethod
     async def open(
         cls,
-        folder: Path,
+        place: Path | DomainHome,
         stamp: Stamp,
         *,
         session: str,
@@ -106,11 +110,11 @@ class MemoryStore:
         installation: Installation | None = None,
         search_memory: int = DEFAULT_SEARCH_MEMORY,
     ) -> Self:
-        """Open a domain's folder; see Database.open for what can go wrong. Without a key nothing is sealed.
+        """Open a domain's folder or home; see Database.open for what can go wrong. Without a key nothing is sealed.
 
         `search_memory` is how many bytes of vectors and rows are kept in memory.
         """
-        return cls(await Database.open(folder, stamp, now), session, new_id, installation, search_memory)
+        return cls(await Database.open(place, stamp, now), session, new_id, installation, search_memory)
 
     async def close(self) -> None:
         """Stop the background flush; what is pending is safe in the write-ahead log."""
@@ -140,6 +144,26 @@ class MemoryStore:
     def is_in_place(self) -> bool:
         """Whether the tables are still where they were opened: somebody may have removed the data folder."""
         return self.database.is_in_place()
+
+    @property
+    def away_note(self) -> str:
+        """What to tell readers while the object store does not answer; empty while it does, and for a folder."""
+        state = self.database.home.state
+        seconds = None if state is None else state.seconds_away
+        if state is None or seconds is None:
+            return ""
+        waiting = self.database.write_ahead_log.pending_bytes()
+        return (
+            f"the object store has not answered for {seconds:.0f} s: this is what this host has in memory, without "
+            f"what others wrote since, and {waiting / 1024:.0f} KB of new memories wait in its log until it does"
+        )
+
+    async def disk_bytes(self) -> int:
+        """Return what the domain's files or objects take; 0 while an object store does not answer."""
+        try:
+            return sum((await self.database.home.sizes()).values())
+        except StoreError:
+            return 0
 
     async def created_at(self) -> datetime:
         """Return when the store was created."""
@@ -341,8 +365,14 @@ class MemoryStore:
             StoreBusy: if others hold the store for too long, or it was re-embedded since it was opened.
         """
         async with self.database.write_lock.held():
-            self._check_still_current()
+            if self.database.home.state is None:
+                self._check_still_current()
+                yield
+                return
+            await self.database.check_current()
             yield
+            # The next holder may be another host: it must find these events, and a purge their texts.
+            await self.journal.flush()
 
     async def add(self, items: Sequence[Embedded], *, actor: str, at: datetime, reason: str | None = None) -> None:
         """Write new memories and then the journal; if either fails, neither stays."""
@@ -544,9 +574,7 @@ class MemoryStore:
     def _check_still_current(self) -> None:
         """A write that raced with `reverie reembed` may have gone to tables that were just replaced."""
         if not self.is_current():
-            raise StoreBusy(
-                "The store was re-embedded since this session opened it. Start the session again and repeat this."
-            )
+            raise StoreBusy(REEMBEDDED)
 
 
 def _within(where: Condition | None, layers: Sequence[Layer]) -> Condition:

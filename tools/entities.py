@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from reverie.codebase.manifests import dependency_names
 from reverie.memory import LAYERS, Layer, Memory
@@ -34,17 +35,21 @@ async def with_names(session: Session, memories: Sequence[Memory]) -> list[Memor
 
 async def _known_names(session: Session, project: str) -> Known:
     """Return what says whether a project uses a name in its memories, its code or its manifests."""
-    named, packages = await asyncio.gather(
-        session.store.entity_names.known(session.store.viewer, session.visible_from(project)),
-        asyncio.to_thread(_packages, session, project),
-    )
+    named = await session.store.entity_names.known(session.store.viewer, session.visible_from(project))
+    if session.here.root is None or project != session.here.project:
+        return named.__contains__
+    packages = await asyncio.to_thread(_packages, session)
     return lambda name: name in named or name in packages
 
 
-def _packages(session: Session, project: str) -> frozenset[str]:
-    tree = session.evidence.tree if project == session.here.project else None
-    names = () if tree is None else dependency_names(tree)
-    return frozenset(name.casefold() for name in names if not is_ordinary(name))
+def _packages(session: Session) -> frozenset[str]:
+    tree = session.evidence.tree
+    return frozenset() if tree is None else _without_ordinary(dependency_names(tree))
+
+
+@lru_cache(maxsize=8)
+def _without_ordinary(packages: frozenset[str]) -> frozenset[str]:
+    return frozenset(name.casefold() for name in packages if not is_ordinary(name))
 
 
 async def spellings_of(session: Session, name: str, projects: Sequence[str] | None) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ async def health(session: Session, request: NothingRequest) -> Health:
             )
             for event, run in runs.items()
         ],
-        bytes=await asyncio.to_thread(bytes_by_table, session.store),
+        bytes=await bytes_by_table(session.store),
         engine={
             "serves": session.domain.engine,
             "version": __version__,

@@ -60,8 +60,12 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
     session.accesses.note(answer.memories, session.now, session.store.session)
     session.served.note([*((row.id, row.content) for row in shown), *((row.id, answer.text) for row in shown[:1])])
     note = _look_alike_note(session, request.max_tokens - count_tokens(answer.text), found_nothing=not shown)
-    text = answer.text + note
-    return replace(answer.recalled, tokens=count_tokens(text), text=text)
+    text, scope = answer.text + note, answer.recalled.scope
+    if away := session.store.away_note:
+        scope = {**scope, "store": away}
+        said = f"\nNote: {away}."
+        text += said if count_tokens(text + said) <= request.max_tokens else ""
+    return replace(answer.recalled, tokens=count_tokens(text), text=text, scope=scope)
 
 
 async def _recalled_unasked(session: Session, request: RecallRequest) -> Recalled:

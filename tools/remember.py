@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from reverie.dream.outcomes import is_a_decision, outcome_change, outcomes_told
 from reverie.embeddings.base import Embedding
 from reverie.embeddings.bundled import STAMP
-from reverie.embeddings.classifier import LEAST_COSINE, PairVerdict, judged_pair
+from reverie.embeddings.classifier import LEAST_COSINE, PairVerdict, embedder_for_models, judged_pair
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.lifecycle.outcomes import followed_by, outcome_on
 from reverie.lifecycle.vitals import (
@@ -252,12 +252,13 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     if superseded is None and (known := await echoed(session, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
         return await _repeated(session, known, draft, [], told, now), screening
-    (embedding, injection), (anchored_draft, warnings), [named] = await asyncio.gather(
-        _embedded(session, draft), anchored(session, draft, files), with_names(session, [draft])
+    [embedding], (anchored_draft, warnings), [named] = await asyncio.gather(
+        session.embed([draft.content]), anchored(session, draft, files), with_names(session, [draft])
     )
     draft = replace(anchored_draft, entities=named.entities)
-    [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
-    draft = _classified(session, request, draft, reading)
+    injection, (draft, around) = await asyncio.gather(
+        _injection(session, draft), _read_and_compared(session, request, draft, embedding)
+    )
     if injection:
         screening = replace(screening, injection=injection)
         held = await hold(session, draft, screening.held_back(draft.source) or "", now, embedding)
@@ -265,16 +266,6 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     warnings += partial_embedding_warnings(embedding)
     if request.layer == "auto" and draft.layer == "working":
         warnings = [*warnings, PASSING_NOTE]
-    around = await neighbours_of(
-        session,
-        draft.content,
-        draft.content_hash,
-        embedding.vector,
-        draft.project,
-        draft.happened_at,
-        viewer=session.eyes_for(draft),
-        owner=draft.owner,
-    )
     warnings += around.warnings
     if around.identical is not None and superseded is None:
         told = "this exact text is already remembered"
@@ -347,18 +338,36 @@ async def note_remembered(session: Session, memory: Memory, *, actor: str, now: 
         await session.store.journal.write([session.store.written_event(memory, actor=actor, at=now)])
 
 
-async def _embedded(session: Session, draft: Memory) -> tuple[Embedding, tuple[str, ...]]:
-    """Embed a text, and judge by its meaning whether it gives orders; what a human said is not judged.
+async def _injection(session: Session, draft: Memory) -> tuple[str, ...]:
+    """Judge by its meaning whether a text gives orders; what a human said is not judged.
 
-    Secrets were taken out before.
+    Call it once the text is embedded: one of a single statement is judged from the run that embedded it.
     """
     if draft.source == "human":
-        [embedding] = await session.embed([draft.content])
-        return embedding, ()
-    [embedding] = await session.embed([draft.content])
-    # After it, not beside it: a text of one statement is judged from the run that embedded it.
-    injection = await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder)
-    return embedding, injection
+        return ()
+    return await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder)
+
+
+async def _read_and_compared(
+    session: Session, request: RememberRequest, draft: Memory, embedding: Embedding
+) -> tuple[Memory, Neighbours]:
+    """Return a draft with its kind and layer, and what is around it."""
+    if embedder_for_models(session.embedder) is session.embedder:
+        [reading] = readings_for(session.embedder, [draft.content], [embedding])
+    else:  # the bundled model has to run, or to load, beside the one that embeds
+        [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
+    draft = _classified(session, request, draft, reading)
+    around = await neighbours_of(
+        session,
+        draft.content,
+        draft.content_hash,
+        embedding.vector,
+        draft.project,
+        draft.happened_at,
+        viewer=session.eyes_for(draft),
+        owner=draft.owner,
+    )
+    return draft, around
 
 
 async def note_outcome(session: Session, told: Memory, decisions: Sequence[Memory], now: datetime) -> tuple[str, ...]:
@@ -489,7 +498,7 @@ async def anchored(session: Session, draft: Memory, files: list[str]) -> tuple[M
     # Where nothing can be looked up, a file named on purpose is at least noted.
     noted = [_noted(given) for given in found.unresolved] if not _can_look(session, draft) else []
     warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
-    if _can_look(session, draft):
+    if found.absent and _can_look(session, draft):
         warnings += await asyncio.to_thread(missing_files_told, session.evidence, found.absent)
     branch = checkout.branch if _can_look(session, draft) else draft.branch
     return screened_evidence(replace(draft, anchors=(*found.anchors, *noted), branch=branch)), warnings

@@ -25,15 +25,16 @@ from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
-from reverie.errors import EmbedderError, InvalidInput, SettingError, StoreError, WrongEmbedder
+from reverie.errors import EmbedderError, InvalidInput, StoreError, WrongEmbedder
 from reverie.lifecycle.rules import expired_if_overdue, overdue
 from reverie.memory import GLOBAL_PROJECT, LOCAL_PERSON, IdMaker, Memory, short_id
 from reverie.process_memory import machine_memory
 from reverie.recall.results import IndexState
-from reverie.settings import HOME, PROJECT, Settings
+from reverie.settings import PROJECT, Settings
 from reverie.storage.access_log import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
+from reverie.storage.homes import home_of
 from reverie.storage.maintenance import Maintenance
 from reverie.storage.projects import Projects
 from reverie.storage.scope import EVERYBODY, RECALLED, TEAM, Scope, Viewer, viewer_of
@@ -135,19 +136,20 @@ class ServedTexts:
             return None
         bare = self._bare(content)
         found = frozenset(words(bare))
-        likely = sorted(
-            ((_shared(found, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
-        )
-        for share, text in likely[:_MOST_COMPARED]:
-            if share >= _LIKELY and all(map(_joins_only, differences(self._bare(text), bare))):
+        shares = ((_shared(found, known), text) for text, (_, known) in self._texts.items())
+        likely = sorted((pair for pair in shares if pair[0] >= _LIKELY), key=lambda pair: -pair[0])
+        for _, text in likely[:_MOST_COMPARED]:
+            if all(map(_joins_only, differences(self._bare(text), bare))):
                 return self._texts[text][0]
         return None
 
     def _bare(self, text: str) -> str:
         """Return a text without the labels of recall and brief, and without phrases such as "Recalled:"."""
-        ids = {memory_id for memory_id, _ in self._texts.values()}
-        ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         label, end = _LABEL.match(text), _ID_AT_THE_END.search(text)
+        ids: set[str] = set()
+        if label is not None or end is not None:
+            ids = {memory_id for memory_id, _ in self._texts.values()}
+            ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         if end is not None and end["id"] in ids:
             text = text[: end.start()]
         if label is not None and label["id"] in ids:
@@ -206,7 +208,8 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
 
 
 def _shared(ours: frozenset[str], theirs: frozenset[str]) -> float:
-    return len(ours & theirs) / (len(ours | theirs) or 1)
+    both = len(ours & theirs)
+    return both / (len(ours) + len(theirs) - both or 1)
 
 
 @dataclass(slots=True)
@@ -234,14 +237,12 @@ class OpenDomain:
         Raises:
             ReverieError: if a setting is wrong or the store cannot be opened.
         """
-        if not settings.is_local:
-            raise SettingError(
-                HOME.variable, settings.home, "an absolute path; object stores come in a later version"
-            )
         clock = clock or clock_from(settings.clock)
         embedder = embedder or embedder_from(settings)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
         store = await _opened(settings, stamp, clock)
+        if not settings.is_local:
+            await _carry_over_log(store, embedder)
         maintenance = Maintenance(store)
         return cls(settings, clock, embedder, store, AccessRecorder(store, maintenance.note_write), maintenance)
 
@@ -561,13 +562,22 @@ def search_memory_of(settings: Settings) -> int:
     return int(settings.search_memory * 1024 * 1024)
 
 
+async def _carry_over_log(store: MemoryStore, embedder: Embedder) -> None:
+    """Write what this host acknowledged before another host gave the store a new embedder."""
+    from reverie.storage.reembed import carry_over_log  # seldom needed, and much to import
+
+    await carry_over_log(
+        store, lambda texts: [(one.vector, one.passages, one.pieces) for one in embedder.embed(texts)]
+    )
+
+
 async def _opened(settings: Settings, stamp: Stamp, clock: Clock) -> MemoryStore:
     """Open the store of the settings' domain; one without memories takes the embedder that is set."""
-    folder = Path(settings.domain_uri)
+    home = home_of(settings.domain_uri, settings.domain_folder)
 
     async def attempt() -> MemoryStore:
         return await MemoryStore.open(
-            folder,
+            home,
             stamp,
             session=secrets.token_hex(6),
             new_id=IdMaker(clock),
@@ -581,6 +591,6 @@ async def _opened(settings: Settings, stamp: Stamp, clock: Clock) -> MemoryStore
     except WrongEmbedder:
         from reverie.storage.reembed import take_over_if_empty  # seldom needed, and much to import
 
-        if not await take_over_if_empty(folder, stamp, clock()):
+        if not await take_over_if_empty(home, stamp, clock()):
             raise
     return await attempt()
