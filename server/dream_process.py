@@ -66,7 +66,8 @@ async def consolidate_in_process(
         _release(process)
     if not request.dry_run:
         session.maintenance.note_write()
-        note_own(session, result.dream_id, unless_since)
+        for dream_id in filter(None, (result.dream_id, result.personal_dream_id)):
+            note_own(session, dream_id, unless_since)
     return result
 
 

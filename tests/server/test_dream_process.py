@@ -166,3 +166,20 @@ async def test_it_leaves_when_the_session_that_wanted_it_is_gone(session):
 async def test_a_result_comes_through_the_pipe_as_it_was(session):
     told = await consolidate(session, ConsolidateRequest())
     assert consolidated_from(json.loads(json.dumps(asdict(told)))) == told
+
+
+async def test_there_too_a_person_dreams_about_the_teams_and_their_own_alone(session):
+    people = [
+        await Session.elsewhere(session.domain, project="tests", session_id=f"{name}/1", person=name)
+        for name in ("ann", "ben")
+    ]
+    for person in people:
+        for mark in ("", "!"):
+            asked = RememberRequest(content=TEXT + mark, layer="semantic", visibility="personal")
+            await remember(person, asked)
+    done = await consolidate_in_process(people[0], ConsolidateRequest(), fewest=0)
+    assert done.personal_dream_id
+    retired = {memory.owner for memory in await session.whole_store.find() if memory.status == "superseded"}
+    assert retired == {None, "ann"}
+    [record] = await session.store.dream_log.named(done.personal_dream_id)
+    assert record.owner == "ann"

@@ -264,3 +264,26 @@ def test_a_viewer_is_one_condition_and_a_scope_never_sees_more() -> None:
     assert TEAM.admits({"project": "shop", "visibility": None, "author": None})
     assert not Viewer(frozenset()).admits({"project": "shop"})
     assert "O''Hara" in viewer_of("O'Hara").condition().sql
+
+
+async def test_the_archive_and_a_search_on_disk_know_whose_a_memory_is(
+    open_session: OpenSession, clock: ManualClock
+) -> None:
+    local = await open_session(search_memory=0.000001)
+    ann, ben = await person(local, "ann"), await person(local, "ben")
+    mine = await told(ann, "The attic holds a telescope and maps. " * 200, visibility="personal")
+    gone = await told(ann, "The attic hatch squeaks.", visibility="personal")
+    await told(ben, "The cellar holds wine.")
+    await forget(ann, ForgetRequest(ids=(gone.id,)))
+    clock.advance(days=2)
+    assert await local.domain.store.archive.take_in(clock()) == 1
+    assert not await local.domain.store.vectors.are_in_memory()
+    asked = RecallRequest(query="What does the attic hold?")
+    hers, his = await recall(ann, asked), await recall(ben, asked)
+    assert mine.id in [row.id for row in hers.results]
+    assert hers.filtered["archive"] == 1
+    assert mine.id not in [row.id for row in his.results]
+    assert not {"archive", "scope"} & his.filtered.keys()
+    wider = replace(asked, include=("expired",), all_projects=True)
+    assert gone.id in [row.id for row in (await recall(ann, wider)).results]
+    assert not {mine.id, gone.id} & {row.id for row in (await recall(ben, wider)).results}
