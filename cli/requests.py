@@ -178,6 +178,11 @@ class TokensRequest(Request):
     scope: Annotated[TokenScope | Literal[""], Help("what it allows, each with those before it")] = ""
     user: Annotated[str, Help("whom memories and events name; the token's name by default")] = ""
     expires: Annotated[str, Help("span such as 90d, or an ISO moment; never by default")] = ""
+    project: Annotated[
+        tuple[str, ...],
+        Help("a project that it is limited to; may be given several times"),
+        CommandLine(metavar="NAME"),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, creation_order
 from reverie.settings import Settings
-from reverie.storage.compared_pairs import ComparedPairs, pair_key
+from reverie.storage.dream_cache import ComparedPairs, pair_key
 from reverie.text.conflicts import Conflict
 from reverie.text.entities import names_in
 from reverie.text.numbers import Amount

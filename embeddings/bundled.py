@@ -43,7 +43,8 @@ _GROUP = 256  # texts whose token ids are in memory at a time
 _STRETCH = 4_000  # characters tokenized at a time
 _LAST_LAYER = "last_hidden_state"
 _THIRD_LAYER = "encoder.layer.2.output.LayerNorm.out"
-_MOST_RECENT = 4
+_FLOAT = 1  # in ONNX
+_MOST_RECENT = 16  # eight sessions embed at once, and each asks again for what it has just embedded
 _LONGEST_RECENT = 66  # tokens; longer texts are seldom a single statement
 
 _FIRST_WORD = 1_996  # "the": from here on the vocabulary lists whole words, the frequent ones first
@@ -53,8 +54,8 @@ _RARITY_OF_SIGNS = 0.1
 @dataclass(frozen=True, slots=True)
 class _Model:
     tokenizer: "Tokenizer"
-    session: Any  # onnxruntime publishes no types
-    only_needed: Any  # run options: run only the nodes that the wanted output needs
+    lower: Any  # from token ids to the third layer; onnxruntime publishes no types
+    upper: Any  # from the third layer to the last
     content_pieces: dict[int, bool] = field(default_factory=dict)  # cache of `is_content`
     recent: "dict[tuple[int, ...], NDArray[np.float32]]" = field(default_factory=dict)  # third layer of short windows
     lock: Lock = field(default_factory=Lock)
@@ -70,30 +71,28 @@ class _Model:
 
     def window(self, ids: list[int]) -> "_Window":
         """Run one window; of a short one, keep the third layer for the classifier that may ask for it next."""
-        import numpy as np
-
         from reverie.embeddings.base import unit
 
-        is_short = len(ids) <= _LONGEST_RECENT
-        outputs = [_LAST_LAYER, _THIRD_LAYER] if is_short else [_LAST_LAYER]
-        last, *third = self.session.run(outputs, {"input_ids": np.array([ids], dtype=np.int64)})
-        if is_short:
+        third = self._third(ids)
+        if len(ids) <= _LONGEST_RECENT:
             with self.lock:
-                self.recent[tuple(ids)] = third[0][0]
+                self.recent[tuple(ids)] = third
                 while len(self.recent) > _MOST_RECENT:
                     del self.recent[next(iter(self.recent))]
-        return _Window(unit(last[0].mean(axis=0)), last[0], ids)
+        [[last]] = self.upper.run([_LAST_LAYER], {_THIRD_LAYER: third[None]})
+        return _Window(unit(last.mean(axis=0)), last, ids)
 
     def third_layer(self, ids: list[int]) -> "NDArray[np.float32]":
         """Return the third layer of one window, from its last run or from a run of the lower half."""
-        import numpy as np
-
         with self.lock:
             known = self.recent.get(tuple(ids))
-        if known is not None:
-            return known
-        [rows] = self.session.run([_THIRD_LAYER], {"input_ids": np.array([ids], dtype=np.int64)}, self.only_needed)
-        return np.asarray(rows[0], np.float32)
+        return self._third(ids) if known is None else known
+
+    def _third(self, ids: list[int]) -> "NDArray[np.float32]":
+        import numpy as np
+
+        [[rows]] = self.lower.run([_THIRD_LAYER], {"input_ids": np.array([ids], dtype=np.int64)})
+        return np.asarray(rows, np.float32)
 
     def packed(self, window: "_Window", length: int) -> bytes:
         """Pack the vectors of a window's content pieces, for a text of so many pieces."""
@@ -310,28 +309,87 @@ def _load(bundle: Path) -> _Model:
         options.enable_cpu_mem_arena = False  # the arena keeps the memory of the longest text for ever
         options.enable_mem_pattern = False
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(bundle))
-        graph = (bundle / "model.onnx").read_bytes() + _one_more_output(_THIRD_LAYER)
-        session = ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        only_needed = ort.RunOptions()
-        only_needed.only_execute_path_to_fetches = True
+        halves = _halves((bundle / "model.onnx").read_bytes())
+        lower, upper = (ort.InferenceSession(half, options, providers=["CPUExecutionProvider"]) for half in halves)
     except Exception as error:
         raise EmbedderError(
             f"The bundled embedding model in {bundle} could not be loaded ({error}). "
             "Reinstall it with `pip install --force-reinstall reverie-mcp`."
         ) from error
-    return _Model(tokenizer, session, only_needed)
+    return _Model(tokenizer, lower, upper)
 
 
-def _one_more_output(name: str) -> bytes:
-    """Return the bytes that, after those of an ONNX file, make a tensor an output of its graph.
+def _halves(model: bytes) -> tuple[bytes, bytes]:
+    """Split an ONNX file where the third layer ends: what reads token ids, and what goes on from there.
 
-    Two protobuf messages one after the other read as one with their lists joined: here a model whose graph (field 7)
-    has one output (field 12) of that name (field 1). Each length is below 128 and so a single byte.
+    As one graph it is run to its end whatever output is asked for, `only_execute_path_to_fetches` or not. A file is
+    a protobuf message; the fields that matter here: of a model 7 is the graph; of a graph 1 is a node, 5 a tensor of
+    weights, 11 an input and 12 an output; of a node 1 is an input and 2 an output; 8 is the name of a tensor.
     """
-    inside = name.encode()
-    for number in (1, 12, 7):
-        inside = bytes([number << 3 | 2, len(inside)]) + inside
-    return inside
+    [graph] = (content for number, content, _ in _fields(model) if number == 7)
+    rest = b"".join(written for number, _, written in _fields(model) if number != 7)
+    [last] = (content for number, content, _ in _fields(graph) if number == 12)
+    # Floats, for unknown numbers of texts and tokens. Were these named, as in the last layer, onnxruntime would join
+    # more nodes and round otherwise, and a text would get another vector than the one it has in a store.
+    shape = _field(1, b"") + _field(1, b"") + _field(1, bytes([1 << 3]) + _number(DIMENSIONS))
+    third = _field(1, _THIRD_LAYER.encode()) + _field(2, _field(1, bytes([1 << 3, _FLOAT]) + _field(2, shape)))
+    lower = _upstream(graph, _THIRD_LAYER, before=()) + _field(12, third)
+    upper = _upstream(graph, _LAST_LAYER, before=(_THIRD_LAYER,)) + _field(11, third) + _field(12, last)
+    return rest + _field(7, lower), rest + _field(7, upper)
+
+
+def _upstream(graph: bytes, wanted: str, before: Sequence[str]) -> bytes:
+    """Return the nodes, weights and inputs from which one value of a graph is computed, given those before it."""
+    needed = {wanted.encode()}
+    kept: list[bytes] = []
+    for number, content, written in reversed(list(_fields(graph))):  # a node stands after those that it needs
+        if number == 1:
+            ends = {name: {part for n, part, _ in _fields(content) if n == name} for name in (1, 2)}
+            if needed & ends[2] - {name.encode() for name in before}:
+                needed |= ends[1]
+                kept.append(written)
+    for number, content, written in _fields(graph):
+        name = {5: 8, 11: 1}.get(number)
+        if number == 2 or (name and needed & {part for n, part, _ in _fields(content) if n == name}):
+            kept.append(written)
+    return b"".join(reversed(kept))
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield the fields of a protobuf message: number, content, and the whole field as it is written."""
+    at = 0
+    while at < len(message):
+        start = at
+        key, at = _varint(message, at)
+        length = {1: 8, 5: 4}.get(key & 7, 0)
+        if key & 7 == 2:
+            length, at = _varint(message, at)
+        elif key & 7 == 0:
+            _, at = _varint(message, at)
+        yield key >> 3, message[at : at + length], message[start : at + length]
+        at += length
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + _number(len(content)) + content
+
+
+def _number(value: int) -> bytes:
+    """Write a number as seven bits a byte, all but the last byte marked."""
+    marked = []
+    while value >= 0x80:
+        marked.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*marked, value])
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """Read a number that `_number` would write; return it and where it ends."""
+    value = shift = 0
+    while message[at] & 0x80:
+        value |= (message[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return value | message[at] << shift, at + 1
 
 
 def _workers() -> int:

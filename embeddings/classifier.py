@@ -67,7 +67,8 @@ def neighbours(pieces: "NDArray[np.float32]") -> "NDArray[np.float32]":
     """Return for each piece the rows of the piece before it, its own and the one after; zeros beyond the ends."""
     import numpy as np
 
-    edged = np.pad(pieces, ((1, 1), (0, 0)))
+    edged = np.zeros((len(pieces) + 2, pieces.shape[1]), pieces.dtype)  # np.pad takes as long as the rest
+    edged[1:-1] = pieces
     return np.hstack([edged[:-2], edged[1:-1], edged[2:]])
 
 

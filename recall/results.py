@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
 from typing import Any, Final, Literal
 
 IndexState = Literal["ready", "warming", "lexical_only"]
@@ -48,12 +47,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@cache
 def _field_names(result: type) -> tuple[str, ...]:
     return tuple(one.name for one in fields(result))
 
 
-@cache
 def text_only_fields(result: type) -> tuple[str, ...]:
     """Return the names of the fields of a result that its structure leaves out."""
     return tuple(one.name for one in fields(result) if NOT_STRUCTURED in one.metadata)
@@ -112,6 +109,8 @@ class RecalledMemory:
     age_days: float
     created_at: str
     pinned: bool
+    author: str = ""  # who said it, where others than the reader have spoken
+    visibility: str = ""  # personal, if only the reader sees it
     outcome: str = ""  # what came of a decision, and who says so: "tried, failed: …"
     why: dict[str, float] | None = None
 

@@ -5,15 +5,20 @@ most of it spent reading them again; a product with a matrix that is already in 
 are too many for the memory budget they stay on disk, and so do the rows; labels, words and sessions do not, nor do
 vectors that are packed (packed_vectors.py): LanceDB cannot search those.
 
+Words are kept at every size of the store: document frequencies, the words of neighbours and the counts of what is out
+of scope come from them alone, so that they are the same wherever the vectors are (decision 0030).
+
 An index is the number of a memory in the arrays here. A row id is where LanceDB keeps its row; it changes whenever
 the row is rewritten.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,16 +26,182 @@ import pyarrow as pa
 from reverie.process_memory import release_heap
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
-from reverie.storage.lexical_index import LexicalIndex
 from reverie.storage.packed_vectors import VectorMatrix
-from reverie.storage.row_cache import RowCache, RowRoom
-from reverie.storage.rows import CANDIDATE_COLUMNS, RowLocation, Vector
+from reverie.storage.rows import CANDIDATE_COLUMNS, OWNER_COLUMNS, RowLocation, Vector, owners_of
+from reverie.text.tokenize import terms
+
+_MOST_PARTS = 16
+_NOT_CACHED = -1
+
+
+class RowRoom:
+    """How many bytes the caches of all layers may take together."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self._caches: list[RowCache] = []
+
+    def join(self, cache: "RowCache") -> None:
+        """Count a cache in."""
+        self._caches.append(cache)
+
+    @property
+    def left(self) -> int:
+        """How many bytes more fit."""
+        return self.most_bytes - sum(cache.nbytes for cache in self._caches)
+
+
+class RowCache:
+    """Rows by the index of their memory; a row that changed is written again."""
+
+    def __init__(self, columns: Sequence[str], room: RowRoom) -> None:
+        self.columns = tuple(columns)
+        self._room = room
+        self._parts: list[pa.RecordBatch] = []
+        self._part = np.full(0, _NOT_CACHED, np.int32)  # of each index, the batch that has its row
+        self._row = np.full(0, _NOT_CACHED, np.int32)  # of each index, its row in that batch
+        self.nbytes = 0
+        """How many bytes the cached rows take: counted as they come, for Arrow adds up every column of a part."""
+        room.join(self)
+
+    def write(self, indices: np.ndarray, rows: pa.Table) -> None:
+        """Cache these rows instead of earlier ones of the same indices; of too many, the last ones that fit."""
+        self._make_room(int(indices.max(initial=-1)) + 1)
+        self._part[indices] = _NOT_CACHED
+        part = _as_batch(rows.select(self.columns))
+        if part is None:
+            return
+        left = self._room.left
+        if part.nbytes > left:
+            count = max(0, len(part) * left // part.nbytes)
+            if not count:
+                return
+            part, indices = part.take(pa.array(np.arange(len(part) - count, len(part)))), indices[-count:]
+        self._part[indices] = len(self._parts)
+        self._row[indices] = np.arange(len(indices))
+        self._parts.append(part)
+        self.nbytes += part.nbytes
+        if len(self._parts) > _MOST_PARTS:
+            self._merge()
+
+    def clear(self) -> None:
+        """Drop every row."""
+        self._parts, self.nbytes = [], 0
+        self._part[:] = _NOT_CACHED
+
+    def has(self, index: int) -> bool:
+        """Say whether the row of an index is cached."""
+        return index < len(self._part) and bool(self._part[index] != _NOT_CACHED)
+
+    def rows(self, indices: np.ndarray) -> pa.Table:
+        """Return the cached rows of these indices, in no particular order."""
+        parts = self._part[indices]
+        batches = [
+            self._parts[part].take(pa.array(self._row[indices[parts == part]])) for part in np.unique(parts).tolist()
+        ]
+        return pa.Table.from_batches(batches)
+
+    def _merge(self) -> None:
+        """Copy the rows that are still current into one batch."""
+        indices = np.flatnonzero(self._part != _NOT_CACHED)
+        indices = indices[np.lexsort((self._row[indices], self._part[indices]))]
+        part = _as_batch(self.rows(indices))
+        self._parts, self.nbytes = ([], 0) if part is None else ([part], part.nbytes)
+        self._part[indices], self._row[indices] = 0, np.arange(len(indices))
+
+    def _make_room(self, count: int) -> None:
+        if count > len(self._part):
+            extra = np.full(max(count, len(self._part) * 3 // 2) - len(self._part), _NOT_CACHED, np.int32)
+            self._part = np.concatenate([self._part, extra])
+            self._row = np.concatenate([self._row, extra])
+
+
+def _as_batch(rows: pa.Table) -> pa.RecordBatch | None:
+    batches = rows.combine_chunks().to_batches()
+    return batches[0] if batches else None
+
+
+_FIRST_ENTRIES = 4_096
+_NO_TERM = 0
+_MOST_COUNTED = 255
+_FEWEST_TO_SORT = 4_096
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+
+
+class LexicalIndex:
+    """Which terms each memory has and how often, by the index of the memory."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._terms = np.zeros(_FIRST_ENTRIES, np.uint32)
+        self._owners = np.zeros(_FIRST_ENTRIES, np.int32)
+        self._counts = np.zeros(_FIRST_ENTRIES, np.uint8)
+        self._lengths = np.zeros(0, np.float32)
+        self._order = np.zeros(0, np.int32)  # the first entries, by their term
+        self._sorted = np.zeros(0, np.uint32)  # their terms
+
+    def write(self, indices: np.ndarray, texts: Sequence[str]) -> None:
+        """Index the texts of memories; those that had one get the new one instead."""
+        known = indices[indices < len(self._lengths)]
+        if len(known) and self._lengths[known].any():
+            self._terms[: self._size][np.isin(self._owners[: self._size], known)] = _NO_TERM
+        self._make_room(int(indices.max(initial=-1)) + 1)
+        for index, text in zip(indices.tolist(), texts, strict=True):
+            counted = Counter(terms(text))
+            self._append(index, counted)
+            self._lengths[index] = counted.total()
+
+    def lengths(self, count: int) -> np.ndarray:
+        """Return how many words each of the first `count` memories has."""
+        self._make_room(count)
+        return self._lengths[:count]
+
+    def entries(self, wanted: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return every entry of the wanted terms: which of them, whose, how often."""
+        self._sort()
+        found = [self._entries_of(np.uint32(term)) for term in wanted]
+        numbers = np.repeat(np.arange(len(wanted)), [len(part) for part in found])
+        entries = np.concatenate(found) if found else np.empty(0, np.int64)
+        return numbers, self._owners[entries], self._counts[entries].astype(np.float32)
+
+    def _entries_of(self, term: np.uint32) -> np.ndarray:
+        """Return the entries of a term."""
+        first, last = (np.searchsorted(self._sorted, term, side) for side in _SIDES)
+        early = self._order[first:last]
+        late = np.flatnonzero(self._terms[len(self._order) : self._size] == term) + len(self._order)
+        return np.concatenate([early[self._terms[early] == term], late])  # some were written over since
+
+    def _sort(self) -> None:
+        if self._size - len(self._order) > max(_FEWEST_TO_SORT, self._size // 4):
+            self._order = np.argsort(self._terms[: self._size], kind="stable").astype(np.int32)
+            self._sorted = self._terms[self._order]
+
+    def _append(self, index: int, counted: Counter[int]) -> None:
+        start, end = self._size, self._size + len(counted)
+        if end > len(self._terms):
+            extra = max(end, len(self._terms) * 3 // 2) - len(self._terms)
+            self._terms = np.concatenate([self._terms, np.zeros(extra, np.uint32)])
+            self._owners = np.concatenate([self._owners, np.zeros(extra, np.int32)])
+            self._counts = np.concatenate([self._counts, np.zeros(extra, np.uint8)])
+        self._terms[start:end] = list(counted)
+        self._owners[start:end] = index
+        self._counts[start:end] = [min(count, _MOST_COUNTED) for count in counted.values()]
+        self._size = end
+
+    def _make_room(self, count: int) -> None:
+        if count > len(self._lengths):
+            extra = max(count, len(self._lengths) * 3 // 2) - len(self._lengths)
+            self._lengths = np.concatenate([self._lengths, np.zeros(extra, np.float32)])
+
 
 _FEW_ROWS = 500
 _FIRST_ROOM = 256
 _UNKNOWN = -1
 _NO_SESSION = 0
 _SESSIONS_CACHED = 4_096
+
+OWNER = "owner"
+"""The label of whose personal memory a row is; it is made of two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +249,7 @@ class MemoryIndex:
         self._row_ids = np.full(_FIRST_ROOM, _UNKNOWN, np.int64)
         self._sessions = np.zeros(_FIRST_ROOM, np.int64)
         self._moments = np.zeros(_FIRST_ROOM, np.int64)
-        self._codes: list[dict[str, int]] = [{} for _ in self._columns]
+        self._codes: list[dict[str | None, int]] = [{} for _ in self._columns]
         self._refreshing = asyncio.Lock()
 
     def __len__(self) -> int:
@@ -149,7 +320,7 @@ class MemoryIndex:
         """How many bytes the vectors in memory take."""
         return self._vectors.nbytes
 
-    def with_labels(self, wanted: Sequence[Iterable[str] | None]) -> np.ndarray:
+    def with_labels(self, wanted: Sequence[Iterable[str | None] | None]) -> np.ndarray:
         """Return a mask of the memories that have a row and the wanted value of each label (None: any)."""
         count = len(self._ids)
         if not count:
@@ -201,7 +372,7 @@ class MemoryIndex:
             self._version = version
 
     def nearest(
-        self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None], *, packed_only: bool = False
+        self, vector: Vector, limit: int, wanted: Sequence[Iterable[str | None] | None], *, packed_only: bool = False
     ) -> list[VectorHit]:
         """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
         mask = self.with_labels(wanted)
@@ -239,7 +410,7 @@ class MemoryIndex:
 
     async def _read_anew(self) -> np.ndarray:
         """Read the labels of all rows, and vectors and words where they may have changed; return the row ids."""
-        labels = await self._table.rows(["id", *self._columns, *self._more_columns()], with_row_ids=True)
+        labels = await self._table.rows(["id", *self._label_columns, *self._more_columns()], with_row_ids=True)
         ids: list[str] = labels.column("id").to_pylist()
         await self._fetch(self._outdated(ids, self._stamps_of(labels)))
         indices = np.fromiter((self._index_of[memory_id] for memory_id in ids), np.int64, len(ids))
@@ -311,13 +482,18 @@ class MemoryIndex:
 
     def _label(self, indices: np.ndarray, rows: pa.Table) -> None:
         for number, column in enumerate(self._columns):
-            self._labels[indices, number] = self._coded(number, rows.column(column))
+            values = owners_of(rows) if column == OWNER else rows.column(column)
+            self._labels[indices, number] = self._coded(number, values)
         self._stamps[indices] = self._stamps_of(rows)
         known = "_rowid" in rows.column_names  # not of rows that were just appended
         self._row_ids[indices] = rows.column("_rowid").to_numpy().astype(np.int64) if known else _UNKNOWN
         if self.lexical_index is not None:
             self._sessions[indices] = [_session_number(session) for session in rows.column("session").to_pylist()]
             self._moments[indices] = rows.column("happened_at").cast(pa.int64()).to_numpy()
+
+    @property
+    def _label_columns(self) -> list[str]:
+        return [part for name in self._columns for part in (OWNER_COLUMNS if name == OWNER else (name,))]
 
     @property
     def _read_for_each(self) -> tuple[str, ...]:
@@ -328,7 +504,7 @@ class MemoryIndex:
 
     def _columns_of_a_row(self) -> list[str]:
         cached = () if self.row_cache is None else self.row_cache.columns
-        return list(dict.fromkeys((*self._read_for_each, *self._columns, *self._more_columns(), *cached)))
+        return list(dict.fromkeys((*self._read_for_each, *self._label_columns, *self._more_columns(), *cached)))
 
     def _stamps_of(self, rows: pa.Table) -> np.ndarray:
         return np.asarray(rows.column(self._stamp).cast(pa.int64()).to_numpy())

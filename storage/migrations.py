@@ -1,6 +1,6 @@
 """The store's history as numbered steps; append only, never edit one that was released."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,13 @@ from reverie.storage.lancedb_import import table_names
 from reverie.storage.schema import (
     ARCHIVE,
     ARCHIVED_PASSAGES,
+    AUTHOR,
+    MEMORY_TABLES,
     OUTCOME,
     PACKED,
     PIECES,
     SIDE_TABLES,
+    VISIBILITY,
     memory_schema,
     side_schema,
 )
@@ -103,9 +106,9 @@ async def _room_for_outcomes(connection: AsyncConnection, dimensions: int) -> No
     await _add_to_layers(connection, OUTCOME)
 
 
-async def _add_to_layers(connection: AsyncConnection, column: pa.Field) -> None:
-    for layer in LAYERS:
-        table = await connection.open_table(layer)
+async def _add_to_layers(connection: AsyncConnection, column: pa.Field, tables: Sequence[str] = LAYERS) -> None:
+    for name in tables:
+        table = await connection.open_table(name)
         if column.name not in (await table.schema()).names:
             await table.add_columns(column)
 
@@ -157,6 +160,11 @@ async def _create_archive(connection: AsyncConnection, dimensions: int) -> None:
             await table.index_values(found_by)
 
 
+async def _room_for_people(connection: AsyncConnection, dimensions: int) -> None:
+    for column in (AUTHOR, VISIBILITY):
+        await _add_to_layers(connection, column, MEMORY_TABLES)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the five layers and the side tables", _create_tables),
     Migration(2, "what belongs to a memory is found by an index", _index_side_tables_by_memory),
@@ -166,6 +174,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(6, "a vector may be packed into few bits", _room_for_packed_vectors),
     Migration(7, "a decision says what came of it", _room_for_outcomes),
     Migration(8, "what is expired or superseded has a table of its own", _create_archive),
+    Migration(9, "a memory says who said it, and who may see it", _room_for_people),
 )
 
 NEWEST = MIGRATIONS[-1].number

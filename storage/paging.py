@@ -131,13 +131,14 @@ class Census:
 
 
 async def census_of(store: MemoryStore) -> Census:
-    """Count all memories of a store by what a chart shows."""
-    return await _remembered(store, ("census",), lambda: _counted(store))
+    """Count all memories of a store, as far as its viewer sees them, by what a chart shows."""
+    return await _remembered(store, ("census", store.viewer), lambda: _counted(store))
 
 
 async def _counted(store: MemoryStore) -> Census:
     columns = ("layer", "status", "precision", "created_at")
-    rows = pa.concat_tables([await table.rows(columns) for table in store.database.memory_tables.values()])
+    where = store.viewer.narrowed(None)
+    rows = pa.concat_tables([await table.rows(columns, where) for table in store.database.memory_tables.values()])
     moments = rows.column("created_at")
     years = call_function("multiply", [call_function("year", [moments]), pa.scalar(100, pa.int64())])
     months = call_function("add", [years, call_function("month", [moments])])

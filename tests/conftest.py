@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from reverie.codebase import anchors
 from reverie.codebase.identity import has_commit, identify_project, root_commits
@@ -54,8 +54,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for test in properties:
         full = test._hypothesis_internal_use_settings
         examples = max(full.max_examples // share, min(full.max_examples, 10))
-        # Timing decides no test: on a busy machine any example may take a second.
-        test._hypothesis_internal_use_settings = settings(full, max_examples=examples, deadline=None)
+        # Timing decides no test: on a busy machine any example may take a second, and drawing one as well.
+        unhurried = {*full.suppress_health_check, HealthCheck.too_slow}
+        test._hypothesis_internal_use_settings = settings(
+            full, max_examples=examples, deadline=None, suppress_health_check=unhurried
+        )
 
 
 def pytest_collection_finish() -> None:

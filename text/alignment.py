@@ -6,7 +6,7 @@ learnt (`training/pairs.py`).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -14,10 +14,13 @@ from typing import Final
 
 from reverie.text.conflicts import is_event, verb_of
 from reverie.text.numbers import Measure, in_notation_of, measures_in, placeholder, with_placeholders
-from reverie.text.tokenize import FUNCTION_WORDS, Token, every_token_of, is_related, word_form
+from reverie.text.tokenize import FUNCTION_WORDS, Token, WordForms, every_token_of, is_related, word_form
 
 LONGEST_ALIGNED = 600
 """In characters. A longer text states many things, and a difference between two of them says little."""
+
+_MOST_CACHED = 1_024
+"""Texts of which the reading is kept: the neighbours of a new text are often those of the next one."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -132,6 +135,8 @@ class _Item:
 @dataclass(frozen=True, slots=True)
 class _Reading:
     items: tuple[_Item, ...]
+    keys: WordForms
+    """The keys of all items."""
     negations: int
     dates: frozenset[str]
     times: frozenset[str]
@@ -140,32 +145,55 @@ class _Reading:
     def of(self, *kinds: str) -> list[_Item]:
         return [item for item in self.items if item.kind in kinds]
 
+    def has(self, item: _Item) -> bool:
+        """Return whether an item of the other statement is in this one too."""
+        if item.kind in ("amount", "place"):
+            return not self.keys.forms.isdisjoint(item.keys)
+        return any(map(self.keys.has_related, item.keys))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cues:
+    """Which patterns of words a text has."""
+
+    changes: bool
+    retires: bool
+    adds: bool
+    names_owner: bool
+    tells_of_one_case: bool
+
 
 def alignment_of(older: str, newer: str) -> tuple[float, ...]:
     """Return the features of a pair in the order of `NAMES`."""
     older, newer = older[:LONGEST_ALIGNED], newer[:LONGEST_ALIGNED]
     rewritten = in_notation_of(older, newer)
     names = _names(older) | _names(rewritten)
-    return _features(older, newer, _read(older, names), _read(rewritten, names))
+    return _features(_cues(older), _cues(newer), _read(older, names), _read(rewritten, names))
 
 
-def _features(older: str, newer: str, one: _Reading, other: _Reading) -> tuple[float, ...]:
+@lru_cache(maxsize=_MOST_CACHED)
+def _cues(text: str) -> _Cues:
+    return _Cues(*(bool(pattern.search(text)) for pattern in (_CHANGE, _RETIRED, _ADDED, _OWNER, _ONE_CASE)))
+
+
+def _features(older: _Cues, newer: _Cues, one: _Reading, other: _Reading) -> tuple[float, ...]:
+    kept = {item: other.has(item) for item in one.items}
+    told = {item: one.has(item) for item in other.items}
     ours, theirs = one.of("word"), other.of("word")
-    words_kept, words_told = _share(ours, other.items), _share(theirs, one.items)
+    words_kept, words_told = _share(ours, kept), _share(theirs, told)
     subject = [item for item in one.items if item.is_subject and item.kind in ("word", "name")]
     topic = [item for item in other.items if item.is_subject and item.kind in ("word", "name")]
-    subject_kept, topic_known = _share(subject, other.items), _share(topic, one.items)
-    first_kept = float(bool(subject) and _has(subject[0], other.items))
+    subject_kept, topic_known = _share(subject, kept), _share(topic, told)
+    first_kept = float(bool(subject) and kept[subject[0]])
     subjects_exchanged = float(subject_kept < 1 and topic_known < 1 and bool(subject) and bool(topic))
-    names, amounts, places = _Sides(one, other, "name"), _Sides(one, other, "amount"), _Sides(one, other, "place")
-    facts = _Sides(one, other, "name", "amount", "place")
-    change, changed_before = float(bool(_CHANGE.search(newer))), float(bool(_CHANGE.search(older)))
-    retired, retired_before = float(bool(_RETIRED.search(newer))), float(bool(_RETIRED.search(older)))
-    words_exchanged = _exchanged_words(ours, theirs, one, other)
+    names, amounts, places = (_sides(one, other, kept, told, kind) for kind in ("name", "amount", "place"))
+    facts = _sides(one, other, kept, told, "name", "amount", "place")
+    change, retired = float(newer.changes), float(newer.retires)
+    words_exchanged = min(_missing(ours, kept), _missing(theirs, told), 4) / 4
     opposites = _opposites(ours, theirs)
     alike = SequenceMatcher(None, [i.keys for i in one.items], [i.keys for i in other.items], autojunk=False).ratio()
     parallel = float(alike >= _PARALLEL)
-    qualifier = _exchanged_qualifier(one, other)
+    qualifier = _exchanged_qualifier(kept, told)
     all_shared = float(bool(facts.shared) and not facts.only_older and not facts.only_newer)
     negates = float(one.negations % 2 != other.negations % 2)  # `not possible without` negates nothing
     exchange = max(facts.exchanged, opposites, negates)
@@ -193,14 +221,14 @@ def _features(older: str, newer: str, one: _Reading, other: _Reading) -> tuple[f
         places.exchanged,
         min(places.shared, 2) / 2,
         change,
-        changed_before,
+        float(older.changes),
         retired,
-        retired_before,
-        float(bool(_ADDED.search(newer) or _ADDED.search(older))),
+        float(older.retires),
+        float(newer.adds or older.adds),
         negates,
         opposites,
         float(bool(one.dates) and bool(other.dates) and one.dates != other.dates),
-        float(bool(_OWNER.search(older)) and bool(_OWNER.search(newer))),
+        float(older.names_owner and newer.names_owner),
         max(-1.0, min(1.0, (len(other.items) - len(one.items)) / longest)),
         float(longest <= _SHORT),
         parallel,
@@ -215,7 +243,7 @@ def _features(older: str, newer: str, one: _Reading, other: _Reading) -> tuple[f
         float(one.is_event),
         float(other.is_event),
         float(one.is_event and other.is_event),
-        float(bool(_ONE_CASE.search(newer)) and not _ONE_CASE.search(older)),
+        float(newer.tells_of_one_case and not older.tells_of_one_case),
     )
 
 
@@ -231,20 +259,27 @@ class _Sides:
     only_older: int
     only_newer: int
 
-    def __init__(self, one: _Reading, other: _Reading, *kinds: str) -> None:
-        ours, theirs = one.of(*kinds), other.of(*kinds)
-        set_on = object.__setattr__
-        set_on(self, "shared", sum(_has(item, theirs) for item in ours))
-        set_on(self, "only_older", sum(not _has(item, other.items) for item in ours))
-        set_on(self, "only_newer", sum(not _has(item, one.items) for item in theirs))
-
     @property
     def exchanged(self) -> float:
         return float(self.only_older > 0 and self.only_newer > 0)
 
 
-def _share(items: Sequence[_Item], others: Sequence[_Item]) -> float:
-    return sum(_has(item, others) for item in items) / len(items) if items else 1.0
+_Found = Mapping[_Item, bool]
+"""The items of a statement, and whether the other statement has them too, as whatever kind."""
+
+
+def _sides(one: _Reading, other: _Reading, kept: _Found, told: _Found, *kinds: str) -> _Sides:
+    ours, theirs = one.of(*kinds), other.of(*kinds)
+    shared = sum(kept[item] and _has(item, theirs) for item in ours)
+    return _Sides(shared, _missing(ours, kept), _missing(theirs, told))
+
+
+def _share(items: Sequence[_Item], found: _Found) -> float:
+    return sum(found[item] for item in items) / len(items) if items else 1.0
+
+
+def _missing(items: Sequence[_Item], found: _Found) -> int:
+    return sum(not found[item] for item in items)
 
 
 def _has(item: _Item, others: Sequence[_Item]) -> bool:
@@ -253,17 +288,12 @@ def _has(item: _Item, others: Sequence[_Item]) -> bool:
     return any(is_related(key, its) for other in others for its in other.keys for key in item.keys)
 
 
-def _exchanged_words(ours: Sequence[_Item], theirs: Sequence[_Item], one: _Reading, other: _Reading) -> float:
-    gone = sum(not _has(item, other.items) for item in ours)
-    come = sum(not _has(item, one.items) for item in theirs)
-    return min(gone, come, 4) / 4
-
-
-def _exchanged_qualifier(one: _Reading, other: _Reading) -> float:
-    ours = [item for item in one.items if item.qualifies and item.kind in ("word", "name")]
-    theirs = [item for item in other.items if item.qualifies and item.kind in ("word", "name")]
+def _exchanged_qualifier(kept: _Found, told: _Found) -> float:
     return float(
-        any(not _has(item, other.items) for item in ours) and any(not _has(item, one.items) for item in theirs)
+        all(
+            any(not there and item.qualifies and item.kind in ("word", "name") for item, there in found.items())
+            for found in (kept, told)
+        )
     )
 
 
@@ -282,14 +312,46 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(token.form for token in every_token_of(text) if token.kind == "name")
 
 
-@lru_cache(maxsize=512)
-def _read(text: str, names: frozenset[str]) -> _Reading:
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What of a text is the same whatever it is compared with."""
+
+    tokens: tuple[Token, ...]
+    measures: tuple[Measure, ...]
+    verb: int | None
+    words: frozenset[str]
+    """The words that are names where the other text has them as names."""
+    times: frozenset[str]
+    is_event: bool
+
+
+@lru_cache(maxsize=_MOST_CACHED)
+def _statement(text: str) -> _Statement:
     bare = _REASON.sub("", text) or text
     measures = measures_in(bare)
     tokens = every_token_of(with_placeholders(bare, measures))
+    verb, _ = verb_of(tokens, {placeholder(number): measure for number, measure in enumerate(measures)})
+    return _Statement(
+        tokens,
+        measures,
+        verb,
+        frozenset(token.form for token in tokens if token.kind == "word"),
+        frozenset(found.group().casefold() for found in _TIMES.finditer(text)),
+        is_event(tokens, verb),
+    )
+
+
+def _read(text: str, names: frozenset[str]) -> _Reading:
+    """Read a text in which the words among `names` are names."""
+    return _read_with(text, names & _statement(text).words)
+
+
+@lru_cache(maxsize=_MOST_CACHED)  # nearly always with no names but its own
+def _read_with(text: str, names: frozenset[str]) -> _Reading:
+    statement = _statement(text)
+    tokens, measures = statement.tokens, statement.measures
     amounts = {placeholder(number): measure for number, measure in enumerate(measures)}
-    verb, _ = verb_of(tokens, amounts)
-    end = len(tokens) if verb is None else verb
+    end = len(tokens) if statement.verb is None else statement.verb
     items: list[_Item] = []
     for index, token in enumerate(tokens):
         before = tokens[index - 1] if index else None
@@ -302,10 +364,11 @@ def _read(text: str, names: frozenset[str]) -> _Reading:
             items.append(item)
     return _Reading(
         tuple(items),
+        WordForms(key for item in items for key in item.keys),
         sum(token.kind == "negation" or token.form in _DENYING for token in tokens),
         frozenset(f"{measure.value}" for measure in measures if measure.dimension == "date"),
-        frozenset(found.group().casefold() for found in _TIMES.finditer(text)),
-        is_event(tokens, verb),
+        statement.times,
+        statement.is_event,
     )
 
 

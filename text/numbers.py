@@ -6,7 +6,7 @@ it that say of what.
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -86,10 +86,16 @@ _NAMED = rf"(?P<named>{'|'.join(_MONTH_NUMBERS)})"
 _CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
 _SIZE: Final = re.compile(r"([kmgtp]|kilo|mega|giga|tera|peta|)(i?)(b|bytes?)", re.IGNORECASE)
 
-_SAYING_AN_AMOUNT = (*NUMBER_WORDS, *_PARTS, *_TIMES, *_ADVERBS, *_SCALES, "every", "alle", "an?", "noon", "midnight")
-_ANY: Final = re.compile(
-    rf"\d|\b(?:{'|'.join(_SAYING_AN_AMOUNT)}|(?:first|second|third|fourth) quarter)\b", re.IGNORECASE
+_RUN: Final = re.compile(r"\w+|[$€£]")
+_FIRST_WORDS: Final = frozenset(
+    (
+        *(word.partition("-")[0] for word in NUMBER_WORDS),
+        *(*_MONTH_NUMBERS, *_QUARTERS, *_TIMES, *_ADVERBS, *_PARTS),
+        *("q1", "q2", "q3", "q4", "the", "noon", "midnight", "every", "alle", "a", "an", "$", "€", "£"),
+    )
 )
+"""What a measure begins with if not with a digit: one of these, as a whole word."""
+
 LONGEST_READ = 4_000
 """In characters: a longer text states many things, and none of them in other words as a whole."""
 
@@ -157,16 +163,17 @@ def placeholder(number: int) -> str:
     return chr(0xE000 + number)
 
 
-@lru_cache(maxsize=512)  # a new text is compared with its neighbours, which are often those of the next one
+@lru_cache(maxsize=2_048)  # a new text is compared with its neighbours, which are often those of the next one
 def _measures(text: str) -> tuple[Measure, ...]:
-    if len(text) > LONGEST_READ or not _ANY.search(text):
+    starts = _starts(text) if len(text) <= LONGEST_READ else []
+    if not starts:
         return ()
     taken = bytearray(len(text))
     for match in _CODE_SPAN.finditer(text):
         taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
     found: list[Measure] = []
     for pattern, read in _PATTERNS:
-        for match in pattern.finditer(text):
+        for match in _matches_at(starts, pattern, text):
             if any(taken[match.start() : match.end()]):
                 continue
             measure = read(match)
@@ -174,6 +181,24 @@ def _measures(text: str) -> tuple[Measure, ...]:
                 taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
                 found.append(measure)
     return tuple(sorted(found, key=lambda measure: measure.start))
+
+
+def _starts(text: str) -> list[int]:
+    """Return where a measure can begin: at few words of most texts, so that the patterns need not look elsewhere."""
+    return [run.start() for run in _RUN.finditer(text) if _can_begin(run.group())]
+
+
+def _can_begin(run: str) -> bool:
+    return run[0].isdigit() or run.lower() in _FIRST_WORDS or not run.isascii()
+
+
+def _matches_at(starts: Sequence[int], pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what `pattern.finditer(text)` yields, for a pattern whose matches all begin at one of the starts."""
+    end = 0
+    for start in starts:
+        if start >= end and (match := pattern.match(text, start)):
+            end = match.end()
+            yield match
 
 
 def _date(match: re.Match[str]) -> Measure | None:

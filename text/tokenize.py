@@ -18,7 +18,7 @@ by hand.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -185,11 +185,41 @@ def same_meaning(one: str, other: str) -> bool:
     return one == other or (one, other) in _synonyms()
 
 
+_SHORTEST_BEGINNING = 5
+
+
 @lru_cache(maxsize=_CACHED_PAIRS)  # a new text is compared with its neighbours word by word, and words come again
 def is_related(one: str, other: str) -> bool:
     """Return whether two word forms have one stem, or one stem begins with the other."""
     shorter, longer = sorted((one.partition("-")[0], other.partition("-")[0]), key=len)
-    return same_meaning(one, other) or (len(shorter) > 4 and longer.startswith(shorter))
+    return same_meaning(one, other) or (len(shorter) >= _SHORTEST_BEGINNING and longer.startswith(shorter))
+
+
+class WordForms:
+    """Word forms among which one that is related to another is found without comparing it with each of them."""
+
+    def __init__(self, forms: Iterable[str]) -> None:
+        self.forms = frozenset(forms)
+        self._beginnings = frozenset(map(_beginning, self.forms)) - {""}
+
+    def has_related(self, form: str) -> bool:
+        """Return whether `is_related` holds between this form and one of them."""
+        if form in self.forms:
+            return True
+        if _beginning(form) not in self._beginnings and form not in _with_synonyms():
+            return False
+        return any(is_related(form, other) for other in self.forms)
+
+
+def _beginning(form: str) -> str:
+    """Return the letters that two forms share if one stem begins with the other; none of a stem too short for it."""
+    stem_of_it = form.partition("-")[0]
+    return stem_of_it[:_SHORTEST_BEGINNING] if len(stem_of_it) >= _SHORTEST_BEGINNING else ""
+
+
+@cache
+def _with_synonyms() -> frozenset[str]:
+    return frozenset(one for one, _ in _synonyms())
 
 
 @cache
@@ -282,20 +312,25 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     return _tokens_of_short(text) if len(text) <= _LONGEST_CACHED else _tokens_of(text)
 
 
+def every_token_of(text: str) -> tuple[Token, ...]:
+    """Return the tokens of a text in order, fillers included."""
+    return _every_token_of_short(text) if len(text) <= _LONGEST_CACHED else _every_token_of(text)
+
+
 def _tokens_of(text: str) -> tuple[Token, ...]:
-    plain = _plain(text)
     all_capitals = text.isupper()  # of the text as written: expanded contractions are lower-case
-    return tuple(token for token in _tokens(plain) if not _is_filler(token, all_capitals=all_capitals))
+    return tuple(token for token in every_token_of(text) if not _is_filler(token, all_capitals=all_capitals))
+
+
+def _every_token_of(text: str) -> tuple[Token, ...]:
+    return tuple(_tokens(_plain(text)))
 
 
 _LONGEST_CACHED = 2_000  # characters
-_tokens_of_short = lru_cache(maxsize=512)(_tokens_of)
+_MOST_CACHED = 1_024
+_tokens_of_short = lru_cache(maxsize=_MOST_CACHED)(_tokens_of)
+_every_token_of_short = lru_cache(maxsize=_MOST_CACHED)(_every_token_of)
 """A new text is compared with each of its neighbours, and those are often the neighbours of the next one."""
-
-
-def every_token_of(text: str) -> tuple[Token, ...]:
-    """Return the tokens of a text in order, fillers included."""
-    return tuple(_tokens(_plain(text)))
 
 
 def is_mixed_case(token: Token) -> bool:
@@ -312,6 +347,8 @@ def _is_filler(token: Token, *, all_capitals: bool) -> bool:
 
 def _plain(text: str) -> str:
     plain = unicodedata.normalize("NFC", text).replace("’", "'")
+    if "'" not in plain and "cannot" not in plain.lower():
+        return plain
     for contraction, expanded in _CONTRACTIONS:
         plain = contraction.sub(expanded, plain)
     return plain
@@ -328,7 +365,7 @@ def _tokens(text: str) -> Iterator[Token]:
                 pending = None
                 continue
             yield pending
-        pending = token if token.shown.casefold() in TENS else None
+        pending = token if token.kind == "number" and token.shown.casefold() in TENS else None
         if pending is None:
             yield token
     if pending is not None:
@@ -338,21 +375,22 @@ def _tokens(text: str) -> Iterator[Token]:
 def _token(match: re.Match[str], text: str) -> Token:
     shown = match.group()
     match match.lastgroup:
+        case "word":
+            starts = shown[0].isupper() and _starts_sentence(text, match.start())  # matters for capitals only
+            return _word(shown, starts=starts)
         case "url" | "path":
             return _path(shown)
         case "flag":
             return Token("name", shown, shown)
         case "version":
             return Token("version", shown.casefold().removeprefix("v"), shown)
-        case "amount" | "number":
-            form = re.sub(r"[,_]", "", shown) if _GROUPED.fullmatch(shown) else shown.casefold()
-            return Token("number", form.removeprefix("+"), shown)
         case "bang":
             return Token("negation", "not", shown)
         case "sign":
             return Token("word", SAME_WORDS.get(shown, shown), shown)
-        case _:
-            return _word(shown, starts=_starts_sentence(text, match.start()))
+        case _:  # an amount or a number
+            form = re.sub(r"[,_]", "", shown) if _GROUPED.fullmatch(shown) else shown.casefold()
+            return Token("number", form.removeprefix("+"), shown)
 
 
 def _path(shown: str) -> Token:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +50,7 @@ PASSING_NOTE = "taken for passing context, which fades in weeks; give a layer if
 LONGEST_PASSING = 300
 """A longer text, in characters, is never given a short life: it says several things, and one of them may last."""
 
+_FEW = 64
 _READ = 2_000  # characters that are looked at: kind and moment show at the beginning
 _FADING: Final[frozenset[Kind]] = frozenset({"fact", "event"})
 
@@ -397,17 +398,18 @@ def rule_features(text: str) -> list[float]:
     return [RULE_WEIGHT * bool(cue.search(text)) for _, cue in _CUES]
 
 
-def passing_features(text: str) -> list[float]:
+@lru_cache(maxsize=_FEW)  # two models ask for those of a text, one after the other
+def passing_features(text: str) -> tuple[float, ...]:
     """Return which rules of passing context fit a text.
 
     What marks the moment is also looked for in the main clause alone: "the page shows which services are down right
     now" says nothing about now.
     """
     asserted = _SUBORDINATE.sub("", text)
-    return [
-        *(RULE_WEIGHT * bool(cue.search(text)) for cue in (*_MOMENT_CUES, *_LASTING_CUES)),
-        *(RULE_WEIGHT * bool(cue.search(asserted)) for cue in _MOMENT_CUES),
-    ]
+    in_all = [RULE_WEIGHT * bool(cue.search(text)) for cue in (*_MOMENT_CUES, *_LASTING_CUES)]
+    if asserted == text:
+        return (*in_all, *in_all[: len(_MOMENT_CUES)])
+    return (*in_all, *(RULE_WEIGHT * bool(cue.search(asserted)) for cue in _MOMENT_CUES))
 
 
 def words_of(text: str) -> set[str]:
@@ -423,8 +425,17 @@ def words_of(text: str) -> set[str]:
 
 def word_features(text: str, known: tuple[str, ...]) -> list[float]:
     """Return which of the known words and pairs a text has."""
-    found = words_of(text)
-    return [WORD_WEIGHT * (word in found) for word in known]
+    features = [0.0] * len(known)
+    indices = _indices(known)
+    for word in words_of(text) & indices.keys():
+        features[indices[word]] = WORD_WEIGHT
+    return features
+
+
+@cache
+def _indices(known: tuple[str, ...]) -> dict[str, int]:
+    """Return the index of each word that a model knows."""
+    return {word: index for index, word in enumerate(known)}
 
 
 def _guessed(text: str, reading: Reading | None) -> tuple[Kind, float]:

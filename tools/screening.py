@@ -285,7 +285,7 @@ def injection_in(content: str, title: str, tags: Iterable[str], embedder: Embedd
     labels = " \n".join(tags)
     if labels and not labels.isascii():
         labels = labels.encode("ascii", "ignore").decode()  # odd characters in a label are shown to nobody
-    found += signs_of_injection(labels)
+    found += signs_of_injection(labels) if labels else ()
     return tuple(dict.fromkeys(found)) or injection_by_meaning(content, title, embedder)
 
 

@@ -25,9 +25,9 @@ from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
-from reverie.errors import EmbedderError, StoreError, WrongEmbedder
+from reverie.errors import EmbedderError, InvalidInput, StoreError, WrongEmbedder
 from reverie.lifecycle.rules import expired_if_overdue, overdue
-from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
+from reverie.memory import GLOBAL_PROJECT, LOCAL_PERSON, IdMaker, Memory, short_id
 from reverie.process_memory import machine_memory
 from reverie.recall.results import IndexState
 from reverie.settings import PROJECT, Settings
@@ -37,7 +37,7 @@ from reverie.storage.filters import Condition, one_of
 from reverie.storage.homes import home_of
 from reverie.storage.maintenance import Maintenance
 from reverie.storage.projects import Projects
-from reverie.storage.scope import RECALLED, Scope
+from reverie.storage.scope import EVERYBODY, RECALLED, TEAM, Scope, Viewer, viewer_of
 from reverie.storage.store import MemoryStore
 from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
@@ -136,19 +136,20 @@ class ServedTexts:
             return None
         bare = self._bare(content)
         found = frozenset(words(bare))
-        likely = sorted(
-            ((_shared(found, known), text) for text, (_, known) in self._texts.items()), key=lambda pair: -pair[0]
-        )
-        for share, text in likely[:_MOST_COMPARED]:
-            if share >= _LIKELY and all(map(_joins_only, differences(self._bare(text), bare))):
+        shares = ((_shared(found, known), text) for text, (_, known) in self._texts.items())
+        likely = sorted((pair for pair in shares if pair[0] >= _LIKELY), key=lambda pair: -pair[0])
+        for _, text in likely[:_MOST_COMPARED]:
+            if all(map(_joins_only, differences(self._bare(text), bare))):
                 return self._texts[text][0]
         return None
 
     def _bare(self, text: str) -> str:
         """Return a text without the labels of recall and brief, and without phrases such as "Recalled:"."""
-        ids = {memory_id for memory_id, _ in self._texts.values()}
-        ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         label, end = _LABEL.match(text), _ID_AT_THE_END.search(text)
+        ids: set[str] = set()
+        if label is not None or end is not None:
+            ids = {memory_id for memory_id, _ in self._texts.values()}
+            ids |= {short_id(memory_id) for memory_id in ids}  # as texts write them
         if end is not None and end["id"] in ids:
             text = text[: end.start()]
         if label is not None and label["id"] in ids:
@@ -201,13 +202,14 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
     if memory_id is None:
         return None
     known = (await session.store.get([memory_id])).get(memory_id)
-    if known is None or session.as_read(known).status not in RECALLED:
+    if known is None or session.as_read(known).status not in RECALLED or known.owner != draft.owner:
         return None
     return known if known.project in session.visible_from(draft.project) else None
 
 
 def _shared(ours: frozenset[str], theirs: frozenset[str]) -> float:
-    return len(ours & theirs) / (len(ours | theirs) or 1)
+    both = len(ours & theirs)
+    return both / (len(ours) + len(theirs) - both or 1)
 
 
 @dataclass(slots=True)
@@ -301,6 +303,8 @@ class Session:
     met_ids: set[str] = field(default_factory=set)  # memories without anchors that it looked at: see first_anchors.py
     all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
     repeats: bool = False  # this call was sent before and may have been done: see `for_call`
+    person: str = LOCAL_PERSON  # who works in it, by their token; on this machine there is one, without a name
+    only_projects: frozenset[str] | None = None  # what the person's token is limited to; None: to no project
 
     @classmethod
     async def open(
@@ -333,13 +337,27 @@ class Session:
         return await cls._begun(domain, seen, folder, environment, session_id, project)
 
     @classmethod
-    async def elsewhere(cls, domain: OpenDomain, *, project: str, session_id: str) -> Self:
+    async def elsewhere(
+        cls,
+        domain: OpenDomain,
+        *,
+        project: str,
+        session_id: str,
+        person: str,
+        only_projects: frozenset[str] | None = None,
+    ) -> Self:
         """Begin the session of a client on another machine: it names its project, and no folder here is looked at.
 
         Raises:
+            InvalidInput: if the person's token is for other projects.
             ReverieError: if the store cannot be read.
         """
-        return await cls._begun(domain, ProjectIdentity(project), Path("/"), {}, session_id, project)
+        seen = ProjectIdentity(project)
+        session = await cls._begun(
+            domain, seen, Path("/"), {}, session_id, project, person=person, only_projects=only_projects
+        )
+        session.refuse_other_projects(session.here.project)
+        return session
 
     @classmethod
     async def _begun(
@@ -350,17 +368,22 @@ class Session:
         environment: Mapping[str, str],
         session_id: str,
         project: str | None,
+        *,
+        person: str = LOCAL_PERSON,
+        only_projects: frozenset[str] | None = None,
     ) -> Self:
         session = cls(
             domain=domain,
             settings=replace(domain.settings, project=project),
-            store=domain.store.for_session(session_id),
+            store=domain.store.for_session(session_id, viewer_of(person, only_projects)),
             here=seen,
             seen=seen,
             recognised=RecognisedProject(seen.project, Projects()),
             evidence=Evidence(seen, folder),
             folder=folder,
             environment=environment,
+            person=person,
+            only_projects=only_projects,
         )
         await session.refresh(PATIENCE_AT_START)
         return session
@@ -371,6 +394,10 @@ class Session:
         A repeated call finds by them what it wrote before it was cut short.
         """
         return replace(self, store=self.store.for_call(call_id), repeats=repeated)
+
+    def in_nobodys_name(self) -> "Session":
+        """Return this session for what the store does by itself: with everybody's memories, and as nobody's doing."""
+        return replace(self, store=self.domain.store, person=LOCAL_PERSON)
 
     @property
     def clock(self) -> Clock:
@@ -412,6 +439,11 @@ class Session:
         self.meta_version = await self.store.projects.version()
         self.here = replace(self.seen, project=self.recognised.project)
         self.evidence.names = self.names_of(self.here.project)
+        if self.only_projects is not None:
+            names = frozenset(
+                name for project in self.only_projects for name in self.names_of(self.project_for(project))
+            )
+            self.store = self.store.seen_by(viewer_of(self.person, names))
 
     async def close(self) -> None:
         """Close the domain of the only session on it."""
@@ -487,8 +519,40 @@ class Session:
         return self.all_projects or project in self.visible_from(self.here.project)
 
     def sees(self, memory: Memory) -> bool:
-        """Whether an id may name this memory: it is in scope, or this session was shown it."""
-        return self.sees_project(memory.project) or self.served.has_shown(memory.id)
+        """Whether an id may name this memory: it is for this person, and in scope or shown to this session."""
+        in_scope = self.sees_project(memory.project) or self.served.has_shown(memory.id)
+        return in_scope and self.store.viewer.sees(memory)
+
+    @property
+    def author(self) -> str | None:
+        """Who says what this session writes; None for the person of this machine."""
+        return self.person or None
+
+    @property
+    def whole_store(self) -> MemoryStore:
+        """The store as nobody in particular sees it: to decide what this person may see, never to show it."""
+        return self.store.seen_by(EVERYBODY)
+
+    def named_by_client(self, client_session: str) -> str:
+        """Return a client's name for its session, apart from the same name that a client of somebody else gives."""
+        return f"{self.person}/{client_session}" if client_session and self.person else client_session
+
+    def eyes_for(self, memory: Memory) -> Viewer:
+        """Return who looks around a new memory: what the team will see is compared with what the team sees."""
+        return self.store.viewer if memory.owner is not None else replace(self.store.viewer, owners=TEAM.owners)
+
+    def refuse_other_projects(self, project: str) -> None:
+        """Insist that this person's token is for a project.
+
+        Raises:
+            InvalidInput: if it is for others.
+        """
+        if not self.store.viewer.sees_project(project):
+            raise InvalidInput(
+                "project",
+                f"this token is not for the project {project!r}",
+                "Name one that it is for, or ask whoever runs this server for another token.",
+            )
 
 
 def search_memory_of(settings: Settings) -> int:

@@ -40,7 +40,9 @@ class SharedMemories:
 
 
 def is_shared(memory: Memory) -> bool:
-    """Return whether a memory goes to a folder: alive, and neither read from the code nor written by a dream."""
+    """Return whether a memory goes to a folder: alive, the team's, and neither read from code nor dreamt."""
+    if memory.owner is not None:  # others read the folder
+        return False
     return memory.status in RECALLED and memory.layer != UNSHARED_LAYER and memory.kind not in UNSHARED_KINDS
 
 

@@ -23,9 +23,8 @@ from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
 from reverie.storage.bulk import Edit, write_batch
-from reverie.storage.compared_pairs import FILE
+from reverie.storage.dream_cache import FILE, digests_by_project, read_living_rows
 from reverie.storage.filters import one_of
-from reverie.storage.project_digests import digests_by_project, read_living_rows
 from reverie.storage.rows import Embedded
 from reverie.tools.requests import RestoreRequest
 from reverie.tools.restore import restore
@@ -199,8 +198,8 @@ async def same_plans(days: RandomDays) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("seed", "judge"),
     [
-        (1, Rules()),
-        (2, Eager()),
+        (2, Eager()),  # it says yes to everything, so that each step has something to plan
+        pytest.param(1, Rules(), marks=pytest.mark.slow),
         *(pytest.param(seed, (Rules(), Eager())[seed % 2], marks=pytest.mark.slow) for seed in range(3, 12)),
     ],
 )

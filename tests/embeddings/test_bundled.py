@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
@@ -147,7 +148,7 @@ def test_the_third_layer_has_a_row_for_each_piece_and_its_two_ends(embedder):
     assert embedder.third_layer("never push").shape == (4, 384)
     assert embedder.third_layer("push " * 1000).shape == (256, 384)
     assert embedder.third_layer("").shape == (2, 384)
-    assert (BUNDLE / "model.onnx").stat().st_size == 49_960  # the output is added in memory
+    assert (BUNDLE / "model.onnx").stat().st_size == 49_960  # it is split in memory
 
 
 def test_one_run_gives_a_short_text_its_vector_and_its_third_layer():
@@ -155,9 +156,16 @@ def test_one_run_gives_a_short_text_its_vector_and_its_third_layer():
     runs = _counted_runs(embedder)
     vector(embedder, "Never push to main.\n")
     from_one_run = embedder.third_layer("Never push to main.")
-    assert runs == [["last_hidden_state", "encoder.layer.2.output.LayerNorm.out"]]
+    assert runs == ["lower", "upper"]
     assert np.array_equal(from_one_run, apart.third_layer("Never push to main."))
     assert np.array_equal(vector(embedder, "Never push to main."), vector(apart, "Never push to main."))
+
+
+def test_the_third_layer_alone_is_half_of_a_run():
+    embedder = BundledEmbedder()
+    runs = _counted_runs(embedder)
+    embedder.third_layer("A text that no other test has embedded.")
+    assert runs == ["lower"]
 
 
 def _counted_runs(embedder):
@@ -165,12 +173,26 @@ def _counted_runs(embedder):
     runs = []
 
     class Counting:
-        def run(self, outputs, *arguments):
-            runs.append(outputs)
-            return model.session.run(outputs, *arguments)
+        def __init__(self, name):
+            self.name = name
 
-    embedder._model = replace(model, session=Counting())
+        def run(self, *arguments):
+            runs.append(self.name)
+            return getattr(model, self.name).run(*arguments)
+
+    embedder._model = replace(model, lower=Counting("lower"), upper=Counting("upper"))
     return runs
+
+
+def test_the_two_halves_compute_to_the_bit_what_the_file_says_as_one(embedder):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(BUNDLE))
+    whole = onnxruntime.InferenceSession((BUNDLE / "model.onnx").read_bytes(), options)
+    for text in ("push", "Never push to main.", "Deploy to production on Monday. " * 40):
+        [window] = embedder._loaded().windows_of(text)
+        [[expected]] = whole.run(None, {"input_ids": np.array([window], np.int64)})
+        assert np.array_equal(embedder._loaded().window(window).rows, expected)
 
 
 def test_threads_share_one_load_and_get_the_same_vectors():

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reverie.storage import compared_pairs
-from reverie.storage.compared_pairs import FILE, ComparedPairs, pair_key
+from reverie.storage import dream_cache
+from reverie.storage.dream_cache import FILE, ComparedPairs, pair_key
 
 KEYS = [pair_key("a", "b", 0.5), pair_key("b", "a", 0.5), pair_key("a", "b", 0.501)]
 
@@ -44,7 +44,7 @@ def test_a_file_that_was_cut_short_is_as_good_as_none(tmp_path: Path, rest: int)
 def test_when_there_are_too_many_only_those_of_the_last_dream_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compared_pairs, "MOST_KEPT", 3)
+    monkeypatch.setattr(dream_cache, "MOST_KEPT", 3)
     saved(tmp_path, KEYS)
     later = ComparedPairs(tmp_path, "1")
     assert KEYS[1] in later
