@@ -237,11 +237,14 @@ def exported(called: Callable[..., Any], folder: Path, settings: dict[str, str])
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
-def test_while_the_store_is_away_reads_go_on_and_say_so_and_writes_wait(start_here, s3, on_host, monkeypatch):
+@pytest.mark.parametrize(("leave", "come_back"), [("pause", "go_on"), ("stop", "start")])
+def test_while_the_store_is_away_reads_go_on_and_say_so_and_writes_wait(
+    start_here, s3, on_host, monkeypatch, leave, come_back
+):
     here = start_here(**on_host("one"))
     known = here.call("remember", content="The parcel lockers run on PostgreSQL 16 in production.")["id"]
     assert found(here, "which database do the parcel lockers run on", known)
-    s3.pause()
+    getattr(s3, leave)()
     try:
         time.sleep(FRESH_SECONDS)
         started = time.monotonic()
@@ -257,7 +260,7 @@ def test_while_the_store_is_away_reads_go_on_and_say_so_and_writes_wait(start_he
         said = [refused(here, "remember", content=fact(number)) for number in range(8)]
         assert any("no more are taken" in one for one in said)
     finally:
-        s3.go_on()
+        getattr(s3, come_back)()
     there = start_here(**on_host("two"))
     assert found(there, "when do deployments of the web shop go out", waiting)
     assert until(lambda: "store" not in here.call("recall", query="which database is it").get("scope", {}))
