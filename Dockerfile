@@ -4,7 +4,7 @@
 FROM python:3.13-slim AS build
 WORKDIR /source
 COPY . .
-RUN python -m venv /opt/reverie && /opt/reverie/bin/pip install --no-cache-dir .
+RUN python -m venv /opt/reverie && /opt/reverie/bin/pip install --no-cache-dir ".[team]"
 
 FROM python:3.13-slim
 COPY --from=build /opt/reverie /opt/reverie

@@ -1,9 +1,8 @@
-"""How well and how fast recall finds, on third-party conversations and on stores of three sizes.
+"""How well recall finds, on third-party conversations; sizes.py has how fast.
 
     python bench/recall.py --data ../shared/data      quality: BM25, vectors, rank fusion and recall side by side
     python bench/recall.py --data … --generator both  the same with vectors in memory and with vectors on disk
-    python bench/recall.py --speed                    times over stdio at 1,000, 10,000 and 100,000 memories
-    python bench/recall.py --data … --speed --write   both, and into docs/benchmarks.md
+    python bench/recall.py --data … --write           and into docs/benchmarks.md
 
 Quality goes the way of the tool: every conversation is imported into a store of its own and asked through `recall`.
 On disk means: no memory for vectors, and LanceDB's approximate index built as for a store that is too large for it.
@@ -85,31 +84,19 @@ def _best_rank(found: Ranking, ids: Sequence[str]) -> int:
 def main() -> int:
     """Measure what was asked for and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, help="a folder with the sets; see its README")
+    parser.add_argument("--data", type=Path, required=True, help="a folder with the sets; see its README")
     parser.add_argument("--sets", default=",".join(SETS), help="which of them, comma-separated")
     parser.add_argument("--stores", type=int, default=0, help="only the first so many conversations of each")
     parser.add_argument("--generator", choices=(*GENERATORS, "both"), default="memory", help="where the vectors are")
-    parser.add_argument("--speed", action="store_true", help="measure times over stdio instead, or as well")
-    parser.add_argument("--sizes", default="1000,10000,100000", help="the sizes of the stores for --speed")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
     given = parser.parse_args()
-    if given.data is None and not given.speed:
-        parser.error("nothing to do: give --data FOLDER, --speed or both")
-    parts = []
-    if given.data is not None:
-        if not given.data.is_dir():
-            parser.error(f"there is no folder {given.data}; the data is not part of this repository")
-        generators = GENERATORS if given.generator == "both" else (given.generator,)
-        name = "recall-generators" if len(generators) > 1 else "recall-quality"
-        parts.append((name, quality(given.data, given.sets.split(","), given.stores, generators)))
-    if given.speed:
-        from speed import speed
-
-        parts.append(("recall-speed", speed([int(size) for size in given.sizes.split(",")])))
-    for name, text in parts:
-        print(text)
-        if given.write:
-            write_between(name, text)
+    if not given.data.is_dir():
+        parser.error(f"there is no folder {given.data}; the data is not part of this repository")
+    generators = GENERATORS if given.generator == "both" else (given.generator,)
+    text = quality(given.data, given.sets.split(","), given.stores, generators)
+    print(text)
+    if given.write:
+        write_between("recall-generators" if len(generators) > 1 else "recall-quality", text)
     return 0
 
 

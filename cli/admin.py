@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reverie.cli.commands import Options, alone_with_the_store
@@ -19,7 +18,9 @@ from reverie.memory import SHORTEST_PREFIX, Memory, author_of
 from reverie.settings import load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp
+from reverie.storage.homes import home_of
 from reverie.storage.reembed import reembed, stamp_of
+from reverie.storage.scope import owner_in
 from reverie.time import clock_from
 from reverie.tools.doctor import Check, Doctor, versions
 
@@ -85,10 +86,12 @@ async def run_reembed(_request: NoRequest, options: Options) -> int:
 async def _reembed(options: Options) -> int:
     settings = load_settings()
     embedder = embedder_from(settings)
-    folder = Path(settings.domain_uri)
-    before = await stamp_of(folder)
+    home = home_of(settings.domain_uri, settings.domain_folder)
+    before = await stamp_of(home)
     if before is None:
-        return _report(options, "none", embedder.stamp, 0, f"There is no store in {folder} yet: nothing to convert.")
+        return _report(
+            options, "none", embedder.stamp, 0, f"There is no store in {home.name} yet: nothing to convert."
+        )
     embedder.warm()
     bar = Progress("Embedding")
     started = time.perf_counter()
@@ -98,7 +101,7 @@ async def _reembed(options: Options) -> int:
 
     try:
         converted = await reembed(
-            folder,
+            home,
             Stamp(embedder.stamp, embedder.dimensions),
             embed,
             now=clock_from(settings.clock)(),
@@ -165,19 +168,25 @@ async def _accept(session: "Session", options: Options) -> int:
 
 
 async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
-    """Leave out what happened to memories of other projects, also to those that are no longer there."""
-    if session.all_projects:
-        return rows
+    """Leave out what happened to memories of other projects, also to those that are no longer there.
+
+    What happened to the personal memories of others is left out always.
+    """
     ids = list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"]))
     memories: dict[str, Memory] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        memories |= await session.store.get(ids[start : start + _IDS_AT_ONCE])
+        memories |= await session.whole_store.get(ids[start : start + _IDS_AT_ONCE])
     projects = {memory.id: memory.project for memory in memories.values()}
-    for row in rows:  # the project of a memory that is gone is in its own events
-        project = json.loads(row["after"]).get("project") or json.loads(row["before"]).get("project")
-        if project and row["memory_id"] not in memories:
+    hidden = {memory.id for memory in memories.values() if not session.store.viewer.sees(memory)}
+    for row in rows:  # the project of a memory that is gone is in its own events, and so is whose it was
+        if row["memory_id"] in memories:
+            continue
+        values = json.loads(row["before"]) | json.loads(row["after"])
+        if project := values.get("project"):
             projects[row["memory_id"]] = project
-    hidden = {one for one, project in projects.items() if not session.sees_project(project)}
+        if not session.store.viewer.sees_owner(owner_in(values)):
+            hidden.add(row["memory_id"])
+    hidden |= {one for one, project in projects.items() if not session.sees_project(project)}
     return [row for row in rows if row["memory_id"] not in hidden]
 
 

@@ -334,6 +334,14 @@ COMMANDS: tuple[Command, ...] = (
         opens_store=False,
     ),
     Command(
+        name="move",
+        help="move all memories to another folder or bucket, or copy them there",
+        group="The store",
+        run="move:run_move",
+        request=own.MoveHomeRequest,
+        opens_store=False,
+    ),
+    Command(
         name="reindex",
         help="find the names in memories again",
         group="The store",

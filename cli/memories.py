@@ -164,6 +164,8 @@ def _head(memory: Mapping[str, Any]) -> list[Line]:
     facts = [
         f"in {memory['project']}",
         f"from {memory['source']}",
+        *([f"by {memory['author']}"] if memory["author"] else []),
+        *(["personal"] if memory["visibility"] == "personal" else []),
         f"trust {memory['trust']:.2f}",
         f"written {_minute(memory['created_at'])}",
         f"recalled {counted(memory['access_count'], 'time')}",

@@ -178,6 +178,11 @@ class TokensRequest(Request):
     scope: Annotated[TokenScope | Literal[""], Help("what it allows, each with those before it")] = ""
     user: Annotated[str, Help("whom memories and events name; the token's name by default")] = ""
     expires: Annotated[str, Help("span such as 90d, or an ISO moment; never by default")] = ""
+    project: Annotated[
+        tuple[str, ...],
+        Help("a project that it is limited to; may be given several times"),
+        CommandLine(metavar="NAME"),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,6 +215,14 @@ class PageRequest(Request):
     ] = False
     port: Annotated[int, Range(0, 65_535), Help("listen on this port; any free one by default")] = 0
     no_engine: Annotated[bool, Help("serve it from this process until Ctrl-C")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveHomeRequest(Request):
+    """Where to move all memories."""
+
+    to: Annotated[str, Help("a folder, or a bucket such as s3://bucket/prefix"), Positional("HOME")]
+    copy: Annotated[bool, Help("make a backup there, and go on with the home that is set")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,9 +25,11 @@ async def run_tokens(request: TokensRequest, options: Options) -> int:
         raise InvalidInput("--scope", "a token needs one", "Say read, write or admin.")
     now = system_clock()
     ends = parse_moment(request.expires, "--expires", now=now, forward=True) if request.expires else None
-    token = tokens.create(request.name, request.scope, user=request.user, now=now, expires_at=ends)
+    token = tokens.create(
+        request.name, request.scope, user=request.user, now=now, expires_at=ends, projects=request.project
+    )
     if options.json:
-        say_json({"name": request.name, "scope": request.scope, "token": token})
+        say_json({"name": request.name, "scope": request.scope, "projects": list(request.project), "token": token})
     else:
         say(token)
         say("This is shown once. Whoever has it can use it; `reverie tokens revoke` ends it at once.")
@@ -41,8 +43,11 @@ def _list(tokens: TokenFolder, options: Options) -> None:
     elif not found:
         say("There are no tokens. `reverie tokens create NAME --scope read` makes one.")
     else:
-        rows = [(one.name, one.user, one.scope, one.created_at[:10], _end(one)) for one in found]
-        say(*columns([("name", "user", "scope", "created", "expires"), *rows]))
+        rows = [
+            (one.name, one.user, one.scope, ", ".join(one.projects) or "all", one.created_at[:10], _end(one))
+            for one in found
+        ]
+        say(*columns([("name", "user", "scope", "projects", "created", "expires"), *rows]))
 
 
 def _told(record: TokenRecord) -> dict[str, object]:
@@ -50,6 +55,7 @@ def _told(record: TokenRecord) -> dict[str, object]:
         "name": record.name,
         "user": record.user,
         "scope": record.scope,
+        "projects": list(record.projects),
         "created_at": record.created_at,
         "expires_at": record.expires_at,
         "expired": record.is_expired(system_clock()),

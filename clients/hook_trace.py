@@ -74,7 +74,10 @@ def described_runs(environment: Mapping[str, str]) -> tuple[bool, str]:
     """Say for each event when a hook last ran, how long it took and what came of it; and whether all went well."""
     runs = last_runs(environment)
     if not runs:
-        return True, "none ever ran here; `reverie setup` puts them into a client"
+        return (
+            True,
+            "none ever ran here; `reverie setup` puts them into a client, which runs them from its next session on",
+        )
     told = [
         f"{event}: {_age(str(run['at']))} ago, {run.get('ms')} ms, {run.get('outcome')}"
         for event, run in runs.items()

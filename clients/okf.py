@@ -33,7 +33,7 @@ SHARED = (
 """The fields that a file and the store are compared by; a change of one is carried to the other side."""
 
 _OWN = (*("layer", "importance", "confidence", "pinned", "tier", "happened_at", "entities", "forget_after"),)
-_TOLD = ("project", "source", "source_ref", "trust", "derived_from", "outcome")
+_TOLD = ("project", "author", "source", "source_ref", "trust", "derived_from", "outcome")
 """Fields that a file says of a memory, which an edit there does not change."""
 
 _ACTORS = {
@@ -147,6 +147,8 @@ def _verified(voice: str) -> dict[str, str]:
     """Return who confirmed a memory, and when if a voice says it; in which session is of no use elsewhere."""
     source, *rest = voice.split()
     by = {"by": _ACTORS.get(source, f"process:{source}")}
+    if source == "human" and rest:
+        return {"by": f"human:{' '.join(rest)}"}
     return by | {"at": rest[0]} if rest and _MOMENT.fullmatch(rest[0]) else by
 
 

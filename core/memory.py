@@ -42,6 +42,7 @@ Kind = Literal[
 Source = Literal["human", "ai", "interaction", "ingest", "code_scan", "dream", "import"]
 Status = Literal["active", "challenged", "superseded", "expired", "quarantined"]
 Tier = Literal["goldfish", "standard", "elephant", "permanent"]
+Visibility = Literal["team", "personal"]
 OutcomeResult = Literal["worked", "failed", "reversed", "superseded"]
 Freshness = Literal["verified", "changed", "moved", "missing", "unverifiable", "unanchored"]
 
@@ -50,6 +51,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 SOURCES: tuple[Source, ...] = get_args(Source)
 STATUSES: tuple[Status, ...] = get_args(Status)
 TIERS: tuple[Tier, ...] = get_args(Tier)
+VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
 RESULTS: tuple[OutcomeResult, ...] = get_args(OutcomeResult)
 
 LADDER: tuple[Layer, ...] = ("working", "episodic", "semantic", "procedural")
@@ -57,6 +59,10 @@ LADDER: tuple[Layer, ...] = ("working", "episodic", "semantic", "procedural")
 
 GLOBAL_PROJECT = "global"
 """The project of memories that belong to no repository; visible from every project."""
+
+
+LOCAL_PERSON = ""
+"""Who works on this machine, through stdio, the engine or the command line: one person, who needs no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +100,9 @@ class Memory:
     project: str = GLOBAL_PROJECT
     branch: str | None = None
     session: str | None = None
+    visibility: Visibility = "team"
     # provenance
+    author: str | None = None  # who said it, by their token; None: the person of this machine, or a dream
     source: Source = "ai"
     source_ref: str | None = None
     trust: float
@@ -129,6 +137,11 @@ class Memory:
     # vector stamp
     embedder: str
     precision: int = 32
+
+    @property
+    def owner(self) -> str | None:
+        """The only person who sees it; None: everybody who sees its project. LOCAL_PERSON is a person too."""
+        return (self.author or LOCAL_PERSON) if self.visibility == "personal" else None
 
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: nothing that reads like another
@@ -280,7 +293,7 @@ def _written(number: int, length: int) -> str:
 FIELDS = tuple(field.name for field in dataclasses.fields(Memory))
 
 _TEXTS = ("content", "content_hash", "title", "project", "embedder")
-_OPTIONAL_TEXTS = ("branch", "session", "source_ref", "status_reason", "superseded_by", "outcome")
+_OPTIONAL_TEXTS = ("branch", "session", "author", "source_ref", "status_reason", "superseded_by", "outcome")
 _TEXT_LISTS = ("tags", "entities", "derived_from", "confirmed_by", "sessions")
 _MOMENTS = ("created_at", "happened_at", "updated_at")
 _OPTIONAL_MOMENTS = ("last_accessed_at", "forget_after", "expired_at")
@@ -293,6 +306,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "source": SOURCES,
     "status": STATUSES,
     "tier": TIERS,
+    "visibility": VISIBILITIES,
 }
 
 

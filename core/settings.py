@@ -4,6 +4,7 @@ The environment wins over the file, and in the file the section of the domain ov
 ever read from the working directory.
 """
 
+import hashlib
 import os
 import re
 import sys
@@ -26,6 +27,7 @@ RETENTION_MODES: tuple[RetentionMode, ...] = get_args(RetentionMode)
 BUNDLED_EMBEDDER = "bundled"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _OBJECT_STORE = re.compile(r"[a-z0-9+]{2,}://", re.ASCII)
+_BUCKET = re.compile(r"(?:s3|gs|az)://[^/\s]+(?:/\S*)?", re.ASCII)
 _SECURE = re.compile(r"https://[^\s/]|http://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/]|$)")
 
 
@@ -46,9 +48,16 @@ class Setting:
 
 HOME = Setting(
     "REVERIE_HOME",
-    "an absolute path",
+    "an absolute path, or a bucket such as `s3://bucket/prefix` (`gs://`, `az://`)",
     "the platform's user data folder",
     "Where memories are kept.",
+)
+HOST_FOLDER = Setting(
+    "REVERIE_HOST_FOLDER",
+    "an absolute path",
+    "the platform's user data folder",
+    "Where this host keeps its part of a home in a bucket: write-ahead log, locks, caches. Keep it while memories "
+    "wait there. Only in the environment.",
 )
 CONFIG = Setting(
     "REVERIE_CONFIG",
@@ -182,6 +191,7 @@ HTTP_CONCURRENT = Setting(
 
 TABLE: tuple[Setting, ...] = (
     HOME,
+    HOST_FOLDER,
     CONFIG,
     DOMAIN,
     PROJECT,
@@ -205,7 +215,7 @@ TABLE: tuple[Setting, ...] = (
     HTTP_CONCURRENT,
 )
 
-ONLY_IN_THE_ENVIRONMENT = (HOME, CONFIG, ENGINE, RUNTIME)
+ONLY_IN_THE_ENVIRONMENT = (HOME, HOST_FOLDER, CONFIG, ENGINE, RUNTIME)
 """What a file in the data folder cannot say: it is needed to find the file, or before the file is read."""
 
 OF_A_DOMAIN: tuple[Setting, ...] = (RETENTION, TIER)
@@ -220,6 +230,7 @@ class Settings:
     """Everything a user can set, checked."""
 
     home: str
+    host_folder: str | None = None
     config: str | None = None
     domain: str = DOMAIN.default
     project: str | None = None
@@ -258,6 +269,15 @@ class Settings:
             return str(Path(self.home) / "domains" / self.domain)
         return f"{self.home.rstrip('/')}/domains/{self.domain}"
 
+    @property
+    def domain_folder(self) -> Path:
+        """Where this host keeps files of this domain: with the tables, or what it has of a home in a bucket."""
+        if self.is_local:
+            return Path(self.domain_uri)
+        name = hashlib.sha256(self.home.rstrip("/").encode("utf-8", "surrogateescape")).hexdigest()[:24]
+        own = Path(self.host_folder) if self.host_folder else default_home(os.environ)
+        return own / "buckets" / name / "domains" / self.domain
+
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the settings of this process.
@@ -277,6 +297,7 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     values = file.values | file.domains.get(domain, {}) | given
     return Settings(
         home=home,
+        host_folder=_host_folder(given),
         config=_config(values, home),
         domain=domain,
         project=values.get(PROJECT),
@@ -325,6 +346,8 @@ def _home(environment: Mapping[str, str]) -> str:
     if not given:
         return str(default_home(environment))
     if _OBJECT_STORE.match(given):
+        if not _BUCKET.fullmatch(given):
+            raise SettingError(HOME.variable, given, HOME.takes)
         return given
     try:
         path = Path(given).expanduser()
@@ -333,6 +356,13 @@ def _home(environment: Mapping[str, str]) -> str:
     if not path.is_absolute():
         raise SettingError(HOME.variable, given, "an absolute path, so that it never depends on where you start")
     return str(path)
+
+
+def _host_folder(values: Mapping[Setting, str]) -> str | None:
+    value = values.get(HOST_FOLDER)
+    if value is not None and not Path(value).is_absolute():
+        raise SettingError(HOST_FOLDER.variable, value, HOST_FOLDER.takes)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from reverie.storage.bulk import Edit, RowVersion, remove_strays, version_of, wr
 from reverie.storage.dream_records import OPEN, ReviewQuestion
 from reverie.storage.journal import GONE, Event, state_of
 from reverie.storage.rows import FIELDS, Embedded
+from reverie.storage.scope import EVERYBODY
 from reverie.storage.store import MemoryStore
 from reverie.storage.vector_precision import set_precisions
 
@@ -64,6 +65,7 @@ def make_batch(
     left out if it touches a memory that changed since; without, the caller read the memories inside `changing()`.
     """
     current = {memory.id: memory for memory in memories}
+    owners = {memory.id: memory.owner for memory in memories}
     written: dict[str, Memory] = {}
     late = set() if versions is None else _changed_since(memories, versions, touched_ids(change_sets))
     events: list[Event] = []
@@ -75,6 +77,10 @@ def make_batch(
             too_late.append((change_set, SkippedChange(stale[0], "changed during the dream")))
             late |= {new.memory.id for new in change_set.new_memories}
             late |= {change.memory_id for change in change_set.changes}
+            continue
+        exposed = [new.memory.id for new in change_set.new_memories if _is_exposed(new.memory, owners)]
+        if exposed:
+            too_late.append((change_set, SkippedChange(exposed[0], "would show what is personal to others")))
             continue
         for new in change_set.new_memories:
             current[new.memory.id] = written[new.memory.id] = new.memory
@@ -105,6 +111,11 @@ def make_batch(
     edits = [Edit(memory, current[memory.id]) for memory in memories if current[memory.id] is not memory]
     added = [current[memory_id] for memory_id in written]
     return Batch(tuple(added), tuple(edits), tuple(events), tuple(questions), tuple(too_late))
+
+
+def _is_exposed(new: Memory, owners: Mapping[str, str | None]) -> bool:
+    """Whether a new memory would be seen by others than those who see what it was derived from."""
+    return any(owners.get(parent, new.owner) != new.owner for parent in new.derived_from)
 
 
 async def write(
@@ -490,5 +501,5 @@ def _state_event(store: MemoryStore, memory_id: str, state: str, undo: Undo) -> 
 async def _present(store: MemoryStore, ids: Sequence[str]) -> dict[str, Memory]:
     found: dict[str, Memory] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        found |= await store.get(ids[start : start + _IDS_AT_ONCE])
+        found |= await store.seen_by(EVERYBODY).get(ids[start : start + _IDS_AT_ONCE])  # whoever undoes may do so
     return found

@@ -31,7 +31,7 @@ from reverie.errors import StoreBusy
 from reverie.lifecycle.rules import overdue
 from reverie.memory import Memory
 from reverie.storage.bulk import Edit, read_versions
-from reverie.storage.dream_records import DreamRecord, DreamStatus
+from reverie.storage.dream_records import OWNER, DreamRecord, DreamStatus
 from reverie.storage.maintenance import fold_old_logs
 from reverie.storage.rows import Embedded
 from reverie.storage.store import MemoryStore
@@ -95,11 +95,15 @@ async def dream(
     *,
     steps: Sequence[StepName] = tuple(STEPS),
     projects: Sequence[str] = (),
+    owner: str | None = None,
     dry_run: bool = False,
     unless_since: datetime | None = None,
     tell: OnProgress = ignore_progress,
 ) -> DreamReport:
     """Run one dream, or only plan it; with `unless_since`, only if there was none since that moment.
+
+    It reads what everybody sees or, with an owner, the personal memories of one person. Never both, and never those
+    of two people: so no step can join what different people may not both see.
 
     Cancelled while it reads or plans, it leaves the store as it was. Once it has begun to write it finishes.
 
@@ -107,6 +111,8 @@ async def dream(
         StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written; the next dream undoes what was half written.
     """
+    eyes = replace(context.store.viewer, owners=frozenset({owner}))
+    context = replace(context, store=context.store.seen_by(eyes), owner=owner)
     async with dream_lock(context.store):
         if unless_since is not None:
             await _refuse_if_dreamt_since(context.store, unless_since)
@@ -121,7 +127,8 @@ async def _refuse_if_dreamt_since(store: MemoryStore, since: datetime) -> None:
         StoreBusy: if one did.
     """
     records = await store.dream_log.all()
-    if any(record.started_at > since for record in records if record.status != "rolled back"):
+    done = (record for record in records if record.status != "rolled back" and record.owner is None)
+    if any(record.started_at > since for record in done):
         raise StoreBusy("Another session has dreamt on this store meanwhile; the next dream is due in a day.")
 
 
@@ -231,6 +238,8 @@ async def _write(
         batch = make_batch(plan.change_sets, snapshot.memories, store, batch_id=dream_id, at=now, versions=versions)
         report = _report(dream_id, plan, batch.too_late, context.judge, dry_run=False)
         stored = _stored_report(report, batch) | {"calls": list(context.judge.calls)}
+        if context.owner is not None:
+            stored[OWNER] = context.owner
         if not batch.too_late and plan.is_complete:
             stored[FINGERPRINTS] = fingerprints_after(reading, plan, context)
         begun = DreamRecord(id=dream_id, started_at=now, finished_at=None, status="applying", report=stored)

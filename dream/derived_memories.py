@@ -66,6 +66,18 @@ def spelled(entity: str, memories: tuple[Memory, ...]) -> str:
     return entity
 
 
+def shared_by(sources: Sequence[Memory]) -> dict[str, Any]:
+    """Return who said, and who may see, what is derived from memories: at most those who see all of them.
+
+    Raises:
+        ValueError: if different people see them; a dream reads what one person sees, or everybody.
+    """
+    if len({memory.owner for memory in sources}) > 1:
+        raise ValueError("Nothing is derived from memories that different people see.")
+    authors = {memory.author for memory in sources}
+    return {"author": authors.pop() if len(authors) == 1 else None, "visibility": sources[0].visibility}
+
+
 DERIVED_IMPORTANCE = 0.3
 """A derived memory must not outrank the memories that it repeats."""
 
@@ -83,6 +95,7 @@ def derived_memory(
         kind=kind,
         layer=layer,
         project=project,
+        **shared_by(sources),
         source="dream",
         trust=derived_trust(memory.trust for memory in sources),
         confidence=min(memory.confidence for memory in sources),

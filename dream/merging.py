@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from reverie.dream.beliefs import clashes
-from reverie.dream.derived_memories import may_be_written
+from reverie.dream.derived_memories import may_be_written, shared_by
 from reverie.dream.judge import Judge, missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
@@ -269,6 +269,7 @@ def merged_memory(members: Sequence[Memory], text: str, now: datetime) -> Memory
         status_reason=None,
         precision=WHOLE,
         outcome=joined_outcome(newest, tuple(members)),
+        **shared_by(members),
         anchors=tuple(dict.fromkeys(anchor for member in members for anchor in member.anchors)),
         **inherited(heir, members),
     )

@@ -73,6 +73,8 @@ class DreamContext:
     embedder: Embedder
     judge: Judge = field(default_factory=Rules)
     evidence: EvidenceChecker = field(default_factory=NoEvidence)
+    owner: str | None = None
+    """Whose personal memories are read, and nothing else; None: what everybody sees. See `dream`."""
     reads_everything: bool = False
     """Whether to read every project as if no dream had been there; for tests and benchmarks."""
 
@@ -100,13 +102,14 @@ async def read(context: DreamContext, now: datetime, projects: Sequence[str] = (
     """Read what a dream needs, once; with projects, all of those and nothing else."""
     store = context.store
     asked = await store.review_queue.all()
-    known = last_fingerprints(await store.dream_log.all())
+    known = last_fingerprints(one for one in await store.dream_log.all() if one.owner == context.owner)
     choice = await _choose(context, now, asked, known, projects)
     where = one_of("status", LIVING)
     if projects or choice.left_out or choice.waiting:
         where &= one_of("project", choice.projects)
     memories, vectors = await read_all(store, where)
-    accesses, events = await old_logs(store, now - KEEP_LOGS_FOR)
+    # The logs are everybody's: they are folded in the dream about what everybody sees.
+    accesses, events = await old_logs(store, now - KEEP_LOGS_FOR) if context.owner is None else (0, 0)
     checks = await asyncio.to_thread(_checked, context.evidence, memories)
     changed = (memory for memory in memories if memory.updated_at != memory.created_at)  # others were never demoted
     promotable = [memory for memory in changed if _may_become_semantic(memory, now, context.settings)]
@@ -158,7 +161,8 @@ async def _choose(
     always = {GLOBAL_PROJECT, *context.evidence.projects} & present.keys()
     needed = (((present.keys() - unchanged) | due) & present.keys()) - always
     chosen = frozenset(projects) or frozenset(always) | _as_many_as_fit(needed, always, rows.sizes())
-    left_out = {project: known[project] for project in present.keys() - chosen if project in known}
+    unseen = {project for project in known if not context.store.viewer.sees_project(project)}
+    left_out = {project: known[project] for project in (present.keys() - chosen) | unseen if project in known}
     return _Choice(chosen, left_out, frozenset() if projects else frozenset(needed - chosen), unchanged, due)
 
 

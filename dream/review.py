@@ -23,6 +23,7 @@ from reverie.lifecycle.voices import UNCONFIRMED, Voice, confirmed, regained_con
 from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, OutcomeResult, content_hash
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
+from reverie.storage.scope import EVERYBODY
 from reverie.storage.store import MemoryStore
 from reverie.text.compare import restates
 from reverie.text.entities import names_in
@@ -41,6 +42,8 @@ def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | Non
         return "a memory it is about is no longer there"
     if len({memory.project for memory in found if memory is not None} - {GLOBAL_PROJECT}) > 1:
         return "it is about several projects, which no session sees together"
+    if len({memory.owner for memory in found if memory is not None}) > 1:
+        return "it is about memories that nobody sees together"
     if asked.kind == "drift" and not all(memory is not None and is_challenged(memory) for memory in found):
         return "the memory is no longer in doubt"
     if asked.kind == "moved" and not all(memory is not None and _names_what_moved(asked, memory) for memory in found):
@@ -57,7 +60,7 @@ async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
     """Withdraw every open question that is moot, each with an event; call it inside `changing()`."""
     questions = store.review_queue
     still_open = await questions.open()
-    memories = await store.get(list({one for asked in still_open for one in asked.memory_ids}))
+    memories = await store.seen_by(EVERYBODY).get(list({one for asked in still_open for one in asked.memory_ids}))
     found = [(asked, why) for asked in still_open if (why := why_moot(asked, memories)) is not None]
     events = [
         store.event("question withdrawn", memory, actor=WITHDRAWN_BY, at=now, reason=f"{asked.id}: {why}")
@@ -88,6 +91,7 @@ class Decision:
     verdict: str
     text: str
     voice: Voice | None = None  # whoever answers
+    author: str | None = None  # the person, by their token
 
 
 def checked_decision(question: ReviewQuestion, verdict: str, text: str) -> Decision:
@@ -186,7 +190,9 @@ def _change_set(
                 replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now
             )
         case "revise":
-            return _revised(replace(first, anchors=first.anchors if anchors is None else anchors), decision.text, now)
+            said = first.author if first.owner is not None else decision.author
+            anchors = first.anchors if anchors is None else anchors
+            return _revised(replace(first, anchors=anchors, author=said), decision.text, now)
         case "forget":
             return _expired(first, "review", now)
         case "keep" | "drop":

@@ -1,11 +1,14 @@
 """Who stands behind a memory: the voices that said it or confirmed it, and when one more of them counts.
 
-A voice is a person, an agent in another session on another day, a document, or the code and its tests. An agent that
-repeats in a session what it said, or what it was shown, is none: repetition alone never raises anything.
+A voice is a person, an agent of another person or in another session on another day, a document, or the code and its
+tests. An agent that repeats in a session what it said, or what it was shown, is none: repetition alone never raises
+anything.
 `confirmed_by` lists the voices after the first, `confirmations` is their number. Merging memories joins their voices.
 
-    human                               a person
+    human                               the person of this machine
+    human anna                          a person, by their token
     ai 2026-03-01T09:30Z 3kq0x8vw       an agent: when, and in which session (`interaction` alike)
+    ai 2026-03-01T09:30Z anna/3kq0x8vw  an agent of a person
     ingest docs/setup.md                a document, if it is known which (`import` alike)
     code_scan                           the code, or a run of its tests
 
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from reverie.memory import Memory
+from reverie.memory import Memory, author_of
 
 AGENTS: Final = ("ai", "interaction")
 DOCUMENTS: Final = ("ingest", "import")
@@ -40,11 +43,12 @@ _LINE = re.compile(r":\d+$")
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Somebody or something that says a thing: of what source, when, and in which session or document."""
+    """Somebody or something that says a thing: of what source, when, and who, in which session or document."""
 
     source: str
     at: datetime | None = None
     name: str = ""
+    session: str = ""  # in which a person spoke; it is not kept
 
     @property
     def is_agent(self) -> bool:
@@ -54,7 +58,7 @@ class Voice:
     @property
     def written(self) -> str:
         """The voice as `confirmed_by` keeps it: of a person, a document and code the moment says nothing."""
-        if self.source in (PERSON, CODE):
+        if self.source == CODE:
             return self.source
         at = f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%MZ}" if self.at is not None and self.is_agent else ""
         return " ".join(filter(None, (self.source, at, self.name[:_LONGEST_NAME])))
@@ -73,17 +77,19 @@ def voice_of(memory: Memory) -> Voice | None:
     """Return whoever said a memory first; None for what a dream wrote."""
     if memory.source not in _VOICES:
         return None
-    return Voice(memory.source, memory.created_at, _name_of(memory))
+    return Voice(memory.source, memory.created_at, _name_of(memory), memory.session or "")
 
 
 def _name_of(memory: Memory) -> str:
-    """Return the session that an agent spoke in, or the document that a text comes from."""
+    """Return the person who spoke, the session that an agent spoke in, or the document that a text comes from."""
     ref = " ".join((memory.source_ref or "").split())
     if memory.source in DOCUMENTS:
         files = [anchor.path for anchor in memory.anchors if anchor.kind == "file"]
         return _LINE.sub("", ref) or next(iter(files), "")
+    if memory.source == PERSON:
+        return memory.author or ""
     client = _CLIENT_SESSION.search(ref) if memory.source == "interaction" else None
-    return client[1] if client else memory.session or ""
+    return client[1].replace("/", "_") if client else memory.session or ""  # a slash ends the name of a person
 
 
 def confirmed(memory: Memory, voice: Voice, *, was_shown: bool = False) -> dict[str, Any] | None:
@@ -151,17 +157,24 @@ def _is_another(voice: Voice, other: Voice) -> bool:
         return _is_another_agent(voice, other)
     if other.is_agent:  # a person, a document or the code speaks for itself
         return True
+    if voice.source == PERSON and other.source == PERSON:
+        return voice.name != other.name
     return voice.source != other.source or (
         voice.source in DOCUMENTS and bool(voice.name and other.name) and voice.name != other.name
     )
 
 
 def _is_another_agent(voice: Voice, other: Voice) -> bool:
-    """Whether an agent spoke in another session on another day; a voice that says neither is of a session before."""
+    """Whether an agent is another person's, or spoke in another session on another day.
+
+    A voice that says neither is of a session before.
+    """
     if voice.written == other.written:
         return False
-    if voice.name and voice.name == other.name:
+    if voice.name and voice.name in (other.name, other.session):
         return False
+    if other.is_agent and voice.name and other.name and author_of(voice.name) != author_of(other.name):
+        return True
     if voice.at is None or other.at is None:
         return True
     return voice.at.date() != other.at.date() and abs(voice.at - other.at) >= ANOTHER_DAY

@@ -141,7 +141,7 @@ def _inverse_frequency(counts: np.ndarray, in_scope: np.ndarray) -> np.ndarray:
 def _out_of_scope(found: Candidates, sharing: np.ndarray) -> dict[str, int]:
     """Count the memories that share words with the query and are not candidates, by the reason."""
     index, scope = found.index, found.scope
-    hidden = sharing & index.alive() & ~found.in_scope
+    hidden = sharing & index.alive() & index.seen_by(scope.viewer) & ~found.in_scope
     quarantined = hidden & index.in_scope(scope, ["quarantined"])
     other_status = hidden & index.in_scope(scope, [s for s in STATUSES if s not in (*scope.statuses, "quarantined")])
     counts = {

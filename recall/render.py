@@ -12,7 +12,7 @@ from reverie.embeddings.tokens import count_tokens, cut_to_tokens, tokens_note
 from reverie.guard.fence import fresh_fence, neutralized, neutralized_line, quoted
 from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.vitals import strength_word
-from reverie.memory import Memory, short_ids
+from reverie.memory import LOCAL_PERSON, Memory, short_ids
 from reverie.recall.results import (
     Fits,
     IndexState,
@@ -98,6 +98,7 @@ class Page:
     index_state: IndexState
     scope: Mapping[str, Any]
     explain: bool = False
+    person: str = LOCAL_PERSON  # who reads it: where nobody else has spoken, nobody is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +159,12 @@ class _Writer:
         fence = fresh_fence()
         heading = self._if_room(NEAREST if self.fits == "weak" else HEADING, note, also=30)
         start, end = f"{heading}\n{fence.opening}", f"\n{fence.closing}"
+        names_people = any((one.memory.author or LOCAL_PERSON) != self.page.person for one in found)
         all_rows = [
             replace(
                 _row(one, evidence[one.memory.id], now, explain=self.page.explain),
                 outcome=_outcome(one.memory, tellers),
+                author=neutralized_line(one.memory.author or "") if names_people else "",
             )
             for one in found
         ]
@@ -217,7 +220,17 @@ def _sizes(rows: Sequence[RecalledMemory], labels: Sequence[str]) -> list[int]:
 def _bare(row: RecalledMemory) -> RecalledMemory:
     """Leave out what a small budget has no room for; the text's label still says it."""
     row = _with_result(row)
-    return replace(row, title="", strength_word="", freshness="", evidence="", source="", status="", created_at="")
+    return replace(
+        row,
+        title="",
+        strength_word="",
+        freshness="",
+        evidence="",
+        source="",
+        author="",
+        status="",
+        created_at="",
+    )
 
 
 def _with_result(row: RecalledMemory) -> RecalledMemory:
@@ -236,6 +249,10 @@ def _how_many(sizes: Sequence[int], left: int) -> int:
 
 def _label(row: RecalledMemory, short: str) -> str:
     notes = [row.layer, row.kind, row.strength_word, _age(row.age_days), f"{row.source}, trust {row.trust:g}"]
+    if row.author:
+        notes.append(f"by {row.author}")
+    if row.visibility:
+        notes.append(row.visibility)
     if row.pinned:
         notes.append("pinned")
     if row.status != "active":
@@ -280,6 +297,7 @@ def _row(candidate: ScoredMemory, checked: EvidenceState, now: datetime, *, expl
         age_days=round(max(0.0, (now - memory.created_at).total_seconds() / _SECONDS_PER_DAY), 2),
         created_at=iso(memory.created_at.replace(microsecond=0)),  # six digits cost as much as a word
         pinned=memory.pinned,
+        visibility="" if memory.owner is None else memory.visibility,
         why=_why(candidate) if explain else None,
     )
 

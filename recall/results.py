@@ -112,6 +112,8 @@ class RecalledMemory:
     age_days: float
     created_at: str
     pinned: bool
+    author: str = ""  # who said it, where others than the reader have spoken
+    visibility: str = ""  # personal, if only the reader sees it
     outcome: str = ""  # what came of a decision, and who says so: "tried, failed: …"
     why: dict[str, float] | None = None
 

@@ -339,7 +339,8 @@ async def _score(store: MemoryStore, query: Query, features: Features, past: Pas
     near = [one for one in features.candidates if _is_near(one, query.max_distance)]
     parts = score_parts(near, features.max_word_score, understood)
     best = list(parts) if query.wanted is None else most_relevant(parts, max(COMPARED_BY_TOKEN, query.wanted))
-    compared = {one.id: one for one in near if one.id in set(best)}
+    among_best = frozenset(best)
+    compared = {one.id: one for one in near if one.id in among_best}
     stored = {one.id: one.location for one in compared.values() if one.id not in past.rows}
     rows = await store.candidate_rows(stored, query.scope)
     token_vectors = {**rows.token_vectors(), **past.token_vectors}

@@ -17,6 +17,7 @@ from reverie.parameters import Parameters
 from reverie.server.engine import load_tools
 from reverie.settings import Settings
 from reverie.storage.filters import one_of
+from reverie.storage.scope import Viewer
 from reverie.time import iso, parse_iso
 from reverie.tools.catalog import Progress, ignore_progress
 from reverie.tools.consolidate import consolidate, note_own
@@ -79,7 +80,7 @@ async def _start(session: Session) -> asyncio.subprocess.Process | None:
             "reverie.server.dream_process",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            cwd=session.settings.home,  # the session's folder may be gone by now
+            cwd=session.settings.domain_folder,  # the session's folder may be gone by now
             limit=_LONGEST_LINE,
             start_new_session=os.name == "posix",  # Ctrl-C is for us; the other process watches the pipe
         )
@@ -93,9 +94,16 @@ def _message(session: Session, request: ConsolidateRequest, unless_since: dateti
         "settings": asdict(settings),
         "folder": str(session.folder),
         "session": session.store.session,  # the journal names who asked for the dream
+        "person": session.person,
+        "owners": _listed(session.store.viewer.owners),  # whose personal memories it is about
+        "projects": _listed(session.store.viewer.projects),
         "request": asdict(request),
         "unless_since": iso(unless_since) if unless_since else None,
     }
+
+
+def _listed(names: frozenset[str | None] | frozenset[str] | None) -> list[str | None] | None:
+    return None if names is None else list(names)
 
 
 async def _result_from(
@@ -182,7 +190,9 @@ async def _dream(request: dict[str, Any]) -> "Consolidated":
     from reverie.tools.session import Session
 
     session = await Session.open(_settings_from(request["settings"]), folder=Path(request["folder"]))
-    session.store = session.store.for_session(request["session"])
+    owners, projects = request["owners"], request["projects"]
+    viewer = Viewer(None if owners is None else frozenset(owners), None if projects is None else frozenset(projects))
+    session.store, session.person = session.store.for_session(request["session"], viewer), request["person"]
     try:
         since = request["unless_since"]
         return await consolidate(

@@ -47,6 +47,7 @@ SUBPACKAGES = (
 _OF_A_SESSION = frozenset({"REVERIE_PROJECT", "REVERIE_RUNTIME"})
 _PLACES = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA", "USERPROFILE")
 _MODEL_SERVER = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+_BUCKETS = ("AWS_", "GOOGLE_", "AZURE_")
 _POLL_SECONDS = 0.02
 _MOST_FAILURES = 3
 _KEY_LENGTH = 16
@@ -105,6 +106,8 @@ def engine_key(environment: Mapping[str, str]) -> str:
         for name, value in environment.items()
         if name.startswith("REVERIE_") and name not in _OF_A_SESSION and value.strip()
     }
+    if "://" in settings.get("REVERIE_HOME", ""):  # who may use a bucket, and where it is
+        settings |= {name: value for name, value in environment.items() if name.startswith(_BUCKETS)}
     if settings.get("REVERIE_ENGINE") == "auto":
         del settings["REVERIE_ENGINE"]
     file = _settings_file(environment)

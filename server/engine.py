@@ -229,7 +229,7 @@ class Engine:
         while True:
             try:
                 if self._last_session is not None:
-                    await tools.sweep(self._last_session)
+                    await tools.sweep(self._last_session.in_nobodys_name())
             except ReverieError as error:
                 log.warning("The sweep was put off: %s", error)
             await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)
@@ -359,10 +359,19 @@ class LazySession:
 class SessionElsewhere(LazySession):
     """The session of a client on another machine. What it calls its folders is not looked up on this one."""
 
-    def __init__(self, engine: Engine, project: str | None, session_id: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        project: str | None,
+        session_id: str,
+        person: str,
+        only_projects: frozenset[str] | None = None,
+    ) -> None:
         super().__init__(engine, Path("/"), {}, session_id)
         self._project = project
         self._id = session_id
+        self._person = person
+        self._only_projects = only_projects
 
     async def _begin(self, domain: "OpenDomain") -> "Session":
         from reverie.tools.session import Session
@@ -374,7 +383,13 @@ class SessionElsewhere(LazySession):
                 "nothing says which project this is about",
                 f"Have your client send the header {PROJECT_HEADER}, or set REVERIE_PROJECT for the server.",
             )
-        return await Session.elsewhere(domain, project=project, session_id=self._id)
+        return await Session.elsewhere(
+            domain,
+            project=project,
+            session_id=self._id,
+            person=self._person,
+            only_projects=self._only_projects,
+        )
 
     async def ask_where(self, list_roots: Callable[[], Awaitable[Sequence[str]]]) -> None:
         """Ask nothing: the answer would name folders of another machine."""

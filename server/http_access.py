@@ -36,6 +36,9 @@ SECONDS_KEYS_LAST = 3600.0
 SECONDS_BETWEEN_FETCHES = 30.0
 """A key that is not known is looked for, but a flood of tokens with made-up key ids is no flood on the issuer."""
 
+PROJECTS: Final = "reverie_projects"
+"""The claim, made here of a personal token's record, that names the projects it is limited to."""
+
 _SECONDS_FOR_KEYS = 5.0
 _LONGEST_KEYS = 256 * 1024
 _LEEWAY = 30.0  # seconds by which the clocks of two hosts may differ
@@ -136,6 +139,7 @@ class CallerVerifier(TokenVerifier):
             scopes=list(scopes_up_to(record.scope)),
             subject=shown_user(record.user),
             resource=self._resource,
+            claims={PROJECTS: list(record.projects)} if record.projects else None,
         )
 
     async def _issued(self, token: str, oauth: OAuth, keys: "IssuerKeys") -> AccessToken | None:
@@ -168,6 +172,12 @@ class CallerVerifier(TokenVerifier):
             resource=self._resource,  # its audience was compared above
             claims={"iss": oauth.issuer},
         )
+
+
+def projects_of(token: AccessToken) -> frozenset[str] | None:
+    """Return the projects that a token is limited to; None if it sees them all."""
+    named = (token.claims or {}).get(PROJECTS)
+    return None if named is None else frozenset(named)
 
 
 def oauth_user(subject: str) -> str:

@@ -22,7 +22,7 @@ from starlette.requests import Request
 
 from reverie.server.app import SERVED, RateLimit, ServedClient
 from reverie.server.engine import PROJECT_HEADER, Engine, SessionElsewhere
-from reverie.server.http_access import check_call
+from reverie.server.http_access import check_call, projects_of
 from reverie.server.http_telemetry import Metrics
 
 MOST_SESSIONS_OF_A_USER = 64
@@ -46,13 +46,17 @@ class _Kept:
     used: float
 
 
+_Key = tuple[str, str, frozenset[str] | None]
+"""An MCP session, the project that a client names, and the projects that its token is limited to."""
+
+
 class HttpSessions:
     """Keeps what belongs to one user's session between requests; a user's oldest give way when there are too many."""
 
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
         self._engine = engine
         self._clock = clock
-        self._kept: dict[str, dict[tuple[str, str], _Kept]] = {}  # by user, then by MCP session and project
+        self._kept: dict[str, dict[_Key, _Kept]] = {}  # by user
         self._limits: dict[str, RateLimit] = {}
 
     def client_for(self, request: Request) -> ServedClient:
@@ -63,7 +67,8 @@ class HttpSessions:
         """
         token = token_of(request)
         user = user_of(token)
-        session = self._session(user, request.headers.get(MCP_SESSION_ID_HEADER, ""), project_of(request))
+        key = (request.headers.get(MCP_SESSION_ID_HEADER, ""), project_of(request), projects_of(token))
+        session = self._session(user, key)
         limit = self._limits.setdefault(user, RateLimit())
         return ServedClient(
             session,
@@ -76,17 +81,18 @@ class HttpSessions:
         """Return how many sessions are kept."""
         return sum(map(len, self._kept.values()))
 
-    def _session(self, user: str, mcp_session: str, project: str) -> SessionElsewhere:
+    def _session(self, user: str, key: _Key) -> SessionElsewhere:
+        _, project, only_projects = key
         now = self._clock()
         if user not in self._kept:
             self._drop_idle(now)
         own = self._kept.setdefault(user, {})
-        kept = own.pop((mcp_session, project), None)
+        kept = own.pop(key, None)
         if kept is None or now - kept.used > SECONDS_A_SESSION_IDLES:
             own_id = f"{user}/{secrets.token_hex(_BYTES_OF_AN_ID)}"
-            kept = _Kept(SessionElsewhere(self._engine, project or None, own_id), now)
+            kept = _Kept(SessionElsewhere(self._engine, project or None, own_id, user, only_projects), now)
         kept.used = now
-        own[mcp_session, project] = kept  # the latest used is the last
+        own[key] = kept  # the latest used is the last
         while len(own) > MOST_SESSIONS_OF_A_USER:
             del own[next(iter(own))]
         return kept.session

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +34,7 @@ _LETTERS = string.ascii_letters + string.digits
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 _USER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _LONGEST_FILE = 10_000
+_LONGEST_PROJECT = 200
 _DIGITS = 64
 
 _Seen = tuple[tuple[str, int, int, int], ...]
@@ -53,6 +54,7 @@ class TokenRecord:
     digest: str
     created_at: str
     expires_at: str | None = None
+    projects: tuple[str, ...] = ()  # those that it is limited to; none: it sees them all
 
     def is_expired(self, now: datetime) -> bool:
         """Whether it is past its end."""
@@ -80,7 +82,14 @@ class TokenFolder:
         self._damaged: list[str] = []
 
     def create(
-        self, name: str, scope: TokenScope, *, user: str = "", now: datetime, expires_at: datetime | None = None
+        self,
+        name: str,
+        scope: TokenScope,
+        *,
+        user: str = "",
+        now: datetime,
+        expires_at: datetime | None = None,
+        projects: Sequence[str] = (),
     ) -> str:
         """Make a token and return it; nobody can read it again.
 
@@ -93,8 +102,16 @@ class TokenFolder:
             raise InvalidInput("--user", f"{user!r} is not a name", "Use letters, digits and . _ @ + -.")
         token = PREFIX + "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
         record = TokenRecord(
-            name, user or name, scope, digest_of(token), iso(now), iso(expires_at) if expires_at else None
+            name,
+            user or name,
+            scope,
+            digest_of(token),
+            iso(now),
+            iso(expires_at) if expires_at else None,
+            tuple(dict.fromkeys(projects)),
         )
+        if not _are_projects(record.projects):
+            raise InvalidInput("--project", "that is no project's name", "`reverie projects` lists them.")
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._write(record)
@@ -194,6 +211,11 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _are_projects(names: Sequence[object]) -> bool:
+    """Whether these can be names of projects; a file that says something else lets nobody in."""
+    return all(isinstance(name, str) and 0 < len(name) <= _LONGEST_PROJECT and name.isprintable() for name in names)
+
+
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise InvalidInput("NAME", f"{name!r} is not a name for a token", "Use small letters, digits and . _ -.")
@@ -204,8 +226,11 @@ def _read(file: Path) -> TokenRecord | None:
     with file.open("rb") as opened:
         text = opened.read(_LONGEST_FILE)
     try:
-        record = TokenRecord(**json.loads(text))
+        stored = json.loads(text)
+        record = TokenRecord(**{**stored, "projects": tuple(stored.get("projects", ()))})
         if record.scope not in SCOPES or not _USER.fullmatch(record.user) or len(record.digest) != _DIGITS:
+            return None
+        if not isinstance(stored.get("projects", []), list) or not _are_projects(record.projects):
             return None
         record.is_expired(parse_iso(record.created_at, "created_at"))  # both moments can be read
     except (ValueError, TypeError, AttributeError, ReverieError):

@@ -21,6 +21,7 @@ from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import Condition, equals, not_after, one_of
 from reverie.storage.lance_table import Table
+from reverie.storage.rows import OWNER_COLUMNS, owners_of
 from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PASSAGES, memory_schema, side_schema
 from reverie.storage.scope import RETIRED, Scope
 
@@ -34,6 +35,7 @@ _MOST_READS = 5
 _WORTH_REWRITING = 0.1  # the share of a table's rows; LanceDB leaves fewer deleted rows where they are
 
 Part = TypeVar("Part")
+_Counts = Counter[tuple[str, str, str | None]]
 
 
 class Archive:
@@ -41,7 +43,7 @@ class Archive:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._counted: tuple[int, Counter[tuple[str, str]]] | None = None  # by project and layer, as of a version
+        self._counted: tuple[int, _Counts] | None = None  # by project, layer and owner, as of a version
 
     @property
     def table(self) -> Table:
@@ -78,17 +80,20 @@ class Archive:
         counts = await self._counts()
         return sum(
             count
-            for (project, layer), count in counts.items()
-            if layer in scope.layers and (scope.projects is None or project in scope.projects)
+            for (project, layer, owner), count in counts.items()
+            if layer in scope.layers
+            and (scope.projects is None or project in scope.projects)
+            and scope.viewer.sees_owner(owner)
         )
 
-    async def _counts(self) -> Counter[tuple[str, str]]:
+    async def _counts(self) -> _Counts:
         table = self._database.raw_table(ARCHIVE)  # nothing in the write-ahead log is for the archive
         version = await table.version()
         if self._counted is None or self._counted[0] != version:
-            rows = await table.rows(["project", "layer"])
-            grouped = rows.group_by(["project", "layer"]).aggregate([([], "count_all")]).to_pylist()
-            counts = Counter({(row["project"], row["layer"]): row["count_all"] for row in grouped})
+            rows = await table.rows(["project", "layer", *OWNER_COLUMNS])
+            rows = rows.select(["project", "layer"]).append_column("owner", owners_of(rows))
+            grouped = rows.group_by(["project", "layer", "owner"]).aggregate([([], "count_all")]).to_pylist()
+            counts = Counter({(row["project"], row["layer"], row["owner"]): row["count_all"] for row in grouped})
             self._counted = version, counts
         return self._counted[1]
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reverie.memory import LAYERS
+from reverie.storage.host_chains import SHARED, chain_of
 from reverie.storage.journal import (
     ACCEPTED,
     FOLDED,
@@ -86,10 +87,10 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
         found = await _compare(store)
         async with store.journal.flushed():
             rows = await store.journal.rows()
-            last = Link(rows[-1]["number"], rows[-1]["hash"]) if rows else START
-            await store.journal.go_on_after(last)
+            own = own_chain(store)
+            chains = {own: START} | {one: _last_link(part) for one, part in _by_chain(rows).items()}
+            await store.journal.go_on_after(chains[own])
             present = await _present(store)
-            accepted = {"through": last.number, "hash": last.hash, "faults": len(found.faults)}
             events = [
                 Event(
                     id=store.new_id(),
@@ -98,8 +99,9 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
                     memory_id="",
                     actor=actor,
                     session=store.session,
-                    reason=json.dumps(accepted),
+                    reason=json.dumps({"through": last.number, "hash": last.hash, "faults": len(found.faults)}),
                 )
+                for last in chains.values()
             ]
             states = _LastStates(rows)
             for memory_id, seen in present.items():
@@ -132,14 +134,17 @@ async def _compare(store: MemoryStore) -> Audit:
     before = await _last_changes(store)
     rows = await journal.rows()
     after = await _present(store)
-    chain = _Chain(rows)
-    faults, unchecked = chain.faults(), list[str]()
+    own = own_chain(store)
+    chains = {one: _Chain(part, rows) for one, part in _by_chain(rows).items()}
+    chain = chains.get(own) or _Chain([], rows)
+    faults = [fault for one in chains.values() for fault in one.faults()]
+    unchecked: list[str] = []
     if in_log_file is None:
         if known.head is not None and rows:
             faults.append("the file that says where the journal stands, journal/last, is missing")
     elif not chain.holds(in_log_file):
         faults.append(_ends_wrong(chain, in_log_file, "the file beside the table"))
-    faults += _against_head(store, chain, known)
+    faults += _against_head(store, chains, known)
     if known.head is None:
         unchecked.append(
             f"{known.reason}: a journal rewritten whole, cut at its end or replaced by an older copy would not show"
@@ -149,12 +154,18 @@ async def _compare(store: MemoryStore) -> Audit:
             f"events up to {known.head.since:,} were there before this installation kept the head of this journal, "
             "or were accepted: they are taken as found"
         )
+    others = len(chains.keys() - {own, SHARED})
+    if others:
+        unchecked.append(
+            f"{others} other hosts write to this journal: where the chain of each ends is known there alone. Run "
+            "`reverie audit` on each"
+        )
     row_faults, row_notes = _rows_against(rows, before, after)
     faults += _shortened(row_faults)
     return Audit(
         events=len(rows),
         folded=chain.folded,
-        purged=chain.purged,
+        purged=sum(one.purged for one in chains.values()),
         memories=len(after),
         head=chain.end,
         faults=faults,
@@ -162,22 +173,47 @@ async def _compare(store: MemoryStore) -> Audit:
     )
 
 
-class _Chain:
-    """The events in their order, and the folds that account for the gaps between them."""
+def own_chain(store: MemoryStore) -> int:
+    """Return the chain that this host writes to."""
+    return SHARED if store.journal.host_chain is None else store.journal.host_chain.index
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = rows
+
+def _by_chain(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    chains: dict[int, list[Row]] = {}
+    for row in rows:
+        chains.setdefault(chain_of(row["number"]), []).append(row)
+    return chains
+
+
+def _last_link(rows: Sequence[Row]) -> Link:
+    return Link(rows[-1]["number"], rows[-1]["hash"])
+
+
+class _Chain:
+    """The events of one chain in their order, and the folds that account for the gaps between them."""
+
+    def __init__(self, own: Sequence[Row], rows: Sequence[Row]) -> None:
+        """Take the events of the chain, and those of all chains: another host may have folded or purged some."""
+        self.rows = own
+        self._has_every_number = not own or chain_of(own[0]["number"]) == SHARED
         reasons = [_reason(row) for row in rows if row["action"] in (FOLDED, ACCEPTED) and not row["memory_id"]]
         starts = [Link(one["through"], one["hash"]) for one in reasons if "through" in one]
+        gaps = {first: Link(last, digest) for one in reasons for first, last, digest in one.get("gaps", ())}
+        if own:
+            starts = [link for link in starts if self._is_ours(link.number)]
+            gaps = {first: link for first, link in gaps.items() if self._is_ours(first)}
         self._start = max(starts, key=lambda link: link.number, default=START)
-        self._gaps = {first: Link(last, digest) for one in reasons for first, last, digest in one.get("gaps", ())}
+        self._gaps = dict(sorted(gaps.items()))
         folds = [_reason(row) for row in rows if row["action"] == FOLDED]
         self.folded = sum(sum(one.get("counts", {}).values()) for one in folds)
         self._may_be_blank = {row["memory_id"] for row in rows if row["action"] == "purged"}
         redacted = [_reason(row) for row in rows if row["action"] == REDACTED]
         self._reworded = {(one.get("event"), one.get("digest")) for one in redacted}
-        self._hashes = {int(row["number"]): row["hash"] for row in rows}
+        self._hashes = {int(row["number"]): row["hash"] for row in own}
         self._hashes |= {link.number: link.hash for link in (self._start, *self._gaps.values())}
+
+    def _is_ours(self, number: int) -> bool:
+        return chain_of(number) == chain_of(self.rows[0]["number"])
 
     @property
     def end(self) -> Link:
@@ -203,11 +239,19 @@ class _Chain:
         """Follow the chain from its start to its end."""
         faults, link = list[str](), self._start
         for row in self.after(self._start.number):
-            while link.number + 1 in self._gaps and row["number"] > link.number + 1:
-                link = self._gaps[link.number + 1]
+            link = self._over_gaps(link, row["number"])
             faults += self._fault_of(row, link)
             link = Link(row["number"], row["hash"])
         return faults
+
+    def _over_gaps(self, link: Link, number: int) -> Link:
+        """Return the last link that was folded away between a link and the next event that is there."""
+        if not self._has_every_number:
+            between = [(first, to) for first, to in self._gaps.items() if link.number < first and to.number < number]
+            return max((to for _, to in between), key=lambda to: to.number, default=link)
+        while link.number + 1 in self._gaps and number > link.number + 1:
+            link = self._gaps[link.number + 1]
+        return link
 
     def _folded_away(self, number: int) -> bool:
         return any(first <= number < link.number for first, link in self._gaps.items())
@@ -216,10 +260,13 @@ class _Chain:
         name = f"event {row['number']} ({row['id']}, {row['action']})"
         if row["number"] <= previous.number:
             return [f"{name} has a number that another event has"]
-        if row["number"] != previous.number + 1:
+        if self._has_every_number and row["number"] != previous.number + 1:
             return [f"events {previous.number + 1} to {row['number'] - 1} are missing"]
-        if row["hash"] != link_after(previous, row, row["digest"]).hash:
-            return [f"{name} does not follow from the one before it: one of the two was changed"]
+        if row["hash"] != link_after(previous, row, row["digest"], row["number"]).hash:
+            return [
+                f"{name} does not follow from the one before it: one of the two was changed"
+                + ("" if self._has_every_number else ", or one between them is missing")
+            ]
         digest = text_digest(row)
         blank = _is_blank(row) and row["memory_id"] in self._may_be_blank
         if row["digest"] != digest and not blank and (row["id"], digest) not in self._reworded:
@@ -227,21 +274,24 @@ class _Chain:
         return []
 
 
-def _against_head(store: MemoryStore, chain: _Chain, known: KnownHead) -> list[str]:
-    """Compare the chain with the head that this installation keeps, and what came after it with the key."""
+def _against_head(store: MemoryStore, chains: Mapping[int, _Chain], known: KnownHead) -> list[str]:
+    """Compare the chains with the head that this installation keeps, and what came after it with the key."""
     sealed = store.journal.sealed_head
     head = known.head
     if head is None or sealed is None:
         return []
+    nothing, own = _Chain([], []), own_chain(store)
     faults = [
         _ends_wrong(chain, link, "this installation")
         for link in (head.lost, head.link)
-        if link is not None and not chain.holds(link)
+        # A store that was moved to or from a bucket has more than one chain.
+        if link is not None and not (chain := chains.get(chain_of(link.number), nothing)).holds(link)
     ]
-    bound = (head.lost or head.link).number
+    last = head.lost or head.link
+    bound = last.number if chain_of(last.number) == own else 0
     foreign = [
         row["number"]
-        for row in chain.after(bound)
+        for row in chains.get(own, nothing).after(bound)
         if not sealed.fits(Link(row["number"], row["hash"]), row.get("seal"))
     ]
     if foreign:

@@ -46,7 +46,7 @@ async def top_memories(
     that decide this are read of all that fit, and complete rows of the first.
     """
     tables = [store.database.table(layer) for layer in layers]
-    fitting = await located_rows(tables, _SORT_COLUMNS, where)
+    fitting = await located_rows(tables, _SORT_COLUMNS, store.viewer.narrowed(where) or where)
     first = _first(fitting, project, by, limit)
     parts = await asyncio.gather(*(complete_rows(table, first) for table in tables))
     found = {memory.id: memory for part in parts for memory in part}
@@ -88,6 +88,7 @@ RowVersion = tuple[Layer, int, int]
 
 async def read_all(store: MemoryStore, where: Condition) -> tuple[list[Memory], Vector]:
     """Return the matching memories, oldest first, and their vectors in the same order; the archive is not read."""
+    where = store.viewer.narrowed(where) or where
     tables = [await store.database.table(layer).rows([*FIELDS, *VECTOR_COLUMNS], where) for layer in LAYERS]
     return await asyncio.to_thread(_joined, tables, store.database.stamp.dimensions)
 

@@ -1,16 +1,7 @@
-"""The tables of one domain: opened or created, migrated, stamped with their embedder.
-
-A re-embedding writes a new generation of tables; a pointer file says which one is in use.
-The hashes of purged texts are in one file beside them, so that a purged text is not stored again.
-"""
+"""The tables of one domain: opened or created, migrated, stamped with their embedder; homes.py says where."""
 
 import asyncio
-import hashlib
-import os
-import secrets
-import shutil
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,81 +10,15 @@ from typing import Self
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from reverie.errors import StoreDamaged, StoreTooNew, StoreUnavailable, WrongEmbedder
+from reverie.errors import ReverieError, StoreBusy, StoreDamaged, StoreTooNew, StoreUnavailable, WrongEmbedder
+from reverie.storage.homes import MOVED, MOVING, DomainHome, FolderHome
 from reverie.storage.lance_table import LANCE_ERRORS, Table, retried, translated
 from reverie.storage.lancedb_import import connect, table_names
 from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.schema import MEMORY_TABLES, TABLES, side_schema
-from reverie.storage.write_ahead_log import LogFile, WriteAheadLog
+from reverie.storage.write_ahead_log import LogFile, RemoteLog, WriteAheadLog
 from reverie.time import iso
-
-FIRST = 1
-_POINTER = "current"
-_TABLES = "tables-"
-_DROPPED = "dropped-"
-
-
-class Generations:
-    """The numbered sets of tables in one domain's folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def prepare(self) -> None:
-        """Make the folder, for its owner only.
-
-        Raises:
-            StoreUnavailable: if it cannot be made or written.
-        """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            for part in (self.folder.parent.parent, self.folder.parent, self.folder):
-                part.chmod(0o700)
-            (self.folder / "locks").mkdir(exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise StoreUnavailable(
-                f"The data folder {self.folder} cannot be written ({error.strerror}). "
-                "Set REVERIE_HOME to a folder that you own."
-            ) from error
-
-    def current(self) -> int:
-        """Return the number of the generation in use; a new store starts with the first."""
-        try:
-            return int((self.folder / _POINTER).read_text("ascii"))
-        except FileNotFoundError:
-            return FIRST
-        except (OSError, ValueError) as error:
-            raise StoreDamaged(_POINTER, str(error)) from error
-
-    def path(self, number: int) -> Path:
-        """Return the folder that holds the tables of a generation."""
-        return self.folder / f"{_TABLES}{number}"
-
-    def switch(self, number: int) -> None:
-        """Make a generation the one in use, atomically."""
-        fresh = self.folder / f"{_POINTER}.new"
-        with fresh.open("w", encoding="ascii") as file:
-            file.write(str(number))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.folder / _POINTER)
-
-    def older_than(self, number: int) -> list[Path]:
-        """Return the folders of earlier generations that were not dropped."""
-        numbers = sorted(int(path.name.removeprefix(_TABLES)) for path in self.folder.glob(f"{_TABLES}*"))
-        return [self.path(earlier) for earlier in numbers if earlier < number]
-
-    def drop_others(self, keep: int) -> None:
-        """Remove every generation but one.
-
-        Each gets another name first: a removal that is cut short leaves nothing that looks like tables.
-        """
-        for path in self.folder.glob(f"{_TABLES}*"):
-            if path != self.path(keep):
-                path.rename(self.folder / f"{_DROPPED}{path.name}-{secrets.token_hex(4)}")
-        for path in self.folder.glob(f"{_DROPPED}*"):
-            shutil.rmtree(path, ignore_errors=True)  # a process that still reads it may write there meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,51 +29,54 @@ class Stamp:
     dimensions: int
 
 
+REEMBEDDED = "The store was re-embedded since this session opened it. Start the session again and repeat this."
+
+
 class Database:
     """An open domain."""
 
     def __init__(
         self,
-        generations: Generations,
+        home: DomainHome,
         generation: int,
         stamp: Stamp,
         tables: Mapping[str, Table],
         write_ahead_log: WriteAheadLog,
     ) -> None:
-        self.generations = generations
+        self.home = home
         self.generation = generation
         self.stamp = stamp
-        locks = generations.folder / "locks"
-        self.write_lock = ProcessLock(locks / "write.lock")
-        self.maintenance_lock = ProcessLock(locks / "upkeep.lock")
+        self.write_lock = home.lock("write")
+        self.maintenance_lock = home.lock("upkeep")
         self.write_ahead_log = write_ahead_log
         self._raw_tables = tables
-        self._folder_identity = _identity_of(generations.path(generation))
+        self._identity = home.identity(generation)
         self._tables = {name: table.after(self.write_ahead_log.flush_before_read) for name, table in tables.items()}
 
     @classmethod
-    async def open(cls, folder: Path, wanted: Stamp, now: datetime) -> Self:
+    async def open(cls, place: Path | DomainHome, wanted: Stamp, now: datetime) -> Self:
         """Open a domain's tables, creating or migrating them first if need be.
 
         Raises:
-            StoreUnavailable: if the folder cannot be read or written.
+            StoreUnavailable: if the folder or bucket cannot be read or written.
             StoreDamaged: if a table cannot be read.
             StoreTooNew: if a newer Reverie wrote it.
             WrongEmbedder: if its vectors come from another model than the wanted one.
         """
-        generations = Generations(folder)
-        generations.prepare()
-        generation = generations.current()
-        connection = await connect_to(generations.path(generation))
+        home = as_home(place)
+        await home.prepare()
+        await check_in_use(home)
+        generation = await home.refresh()
+        connection = await connect_to(home.tables(generation), home)
         if await _schema_number(connection) != NEWEST:
-            async with ProcessLock(folder / "locks" / "write.lock").held():
+            async with home.lock("write").held():
                 await _migrate(connection, wanted, now)
         stamp = await read_stamp(connection)
         if stamp != wanted:
             raise WrongEmbedder(stamp.embedder, wanted.embedder)
-        tables = await open_tables(connection)
-        write_ahead_log = await write_ahead_log_to(generations.path(generation), tables)
-        return cls(generations, generation, stamp, tables, write_ahead_log)
+        tables = await open_tables(connection, home, generation)
+        write_ahead_log = await write_ahead_log_to(home, generation, tables)
+        return cls(home, generation, stamp, tables, write_ahead_log)
 
     def table(self, name: str) -> Table:
         """Return one table by name; reading it flushes the write-ahead log first."""
@@ -165,11 +93,20 @@ class Database:
 
     def is_current(self) -> bool:
         """Whether this generation of tables is still the one in use."""
-        return self.generations.current() == self.generation
+        return self.home.current() == self.generation
+
+    async def check_current(self) -> None:
+        """Make sure, by a look at the home, that this generation of tables is still the one in use.
+
+        Raises:
+            StoreBusy: if it is not.
+        """
+        if await self.home.refresh() != self.generation:
+            raise StoreBusy(REEMBEDDED)
 
     def is_in_place(self) -> bool:
         """Whether the folder of the tables is still the one that was opened: somebody may have removed it."""
-        return self._folder_identity == _identity_of(self.generations.path(self.generation))
+        return self._identity == self.home.identity(self.generation)
 
     async def read_meta(self) -> dict[str, str]:
         """Return every key and value of the meta table."""
@@ -181,47 +118,83 @@ class Database:
         await self.table("meta").upsert(meta_rows(values))
 
 
-def _identity_of(folder: Path) -> tuple[int, int] | None:
-    try:
-        found = folder.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+async def check_in_use(home: DomainHome) -> None:
+    """Make sure that a home was not moved away, and is not the target of a move that is not finished.
+
+    Raises:
+        StoreUnavailable: if it is one of the two.
+    """
+    if (elsewhere := await home.note(MOVED)) is not None:
+        raise StoreUnavailable(
+            f"The memories of {home.name} were moved to {elsewhere}. Set REVERIE_HOME to that; what is here is the "
+            f"copy from before, which is used again if you remove {MOVED!r} from it."
+        )
+    if (source := await home.note(MOVING)) is not None:
+        raise StoreUnavailable(
+            f"A move from {source} to {home.name} is not finished. Run the same `reverie move` again, with "
+            "REVERIE_HOME set to where it came from."
+        )
+
+
+def as_home(place: Path | DomainHome) -> DomainHome:
+    """Return the home of a domain; a path is that of its folder."""
+    return FolderHome(place) if isinstance(place, Path) else place
 
 
 def write_ahead_log_folder(path: Path) -> Path:
-    """Return the folder of the write-ahead log of the generation in a folder."""
+    """Return the folder of the write-ahead log in this host's folder of a generation."""
     return path / "additions"
 
 
-async def write_ahead_log_to(path: Path, tables: Mapping[str, Table]) -> WriteAheadLog:
-    """Open the write-ahead log of the generation in a folder."""
+async def write_ahead_log_to(home: DomainHome, generation: int, tables: Mapping[str, Table]) -> WriteAheadLog:
+    """Open this host's write-ahead log of a generation."""
     dimensions = (await tables["passages"].lance.schema()).field("vector").type.value_type.list_size
-    locks = path.parent / "locks"
-    log_file = LogFile(write_ahead_log_folder(path), locks / "additions.lock")
-    return WriteAheadLog(log_file, ProcessLock(locks / "settle-additions.lock"), tables, dimensions)
+    locks = home.folder / "locks"
+    folder = write_ahead_log_folder(home.logs(generation))
+    folder.parent.mkdir(exist_ok=True, mode=0o700)
+    log_file = LogFile(folder, locks / "additions.lock")
+
+    async def is_current() -> bool:
+        return await home.refresh() == generation
+
+    remote = None if home.state is None else RemoteLog(home.state, is_current)
+    return WriteAheadLog(log_file, ProcessLock(locks / "settle-additions.lock"), tables, dimensions, remote)
 
 
-async def connect_to(path: Path) -> AsyncConnection:
-    """Connect to the tables in a folder.
+async def connect_to(place: Path | str, home: DomainHome | None = None) -> AsyncConnection:
+    """Connect to the tables in a place of a home.
 
     Raises:
-        StoreUnavailable: if the folder cannot be opened.
+        StoreUnavailable: if it cannot be opened.
     """
     try:
-        return await connect(str(path))
+        return await connect(str(place), None if home is None else home.store_options)
     except LANCE_ERRORS as error:
-        raise translated(str(path), error) from error
+        raise _translated(str(place), error, home) from error
 
 
-async def create_database(path: Path, stamp: Stamp, now: datetime) -> dict[str, Table]:
-    """Create a complete, empty, stamped set of tables in a new folder."""
-    connection = await connect_to(path)
+def _translated(what: str, error: BaseException, home: DomainHome | None) -> ReverieError:
+    known = None if home is None or home.state is None else home.state.error_for(what, error)
+    return known or translated(what, error)
+
+
+async def create_database(home: DomainHome, generation: int, stamp: Stamp, now: datetime) -> dict[str, Table]:
+    """Create a complete, empty, stamped set of tables as a new generation."""
+    connection = await connect_to(home.tables(generation), home)
     await _migrate(connection, stamp, now)
-    return await open_tables(connection)
+    return await open_tables(connection, home, generation)
 
 
-async def open_tables(connection: AsyncConnection) -> dict[str, Table]:
+async def open_generation(home: DomainHome, generation: int) -> dict[str, Table]:
+    """Open the tables of a generation.
+
+    Raises:
+        StoreDamaged: naming the first table that cannot be opened.
+    """
+    return await open_tables(await connect_to(home.tables(generation), home), home, generation)
+
+
+async def open_tables(connection: AsyncConnection, home: DomainHome, generation: int) -> dict[str, Table]:
     """Open every table at once.
 
     Raises:
@@ -230,7 +203,8 @@ async def open_tables(connection: AsyncConnection) -> dict[str, Table]:
 
     async def one(name: str) -> Table:
         lance = await retried(name, lambda: connection.open_table(name))
-        return Table(name, lance, versions=Path(connection.uri) / f"{name}.lance" / "_versions")
+        remote = home.remote_table(name, lance)
+        return Table(name, lance, versions=home.versions_folder(generation, name), remote=remote)
 
     return {table.name: table for table in await asyncio.gather(*(one(name) for name in TABLES))}
 
@@ -292,64 +266,3 @@ def meta_rows(values: Mapping[str, str]) -> pa.Table:
     """Return keys and values as rows of the meta table."""
     schema = side_schema("meta", 1)
     return pa.Table.from_pylist([{"id": key, "value": value} for key, value in values.items()], schema=schema)
-
-
-_PURGED_FILE = "purged"
-
-
-class PurgedTexts:
-    """Reads and appends the hashes; a copy with other spaces, capitals or compositions has the same one."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / _PURGED_FILE
-        self._size = 0
-        self._hashes: frozenset[str] = frozenset()  # as of a file of that size
-
-    def among(self, contents: Iterable[str]) -> set[str]:
-        """Return those of the texts that were purged from this store.
-
-        Raises:
-            StoreUnavailable: if the file cannot be read.
-        """
-        hashes = self._read()
-        return {content for content in contents if _hash_of(content) in hashes} if hashes else set()
-
-    def add(self, contents: Iterable[str]) -> None:
-        """Add texts. Call it inside `changing()`.
-
-        Raises:
-            StoreUnavailable: if the file cannot be written.
-        """
-        new = {_hash_of(content) for content in contents} - self._read()
-        if not new:
-            return
-        try:
-            descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            with open(descriptor, "a", encoding="ascii") as file:
-                file.write("".join(f"{one}\n" for one in sorted(new)))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise self._unavailable(error) from error
-
-    def _read(self) -> frozenset[str]:
-        try:
-            size = self._file.stat().st_size
-            if size != self._size:
-                self._hashes = frozenset(self._file.read_text("ascii").split())
-                self._size = size
-        except FileNotFoundError:
-            return frozenset()
-        except (OSError, UnicodeDecodeError) as error:
-            raise self._unavailable(error) from error
-        return self._hashes
-
-    def _unavailable(self, error: Exception) -> StoreUnavailable:
-        return StoreUnavailable(
-            f"The list of what was purged, {self._file}, cannot be used ({error}). Check its owner and permissions."
-        )
-
-
-def _hash_of(content: str) -> str:
-    plain = " ".join(unicodedata.normalize("NFKC", content).casefold().split())
-    return hashlib.sha256(plain.encode()).hexdigest()

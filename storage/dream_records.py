@@ -16,6 +16,9 @@ from reverie.storage.lance_table import Table
 from reverie.storage.schema import side_schema
 
 DreamStatus = Literal["applying", "done", "undoing", "undone", "rolled back"]
+OWNER = "owner"
+"""The part of a dream's report that says whose personal memories it was about."""
+
 UNFINISHED: tuple[DreamStatus, ...] = ("applying", "undoing")
 _DREAM_COLUMNS = ("id", "started_at", "finished_at", "status", "report")
 
@@ -29,6 +32,11 @@ class DreamRecord:
     finished_at: datetime | None
     status: DreamStatus
     report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def owner(self) -> str | None:
+        """Whose personal memories it was about; None: what everybody sees."""
+        return self.report.get(OWNER)
 
 
 class DreamLog:

@@ -14,10 +14,11 @@ from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
-from reverie.storage.scope import RECALLED
+from reverie.storage.rows import OWNER_COLUMNS, owners_of
+from reverie.storage.scope import RECALLED, Viewer
 from reverie.text.tokenize import is_ordinary
 
-_Counts = dict[str, Counter[str]]  # by project
+_Counts = dict[tuple[str, str | None], Counter[str]]  # by project and owner
 
 _COMMITS_BEHIND = 20
 """So many commits of others a layer's known names may miss: they help to read a text, and reading them takes time."""
@@ -31,14 +32,16 @@ class EntityNames:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counted: dict[Layer, tuple[int, _Counts]] = {}
-        self._known: dict[tuple[str, ...], tuple[tuple[int, ...], frozenset[str]]] = {}
+        self._known: dict[tuple[Viewer, tuple[str, ...]], tuple[tuple[int, ...], frozenset[str]]] = {}
 
-    async def counts(self, projects: Sequence[str] | None, layers: Sequence[Layer] = LAYERS) -> Counter[str]:
-        """Return the names that memories of these projects, or of all, use at this moment."""
+    async def counts(
+        self, viewer: Viewer, projects: Sequence[str] | None, layers: Sequence[Layer] = LAYERS
+    ) -> Counter[str]:
+        """Return the names that memories of these projects, or of all, use at this moment, as somebody sees them."""
         parts = await asyncio.gather(*(self._of(layer, self._database.table(layer), 0) for layer in layers))
-        return _joined((counts for _, counts in parts), projects)
+        return _joined((counts for _, counts in parts), viewer, projects)
 
-    async def known(self, projects: Sequence[str]) -> frozenset[str]:
+    async def known(self, viewer: Viewer, projects: Sequence[str]) -> frozenset[str]:
         """Return, in lower case, the names that projects use; a symbol of code that is also a word is none.
 
         They may be a few commits old, and nothing that is still in the write-ahead log is waited for.
@@ -46,9 +49,11 @@ class EntityNames:
         parts = await asyncio.gather(
             *(self._of(layer, self._database.raw_table(layer), _COMMITS_BEHIND) for layer in LAYERS)
         )
-        key, versions = tuple(projects), tuple(version for version, _ in parts)
+        key, versions = (viewer, tuple(projects)), tuple(version for version, _ in parts)
         if key not in self._known or self._known[key][0] != versions:
-            by_layer = {layer: _joined([counts], projects) for layer, (_, counts) in zip(LAYERS, parts, strict=True)}
+            by_layer = {
+                layer: _joined([counts], viewer, projects) for layer, (_, counts) in zip(LAYERS, parts, strict=True)
+            }
             symbols = {name for name in by_layer.pop("codebase") if not is_ordinary(name)}
             named = (name for counts in by_layer.values() for name in counts)
             if len(self._known) >= _MOST_KEPT:
@@ -61,12 +66,10 @@ class EntityNames:
         counted = self._counted.get(layer)
         if counted is None or counted[0] != version - 1:
             return
-        statuses = rows.column("status").to_pylist()
-        for project, names, status in zip(
-            rows.column("project").to_pylist(), rows.column("entities").to_pylist(), statuses, strict=True
-        ):
+        columns = (rows.column("project"), owners_of(rows), rows.column("entities"), rows.column("status"))
+        for project, owner, names, status in zip(*(column.to_pylist() for column in columns), strict=True):
             if status in RECALLED:
-                counted[1].setdefault(project, Counter()).update(names)
+                counted[1].setdefault((project, owner), Counter()).update(names)
         self._counted[layer] = version, counted[1]
 
     async def _of(self, layer: Layer, table: Table, commits_behind: int) -> tuple[int, _Counts]:
@@ -74,15 +77,17 @@ class EntityNames:
         counted = self._counted.get(layer)
         if counted is not None and 0 <= version - counted[0] <= commits_behind:
             return counted
-        rows = await table.rows(["project", "entities"], one_of("status", RECALLED))
+        rows = await table.rows(["project", "entities", *OWNER_COLUMNS], one_of("status", RECALLED))
         self._counted[layer] = version, _counted(rows)
         return self._counted[layer]
 
 
-def _joined(parts: Iterable[_Counts], projects: Sequence[str] | None) -> Counter[str]:
+def _joined(parts: Iterable[_Counts], viewer: Viewer, projects: Sequence[str] | None) -> Counter[str]:
     found = Counter[str]()
     for part in parts:
-        for project, names in part.items():
+        for (project, owner), names in part.items():
+            if not viewer.sees_owner(owner) or not viewer.sees_project(project):
+                continue
             if projects is None or project in projects:
                 found.update(names)
     return found
@@ -93,12 +98,13 @@ def _counted(rows: pa.Table) -> _Counts:
     pairs = pa.table(
         {
             "project": rows.column("project").take(column.value_parent_indices()),
+            "owner": owners_of(rows).take(column.value_parent_indices()),
             "name": column.flatten(),
         }
     )
-    grouped = pairs.group_by(["project", "name"]).aggregate([([], "count_all")])
+    grouped = pairs.group_by(["project", "owner", "name"]).aggregate([([], "count_all")])
     counts: _Counts = {}
-    parts = ("project", "name", "count_all")
-    for project, name, count in zip(*(grouped.column(part).to_pylist() for part in parts), strict=True):
-        counts.setdefault(project, Counter())[name] = count
+    parts = ("project", "owner", "name", "count_all")
+    for project, owner, name, count in zip(*(grouped.column(part).to_pylist() for part in parts), strict=True):
+        counts.setdefault((project, owner), Counter())[name] = count
     return counts

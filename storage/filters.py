@@ -111,6 +111,11 @@ def is_set(column: str) -> Condition:
     return Condition(f"{column} IS NOT NULL")
 
 
+def is_empty(column: str) -> Condition:
+    """Match rows that have no value here."""
+    return Condition(f"{column} IS NULL")
+
+
 def at_least(column: str, number: float) -> Condition:
     """Match rows whose number is this or more."""
     return Condition(f"{column} >= {literal(number)}")

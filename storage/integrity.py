@@ -17,6 +17,7 @@ from reverie.lifecycle.rules import WHOLE
 from reverie.memory import Memory
 from reverie.storage.database import connect_to, write_ahead_log_folder
 from reverie.storage.filters import equals, one_of
+from reverie.storage.homes import DomainHome
 from reverie.storage.joined_index import owner_of
 from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
 from reverie.storage.lancedb_import import table_names
@@ -87,19 +88,20 @@ class IntegrityCheck:
     pending_memories: int = 0  # in the write-ahead log: the next reader flushes them
 
     @classmethod
-    async def of(cls, path: Path) -> "IntegrityCheck":
-        """Open and read every table in the folder of a generation.
+    async def of(cls, home: DomainHome, generation: int) -> "IntegrityCheck":
+        """Open and read every table of a generation.
 
         Raises:
-            StoreError: if the folder itself cannot be read.
+            StoreError: if its folder or bucket itself cannot be read.
         """
         check = cls()
-        connection = await connect_to(path)
+        uri = home.tables(generation)
+        connection = await connect_to(uri, home)
         try:
             names = await table_names(connection)
         except LANCE_ERRORS as error:
-            raise translated(str(path), error) from error
-        check.pending_memories = len(pending_lines(write_ahead_log_folder(path)))
+            raise translated(uri, error) from error
+        check.pending_memories = len(pending_lines(write_ahead_log_folder(home.logs(generation))))
         for name in TABLES:
             if name not in names:
                 check.reports.append(TableReport(name, damage="it is not there"))

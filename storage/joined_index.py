@@ -10,7 +10,7 @@ import numpy as np
 from reverie.storage.memory_index import MemoryIndex
 from reverie.storage.rows import RowLocation, Vector
 from reverie.storage.schema import ARCHIVE
-from reverie.storage.scope import Scope
+from reverie.storage.scope import Scope, Viewer
 
 NOBODY = -1
 """Stands for "no memory" in an array of indices."""
@@ -66,14 +66,19 @@ class JoinedIndex:
         return self._joined([index.with_labels([]) for index in self._layers.values()], np.bool_)
 
     def in_scope(self, scope: Scope, statuses: Sequence[str] | None = None) -> np.ndarray:
-        """Return a mask of the memories whose project, status and layer are in scope."""
-        wanted = [scope.projects, scope.statuses if statuses is None else statuses]
+        """Return a mask of the memories whose project, status, owner and layer are in scope."""
+        wanted = [scope.projects, scope.statuses if statuses is None else statuses, scope.viewer.owners]
         parts = [
             index.with_labels([*wanted, scope.layers])
             if table == ARCHIVE
             else (index.with_labels(wanted) if table in scope.layers else np.zeros(len(index), np.bool_))
             for table, index in self._layers.items()
         ]
+        return self._joined(parts, np.bool_)
+
+    def seen_by(self, viewer: Viewer) -> np.ndarray:
+        """Return a mask of the memories that somebody may see, in scope or not."""
+        parts = [index.with_labels([viewer.projects, None, viewer.owners]) for index in self._layers.values()]
         return self._joined(parts, np.bool_)
 
     def with_ids(self, ids: Mapping[str, Sequence[str]]) -> np.ndarray:

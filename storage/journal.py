@@ -22,8 +22,9 @@ from reverie.errors import KeyUnavailable, StoreDamaged
 from reverie.installation import Installation
 from reverie.memory import FIELDS, Anchor, Memory, decode, encode
 from reverie.storage.filters import Condition, after, differs, equals, one_of, starts_with
+from reverie.storage.host_chains import SHARED, HostChain, chain_of
 from reverie.storage.lance_table import Table
-from reverie.storage.locks import ProcessLock
+from reverie.storage.locks import HeldLease, ProcessLock, held_lease
 from reverie.storage.schema import side_schema
 from reverie.storage.write_ahead_log import LogFile, lines_of
 from reverie.time import iso, parse_iso
@@ -66,9 +67,9 @@ def text_digest(row: Mapping[str, Any]) -> str:
     return _sha256([row[name] for name in TEXTS])
 
 
-def link_after(previous: Link, row: Mapping[str, Any], digest: str) -> Link:
-    """Return the link of an event that follows another; its moment must be text."""
-    number = previous.number + 1
+def link_after(previous: Link, row: Mapping[str, Any], digest: str, number: int | None = None) -> Link:
+    """Return the link of an event that follows another; its moment must be text. Hosts give numbers of their own."""
+    number = previous.number + 1 if number is None else number
     state = row.get("state")  # events from before states were kept have none, and keep their hashes
     covered = [previous.hash, number, *(row[name] for name in CHAINED), digest, *([state] if state else [])]
     return Link(number, _sha256(covered))
@@ -237,6 +238,7 @@ _COLUMNS = ("id", "at", "action", "memory_id", "actor", "session", "batch", "rea
 _LINKS = ("digest", "number", "hash", "seal")
 _WRITTEN = {*_COLUMNS, *_LINKS} - {"state", "seal"}  # a line from before these were kept has none
 _IDS_PER_READ = 500
+_WRITE_LEASE = "/write"
 
 FOLDED = "folded"
 """The action of an event that replaces older ones."""
@@ -276,10 +278,19 @@ class Journal:
     """Writes and reads events."""
 
     def __init__(
-        self, table: Table, folder: Path, is_current: Callable[[], bool], head: SealedHead | None = None
+        self,
+        table: Table,
+        folder: Path,
+        is_current: Callable[[], bool],
+        head: SealedHead | None = None,
+        host_chain: HostChain | None = None,
     ) -> None:
-        """Take the table of events, the folder of the domain, and what says whether no newer tables are in use."""
+        """Take the table of events, the folder of the domain, and what says whether no newer tables are in use.
+
+        A host that shares the table with others has a chain of its own.
+        """
         self._table = table
+        self.host_chain = host_chain
         self._is_current = is_current
         self.sealed_head = head
         locks = folder / "locks"
@@ -300,13 +311,13 @@ class Journal:
 
     async def _append(self, rows: Sequence[Row]) -> None:
         await self._start()
-        head = self.sealed_head
+        head, numbers = self.sealed_head, _Numbers(self.host_chain, held_lease(_WRITE_LEASE))
 
         def follow(previous: bytes, last: bytes) -> None:
             if head is not None:
                 head.follow(_as_link(previous), _seal_in(previous), _as_link(last), _seal_in(last))
 
-        await self._log_file.append(lambda last: _chained(rows, last, head), follow)
+        await self._log_file.append(lambda last: _chained(rows, last, head, numbers), follow)
 
     async def flush(self) -> int:
         """Write what is pending to the table, in one commit; return how many events that were."""
@@ -423,8 +434,12 @@ class Journal:
         if self._started or await self._log_file.last():
             self._started = True
             return
-        rows = (await self._table.rows(["number", "hash", "seal"])).to_pylist()
-        last = max(rows, key=lambda row: row["number"], default={"number": START.number, "hash": START.hash})
+        own = SHARED if self.host_chain is None else self.host_chain.index
+        known = (await self._table.rows(["number", "hash", "seal"])).to_pylist()
+        rows = [row for row in known if chain_of(row["number"] or 0) == own]
+        # A host that is new goes on counting from what others wrote, in a chain of its own.
+        counted = 0 if self.host_chain is None else max((row["number"] or 0 for row in known), default=0)
+        last = max(rows, key=lambda row: row["number"], default={"number": counted, "hash": START.hash})
         await self._log_file.start_from(json.dumps(last).encode())
 
     async def _not_yet_flushed(self, earlier: Sequence[Path]) -> list[Row]:
@@ -437,14 +452,25 @@ class Journal:
         return [row for row in rows if row["id"] not in there]
 
 
-def _chained(rows: Sequence[Row], last: bytes, head: SealedHead | None) -> list[bytes]:
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """What the numbers of new events follow from."""
+
+    host_chain: HostChain | None
+    lease: HeldLease | None  # the write lease, if whoever writes the events holds it
+
+    def after(self, previous: int) -> int:
+        return previous + 1 if self.host_chain is None else self.host_chain.number_after(previous, self.lease)
+
+
+def _chained(rows: Sequence[Row], last: bytes, head: SealedHead | None, numbers: _Numbers) -> list[bytes]:
     """Write rows as lines, each linked to the one before and sealed."""
     if not last:
         raise _NothingToFollow
     link, lines = _as_link(last), []
     for row in rows:
         digest = text_digest(row)
-        link = link_after(link, row, digest)
+        link = link_after(link, row, digest, numbers.after(link.number))
         seal = head.seal(link) if head is not None else None
         chained = {**row, "digest": digest, "number": link.number, "hash": link.hash, "seal": seal}
         lines.append(json.dumps(chained, ensure_ascii=False).encode() + b"\n")

@@ -20,6 +20,7 @@ from lancedb.query import MatchQuery
 
 from reverie.errors import ReverieError, StoreBusy, StoreDamaged, StoreUnavailable
 from reverie.storage.filters import Condition, equals, everything, literal, one_of
+from reverie.storage.remote_tables import RemoteTable
 from reverie.storage.rows import RowLocation, Vector
 
 Result = TypeVar("Result")
@@ -44,7 +45,12 @@ _PANICS = ("RustPanic", "PanicException")  # classes that no module exports; the
 _WHERE_IN_RUST = re.compile(r",\s+/\S+\.rs:\d+(:\d+)?.*")
 
 
-async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
+async def retried(
+    table: str,
+    attempt: Callable[[], Awaitable[Result]],
+    attempts: int = ATTEMPTS,
+    remote: RemoteTable | None = None,
+) -> Result:
     """Run one LanceDB operation, again with growing random pauses while others get in its way.
 
     Raises:
@@ -60,6 +66,10 @@ async def retried(table: str, attempt: Callable[[], Awaitable[Result]], attempts
             if not _is_fault(error):
                 raise
             text = str(error).lower()
+            if remote is not None:
+                remote.expire()
+                if (known := remote.state.error_for(table, error)) is not None:
+                    raise known from error
             # A version that another process has just cleaned up reads as a missing file: the next try
             # opens the newest version.
             passing = _says(text, _CONFLICT) or _says(text, _VANISHED)
@@ -110,6 +120,9 @@ _WHOLE = equals("precision", 32)  # in a table of vectors: those that are not pa
 TEXT_INDEX = FTS(language="English", stem=True, ascii_folding=True, max_token_length=None)
 
 
+KEEP_REMOTE_VERSIONS_FOR = timedelta(minutes=10)
+"""In an object store a version costs nothing but room, and another host may be reading it slowly."""
+
 First = Callable[[], Awaitable[None]]
 
 
@@ -132,24 +145,49 @@ class Table:
     """A named table; reads always see the newest version."""
 
     def __init__(
-        self, name: str, lance: AsyncTable, versions: Path | None = None, first: First | None = None
+        self,
+        name: str,
+        lance: AsyncTable,
+        versions: Path | None = None,
+        first: First | None = None,
+        remote: RemoteTable | None = None,
     ) -> None:
         self.name = name
         self.lance = lance
         self._versions = versions  # the folder of a table on a local disk that has a file for each version
         self._first = first or _nothing
+        self._remote = remote  # what keeps a table in an object store up to date
 
     def after(self, first: First) -> "Table":
         """Return the same table with an action that runs before anything in it is read or changed."""
-        return Table(self.name, self.lance, self._versions, first)
+        return Table(self.name, self.lance, self._versions, first, self._remote)
 
     async def _do(self, operation: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
         await self._first()
-        return await retried(self.name, operation, attempts)
+        remote = self._remote
+        if remote is None:
+            return await retried(self.name, operation, attempts)
+        return await retried(self.name, lambda: remote.run(operation, writes=False), attempts, remote)
+
+    async def _change(self, operation: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
+        """Run an operation that makes a new version and may depend on what is there."""
+        await self._first()
+        return await self._commit(operation, attempts)
+
+    async def _commit(self, operation: Callable[[], Awaitable[Result]], attempts: int = ATTEMPTS) -> Result:
+        remote = self._remote
+        if remote is None:
+            return await retried(self.name, operation, attempts)
+        result = await retried(self.name, lambda: remote.run(operation, writes=True), attempts, remote)
+        remote.note_commit()
+        return result
 
     async def version(self) -> int:
         """Return the number of the newest version."""
         await self._first()
+        remote = self._remote
+        if remote is not None:
+            return await retried(self.name, remote.version, remote=remote)
         newest = _newest_in(self._versions) if self._versions else None
         return await retried(self.name, self.lance.version) if newest is None else newest
 
@@ -242,9 +280,9 @@ class Table:
 
         return await self._do(read)
 
-    async def add(self, rows: pa.Table) -> int:
+    async def add(self, rows: pa.Table, attempts: int = ATTEMPTS) -> int:
         """Append rows; all land together or none does. Returns the version that holds them."""
-        result = await retried(self.name, lambda: self.lance.add(rows))
+        result = await self._commit(lambda: self.lance.add(rows), attempts)
         return int(result.version)
 
     async def upsert(self, rows: pa.Table) -> None:
@@ -253,11 +291,11 @@ class Table:
         async def write() -> None:
             await self.lance.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
-        await self._do(write)
+        await self._change(write)
 
     async def merge(self, rows: pa.Table) -> None:
         """Set the given columns of the rows that have these ids; other columns and rows stay as they are."""
-        await retried(self.name, lambda: self.lance.merge_insert("id").when_matched_update_all().execute(rows))
+        await self._commit(lambda: self.lance.merge_insert("id").when_matched_update_all().execute(rows))
 
     async def update(self, where: Condition, values: Mapping[str, Any]) -> None:
         """Set columns of the matching rows to literal values, leaving every other column as it is."""
@@ -265,7 +303,7 @@ class Table:
 
     async def update_by(self, expressions: Mapping[str, str], where: Condition) -> int:
         """Set columns of the matching rows by SQL expressions over their present values; return the version."""
-        result = await self._do(lambda: self.lance.update(updates_sql=dict(expressions), where=where.sql))
+        result = await self._change(lambda: self.lance.update(updates_sql=dict(expressions), where=where.sql))
         return int(result.version)
 
     async def touch_one(self) -> None:
@@ -287,7 +325,7 @@ class Table:
 
     async def delete(self, where: Condition) -> None:
         """Remove the matching rows from the newest version."""
-        await self._do(lambda: self.lance.delete(where.sql))
+        await self._change(lambda: self.lance.delete(where.sql))
 
     async def fragments(self) -> int:
         """Count the fragments of the table on disk."""
@@ -301,40 +339,45 @@ class Table:
 
     async def index_text(self) -> None:
         """Rebuild the full-text index."""
-        await self._do(lambda: self.lance.create_index("search_text", config=TEXT_INDEX, replace=True))
+        await self._change(lambda: self.lance.create_index("search_text", config=TEXT_INDEX, replace=True))
 
     async def index_values(self, column: str, *, few_distinct: bool = False) -> None:
         """Build a scalar index: a bitmap where there are few distinct values, a tree otherwise."""
         config = Bitmap() if few_distinct else BTree()
-        await self._do(lambda: self.lance.create_index(column, config=config, replace=True))
+        await self._change(lambda: self.lance.create_index(column, config=config, replace=True))
 
     async def index_vectors(self) -> None:
         """Rebuild the approximate vector index, for as many whole vectors as there are; without any there is none."""
         count = await self.count(_WHOLE)
         if count:
             config = IvfRq(distance_type="cosine", num_partitions=max(1, round(count**0.5 / 2)))
-            await self._do(lambda: self.lance.create_index("vector", config=config, replace=True))
+            await self._change(lambda: self.lance.create_index("vector", config=config, replace=True))
         else:
             await self._drop_vector_index()
 
     async def _drop_vector_index(self) -> None:
         indexes = await self._do(self.lance.list_indices)
         for name in [index.name for index in indexes if "vector" in index.columns]:
-            await self._do(partial(self.lance.drop_index, name))
+            await self._change(partial(self.lance.drop_index, name))
 
     async def tidy(self, keep_versions_for: timedelta, *, every_file: bool = False) -> None:
         """Merge small fragments, bring the indexes up to date, drop versions older than the given age.
 
         `every_file` also removes what no version names: the remains of writes that were cut short, but also the files
-        of a write under way. Only where nobody else can be writing.
+        of a write under way. Only where nobody else can be writing, which in an object store nobody can say.
         """
+        if self._remote is not None:
+            every_file = False
+            keep_versions_for = (
+                max(keep_versions_for, KEEP_REMOTE_VERSIONS_FOR) if keep_versions_for else timedelta(0)
+            )
         if "vector" in await self.indexed_columns() and not await self.count(_WHOLE):
             await self._drop_vector_index()  # LanceDB fails to update the index of a column that has only nulls
         with warnings.catch_warnings():
             # LanceDB warns that an age of zero fails readers of older versions; ours open the newest and go on.
             warnings.simplefilter("ignore", UserWarning)
             # Few attempts: it is a lot of work to repeat, and the next maintenance comes soon.
-            await self._do(
+            await self._change(
                 lambda: self.lance.optimize(cleanup_older_than=keep_versions_for, delete_unverified=every_file),
                 attempts=3,
             )

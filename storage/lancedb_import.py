@@ -5,7 +5,7 @@ import importlib.machinery
 import os
 import sys
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ os.environ.setdefault("LANCEDB_LOG", "error")
 
 _REST_CLIENT = "lance_namespace_urllib3_client"
 _CACHE_BYTES = 8 * 2**20
+_REMOTE_CACHE_BYTES = 64 * 2**20  # what is not cached is a request
 _MORE_THAN_WE_HAVE = 100
 
 
@@ -78,12 +79,20 @@ def import_lancedb() -> ModuleType:
     return lancedb
 
 
-async def connect(uri: str) -> "AsyncConnection":
-    """Connect so that every read sees what other processes wrote."""
+async def connect(uri: str, store_options: Mapping[str, str] | None = None) -> "AsyncConnection":
+    """Connect so that every read sees what other processes wrote.
+
+    With options the tables are in an object store. There a look for new versions is a request, and remote_tables.py
+    decides when to make it.
+    """
     lancedb = import_lancedb()
-    session = lancedb.Session(index_cache_size_bytes=_CACHE_BYTES, metadata_cache_size_bytes=_CACHE_BYTES)
+    size = _CACHE_BYTES if store_options is None else _REMOTE_CACHE_BYTES
+    session = lancedb.Session(index_cache_size_bytes=size, metadata_cache_size_bytes=size)
     connection: AsyncConnection = await lancedb.connect_async(
-        uri, read_consistency_interval=timedelta(0), session=session
+        uri,
+        read_consistency_interval=timedelta(0) if store_options is None else None,
+        storage_options=None if store_options is None else dict(store_options),
+        session=session,
     )
     return connection
 

@@ -4,12 +4,13 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from reverie.errors import StoreError
 from reverie.lifecycle.rules import WHOLE
 from reverie.storage.filters import before, equals
+from reverie.storage.host_chains import SHARED, chain_of
 from reverie.storage.journal import ACCEPTED, FOLDED, REDACTED, Event, Row
 from reverie.storage.lance_table import Table
 from reverie.storage.schema import MEMORY_TABLES, PASSAGE_TABLES, TABLES
@@ -35,7 +36,7 @@ async def fold_old_logs(store: MemoryStore, cutoff: datetime, at: datetime) -> N
         rows = await _foldable(store, cutoff)
         if rows:
             counts = Counter(str(row["action"]) for row in rows)
-            summary = {"counts": dict(sorted(counts.items())), "gaps": _gaps(rows)}
+            summary = {"counts": dict(sorted(counts.items())), "gaps": _gaps(rows, await _order(store))}
             folded = Event(
                 id=store.new_id(),
                 at=at,
@@ -74,15 +75,27 @@ async def _foldable(store: MemoryStore, cutoff: datetime) -> list[Row]:
     return [row for row in found if row["batch"] is None or going[row["batch"]] == batches[row["batch"]]]
 
 
-def _gaps(rows: Sequence[Row]) -> list[tuple[int, int, str]]:
+async def _order(store: MemoryStore) -> dict[int, int]:
+    """Return for each event of a host's chain the number of the one before it there; of a folder's it is one less."""
+    previous: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for row in await store.journal.rows(("id", "at", "number")) if store.journal.host_chain is not None else ():
+        chain = chain_of(row["number"])
+        if chain != SHARED:
+            previous[row["number"]] = last.get(chain, 0)
+            last[chain] = row["number"]
+    return previous
+
+
+def _gaps(rows: Sequence[Row], previous: Mapping[int, int]) -> list[tuple[int, int, str]]:
     """Return each run of events: the first number, the last, and the hash that the next one follows."""
-    gaps: list[tuple[int, int, str]] = []
+    runs: dict[int, list[tuple[int, int, str]]] = {}
     for row in rows:
-        first = row["number"]
-        if gaps and gaps[-1][1] + 1 == row["number"]:
+        first, gaps = row["number"], runs.setdefault(chain_of(row["number"]), [])
+        if gaps and gaps[-1][1] == previous.get(first, first - 1):
             first = gaps.pop()[0]
         gaps.append((first, row["number"], row["hash"]))
-    return gaps
+    return [gap for gaps in runs.values() for gap in gaps]
 
 
 KEEP_VERSIONS_FOR = timedelta(seconds=30)
@@ -92,6 +105,9 @@ tried again. Every version kept makes the next write slower: they are in one fol
 WRITES_BETWEEN_RUNS = 24
 SECONDS_UNTIL_IDLE = 1.0
 """So long after the last write the store counts as idle, and is compacted more thoroughly."""
+
+REMOTE_SECONDS_UNTIL_IDLE = 20.0
+"""In an object store a look at every table is some forty requests: one for a burst of writes is enough."""
 
 FEWEST_ROWS_TO_INDEX_VECTORS = 4_000
 FEWEST_ROWS_TO_INDEX_VALUES = 5_000
@@ -114,6 +130,7 @@ class Maintenance:
         self._database = store.database
         self._journal = store.journal
         self._vectors = store.vectors
+        self._is_remote = store.database.home.state is not None
         self._writes = 0
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -123,7 +140,8 @@ class Maintenance:
         self._writes += 1
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(SECONDS_UNTIL_IDLE, self._start, True)
+        pause = REMOTE_SECONDS_UNTIL_IDLE if self._is_remote else SECONDS_UNTIL_IDLE
+        self._timer = asyncio.get_running_loop().call_later(pause, self._start, True)
         if self._writes % WRITES_BETWEEN_RUNS == 0:
             self._start(False)
 

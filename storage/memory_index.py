@@ -24,13 +24,16 @@ from reverie.storage.lance_table import Table
 from reverie.storage.lexical_index import LexicalIndex
 from reverie.storage.packed_vectors import VectorMatrix
 from reverie.storage.row_cache import RowCache, RowRoom
-from reverie.storage.rows import CANDIDATE_COLUMNS, RowLocation, Vector
+from reverie.storage.rows import CANDIDATE_COLUMNS, OWNER_COLUMNS, RowLocation, Vector, owners_of
 
 _FEW_ROWS = 500
 _FIRST_ROOM = 256
 _UNKNOWN = -1
 _NO_SESSION = 0
 _SESSIONS_CACHED = 4_096
+
+OWNER = "owner"
+"""The label of whose personal memory a row is; it is made of two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class MemoryIndex:
         self._row_ids = np.full(_FIRST_ROOM, _UNKNOWN, np.int64)
         self._sessions = np.zeros(_FIRST_ROOM, np.int64)
         self._moments = np.zeros(_FIRST_ROOM, np.int64)
-        self._codes: list[dict[str, int]] = [{} for _ in self._columns]
+        self._codes: list[dict[str | None, int]] = [{} for _ in self._columns]
         self._refreshing = asyncio.Lock()
 
     def __len__(self) -> int:
@@ -149,7 +152,7 @@ class MemoryIndex:
         """How many bytes the vectors in memory take."""
         return self._vectors.nbytes
 
-    def with_labels(self, wanted: Sequence[Iterable[str] | None]) -> np.ndarray:
+    def with_labels(self, wanted: Sequence[Iterable[str | None] | None]) -> np.ndarray:
         """Return a mask of the memories that have a row and the wanted value of each label (None: any)."""
         count = len(self._ids)
         if not count:
@@ -201,7 +204,7 @@ class MemoryIndex:
             self._version = version
 
     def nearest(
-        self, vector: Vector, limit: int, wanted: Sequence[Iterable[str] | None], *, packed_only: bool = False
+        self, vector: Vector, limit: int, wanted: Sequence[Iterable[str | None] | None], *, packed_only: bool = False
     ) -> list[VectorHit]:
         """Return the closest rows whose labels are among the wanted ones (None: any), best first."""
         mask = self.with_labels(wanted)
@@ -239,7 +242,7 @@ class MemoryIndex:
 
     async def _read_anew(self) -> np.ndarray:
         """Read the labels of all rows, and vectors and words where they may have changed; return the row ids."""
-        labels = await self._table.rows(["id", *self._columns, *self._more_columns()], with_row_ids=True)
+        labels = await self._table.rows(["id", *self._label_columns, *self._more_columns()], with_row_ids=True)
         ids: list[str] = labels.column("id").to_pylist()
         await self._fetch(self._outdated(ids, self._stamps_of(labels)))
         indices = np.fromiter((self._index_of[memory_id] for memory_id in ids), np.int64, len(ids))
@@ -311,13 +314,18 @@ class MemoryIndex:
 
     def _label(self, indices: np.ndarray, rows: pa.Table) -> None:
         for number, column in enumerate(self._columns):
-            self._labels[indices, number] = self._coded(number, rows.column(column))
+            values = owners_of(rows) if column == OWNER else rows.column(column)
+            self._labels[indices, number] = self._coded(number, values)
         self._stamps[indices] = self._stamps_of(rows)
         known = "_rowid" in rows.column_names  # not of rows that were just appended
         self._row_ids[indices] = rows.column("_rowid").to_numpy().astype(np.int64) if known else _UNKNOWN
         if self.lexical_index is not None:
             self._sessions[indices] = [_session_number(session) for session in rows.column("session").to_pylist()]
             self._moments[indices] = rows.column("happened_at").cast(pa.int64()).to_numpy()
+
+    @property
+    def _label_columns(self) -> list[str]:
+        return [part for name in self._columns for part in (OWNER_COLUMNS if name == OWNER else (name,))]
 
     @property
     def _read_for_each(self) -> tuple[str, ...]:
@@ -328,7 +336,7 @@ class MemoryIndex:
 
     def _columns_of_a_row(self) -> list[str]:
         cached = () if self.row_cache is None else self.row_cache.columns
-        return list(dict.fromkeys((*self._read_for_each, *self._columns, *self._more_columns(), *cached)))
+        return list(dict.fromkeys((*self._read_for_each, *self._label_columns, *self._more_columns(), *cached)))
 
     def _stamps_of(self, rows: pa.Table) -> np.ndarray:
         return np.asarray(rows.column(self._stamp).cast(pa.int64()).to_numpy())

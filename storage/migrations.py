@@ -1,6 +1,6 @@
 """The store's history as numbered steps; append only, never edit one that was released."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,15 +10,18 @@ from lancedb import AsyncConnection
 from reverie.lifecycle.rules import WHOLE
 from reverie.memory import LAYERS
 from reverie.storage.journal import START, link_after, text_digest
-from reverie.storage.lance_table import Table
+from reverie.storage.lance_table import LANCE_ERRORS, Table
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.schema import (
     ARCHIVE,
     ARCHIVED_PASSAGES,
+    AUTHOR,
+    MEMORY_TABLES,
     OUTCOME,
     PACKED,
     PIECES,
     SIDE_TABLES,
+    VISIBILITY,
     memory_schema,
     side_schema,
 )
@@ -39,7 +42,7 @@ class Migration:
 
 async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
     # A creation that was killed half way goes on where it stopped.
-    existing = [name for name in await table_names(connection) if _has_a_version(connection, name)]
+    existing = [name for name in await table_names(connection) if await _has_a_version(connection, name)]
     for layer in LAYERS:
         if layer not in existing:
             lance = await connection.create_table(layer, schema=memory_schema(dimensions), mode="overwrite")
@@ -56,9 +59,17 @@ async def _create_tables(connection: AsyncConnection, dimensions: int) -> None:
             await lance.set_unenforced_primary_key("id")
 
 
-def _has_a_version(connection: AsyncConnection, name: str) -> bool:
+async def _has_a_version(connection: AsyncConnection, name: str) -> bool:
     """Whether a table was ever completed; a process killed while making it leaves a folder that holds none."""
-    return any((Path(connection.uri) / f"{name}.lance" / "_versions").glob("*.manifest"))
+    if "://" not in connection.uri:
+        return any((Path(connection.uri) / f"{name}.lance" / "_versions").glob("*.manifest"))
+    try:
+        await connection.open_table(name)
+    except LANCE_ERRORS as error:
+        if "not found" in str(error).lower():
+            return False
+        raise
+    return True
 
 
 async def _index_side_tables_by_memory(connection: AsyncConnection, dimensions: int) -> None:
@@ -95,9 +106,9 @@ async def _room_for_outcomes(connection: AsyncConnection, dimensions: int) -> No
     await _add_to_layers(connection, OUTCOME)
 
 
-async def _add_to_layers(connection: AsyncConnection, column: pa.Field) -> None:
-    for layer in LAYERS:
-        table = await connection.open_table(layer)
+async def _add_to_layers(connection: AsyncConnection, column: pa.Field, tables: Sequence[str] = LAYERS) -> None:
+    for name in tables:
+        table = await connection.open_table(name)
         if column.name not in (await table.schema()).names:
             await table.add_columns(column)
 
@@ -140,13 +151,18 @@ async def _room_for_packed_vectors(connection: AsyncConnection, dimensions: int)
 async def _create_archive(connection: AsyncConnection, dimensions: int) -> None:
     schemas = {ARCHIVE: memory_schema(dimensions), ARCHIVED_PASSAGES: side_schema(ARCHIVED_PASSAGES, dimensions)}
     for name, schema in schemas.items():
-        if not _has_a_version(connection, name):
+        if not await _has_a_version(connection, name):
             lance = await connection.create_table(name, schema=schema, mode="overwrite")
             await lance.set_unenforced_primary_key("id")
         table = Table(name, await connection.open_table(name))
         found_by = "id" if name == ARCHIVE else "memory_id"
         if found_by not in await table.indexed_columns():
             await table.index_values(found_by)
+
+
+async def _room_for_people(connection: AsyncConnection, dimensions: int) -> None:
+    for column in (AUTHOR, VISIBILITY):
+        await _add_to_layers(connection, column, MEMORY_TABLES)
 
 
 MIGRATIONS: tuple[Migration, ...] = (
@@ -158,6 +174,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(6, "a vector may be packed into few bits", _room_for_packed_vectors),
     Migration(7, "a decision says what came of it", _room_for_outcomes),
     Migration(8, "what is expired or superseded has a table of its own", _create_archive),
+    Migration(9, "a memory says who said it, and who may see it", _room_for_people),
 )
 
 NEWEST = MIGRATIONS[-1].number

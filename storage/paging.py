@@ -1,12 +1,9 @@
 """One page of a long list: only what decides the order is read of everything, and complete rows of the page."""
 
 import asyncio
-import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -134,13 +131,14 @@ class Census:
 
 
 async def census_of(store: MemoryStore) -> Census:
-    """Count all memories of a store by what a chart shows."""
-    return await _remembered(store, ("census",), lambda: _counted(store))
+    """Count all memories of a store, as far as its viewer sees them, by what a chart shows."""
+    return await _remembered(store, ("census", store.viewer), lambda: _counted(store))
 
 
 async def _counted(store: MemoryStore) -> Census:
     columns = ("layer", "status", "precision", "created_at")
-    rows = pa.concat_tables([await table.rows(columns) for table in store.database.memory_tables.values()])
+    where = store.viewer.narrowed(None)
+    rows = pa.concat_tables([await table.rows(columns, where) for table in store.database.memory_tables.values()])
     moments = rows.column("created_at")
     years = call_function("multiply", [call_function("year", [moments]), pa.scalar(100, pa.int64())])
     months = call_function("add", [years, call_function("month", [moments])])
@@ -159,16 +157,15 @@ def _counts(values: pa.ChunkedArray) -> dict[str, int]:
     return dict(sorted(counted))
 
 
-def bytes_by_table(store: MemoryStore) -> dict[str, int]:
-    """Return what each layer takes on disk, with its versions and indexes, and what the other tables take."""
+async def bytes_by_table(store: MemoryStore) -> dict[str, int]:
+    """Return what each layer takes, with its versions and indexes, and what the other tables take."""
     database = store.database
-    folder = Path(database.generations.path(database.generation))
+    within = f"{database.home.tables(database.generation).rstrip('/').rpartition('/')[2]}/"
     sizes: dict[str, int] = {}
-    for parent, _, names in os.walk(folder):
-        table = Path(parent).relative_to(folder).parts[:1]
-        name = table[0].removesuffix(".lance") if table else ""
-        part = name if name in LAYERS else {"events": "history"}.get(name, "other")
-        for file in names:
-            with suppress(FileNotFoundError):
-                sizes[part] = sizes.get(part, 0) + os.stat(os.path.join(parent, file)).st_size
+    for path, size in (await database.home.sizes()).items():
+        if path.startswith(within):
+            table, is_below, _ = path.removeprefix(within).partition("/")
+            name = table.removesuffix(".lance") if is_below else ""
+            part = name if name in LAYERS else {"events": "history"}.get(name, "other")
+            sizes[part] = sizes.get(part, 0) + size
     return {part: sizes[part] for part in (*LAYERS, "history", "other") if part in sizes}

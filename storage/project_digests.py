@@ -56,6 +56,7 @@ class LivingRows:
 
 async def read_living_rows(store: MemoryStore, where: Condition) -> LivingRows:
     """Read the small columns of every memory that a condition matches."""
+    where = store.viewer.narrowed(where) or where
     parts = await asyncio.gather(
         *(store.database.table(layer).rows(["project", "id", "updated_at"], where) for layer in LAYERS)
     )

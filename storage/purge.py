@@ -1,9 +1,7 @@
 """Removing memories for good: from every table and version, and from what quotes them."""
 
-import asyncio
 import json
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,11 +9,10 @@ from typing import Any
 
 from reverie.errors import StoreDamaged
 from reverie.memory import Memory
-from reverie.storage.database import connect_to, open_tables, write_ahead_log_to
+from reverie.storage.database import open_generation, write_ahead_log_to
 from reverie.storage.filters import at_most, differs, equals, has_any, one_of
 from reverie.storage.journal import GONE, REDACTED, Event, Row, text_digest
 from reverie.storage.lance_table import Table
-from reverie.storage.locks import ProcessLock
 from reverie.storage.rows import FIELDS, from_table
 from reverie.storage.schema import MEMORY_TABLES, PASSAGE_TABLES
 from reverie.storage.store import MemoryStore
@@ -299,14 +296,15 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
 
     Of those only memories and events that came late are ever looked at again; everything else is in the new tables.
     """
-    generations = store.database.generations
+    home = store.database.home
     newest = (await store.database.raw_table("events").rows(["number"])).column("number").to_pylist()
-    for path in generations.older_than(store.database.generation):
+    for number in await home.older_than(store.database.generation):
         try:
-            tables = await open_tables(await connect_to(path))
+            tables = await open_generation(home, number)
         except StoreDamaged:
             continue  # empty: a session opened just as the tables were switched
-        await (await write_ahead_log_to(path, tables)).flush()
+        if home.state is None:  # in a bucket the log is carried over when the new tables are opened
+            await (await write_ahead_log_to(home, number, tables)).flush()
         await _delete(tables, ids)
         await tables["events"].delete(at_most("number", max(newest, default=0)))
         for name in (*PASSAGE_TABLES, "accesses", "questions", "dreams"):
@@ -317,12 +315,11 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
 
 async def _purge_leftovers(store: MemoryStore, ids: Sequence[str]) -> None:
     """Remove what a re-embedding that was cut short left; one under way removes it itself."""
-    folder = store.database.generations.folder
-    async with ProcessLock(folder / "locks" / "reembed.lock").held_if_free() as free:
+    home = store.database.home
+    async with home.lock("reembed").held_if_free() as free:
         if free:
             await _purge_older_generations(store, ids)
-            for path in [folder / "staging", *folder.glob("dropped-*")]:
-                await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+            await home.drop_staging()
 
 
 async def _rewrite(table: Table) -> None:

@@ -23,16 +23,19 @@ from reverie.errors import StoreDamaged, WrongEmbedder
 from reverie.memory import Memory
 from reverie.storage.database import (
     Database,
-    Generations,
     Stamp,
+    as_home,
     connect_to,
     create_database,
     meta_rows,
-    open_tables,
+    open_generation,
     read_stamp,
+    write_ahead_log_folder,
     write_ahead_log_to,
 )
 from reverie.storage.filters import Condition, equals, one_of
+from reverie.storage.homes import TABLES as TABLES_FOLDER
+from reverie.storage.homes import DomainHome
 from reverie.storage.journal import Journal
 from reverie.storage.lance_table import LANCE_ERRORS, Table, retried, translated
 from reverie.storage.lancedb_import import table_names
@@ -50,6 +53,8 @@ from reverie.storage.schema import (
     SIDE_TABLES,
     TABLES,
 )
+from reverie.storage.store import MemoryStore
+from reverie.storage.write_ahead_log import memory_in, pending_lines
 
 Made = tuple[Vector, tuple[Vector, ...], bytes]  # of the text, of its passages, of its tokens
 Embed = Callable[[Sequence[str]], Sequence[Made]]
@@ -58,31 +63,33 @@ Tables = dict[str, Table]
 
 _TEXTS_AT_ONCE = 256
 _ROWS_AT_ONCE = 2_000
-_STAGING = "staging"
 _TEXT = -1
 _NOT_COPIED = ("schema", "embedder", "dimensions")
 
 
-async def stamp_of(folder: Path) -> Stamp | None:
-    """Return what the store in a folder is embedded with now; None if there is no store.
+async def stamp_of(place: Path | DomainHome) -> Stamp | None:
+    """Return what the store in a folder or home is embedded with now; None if there is no store.
 
     Raises:
         StoreError: if there is one that cannot be read.
     """
-    generations = Generations(folder)
-    path = generations.path(generations.current())
-    if not path.is_dir():
+    home = as_home(place)
+    generation = await home.refresh()
+    if not await home.has_tables(generation):
         return None
-    connection = await connect_to(path)
+    uri = home.tables(generation)
+    connection = await connect_to(uri, home)
     try:
         names = await table_names(connection)
     except LANCE_ERRORS as error:
-        raise translated(str(path), error) from error
+        raise translated(uri, error) from error
     return await read_stamp(connection) if "meta" in names else None
 
 
-async def reembed(folder: Path, stamp: Stamp, embed: Embed, *, now: datetime, progress: Progress) -> int | None:
-    """Convert the store in a folder to another embedder; return how many memories it holds.
+async def reembed(
+    place: Path | DomainHome, stamp: Stamp, embed: Embed, *, now: datetime, progress: Progress
+) -> int | None:
+    """Convert the store in a folder or home to another embedder; return how many memories it holds.
 
     A store that is embedded so already is left as it is, and the answer is None.
 
@@ -90,11 +97,12 @@ async def reembed(folder: Path, stamp: Stamp, embed: Embed, *, now: datetime, pr
         StoreError: if the store cannot be read or written; it is then as it was.
         EmbedderError: if the new embedder fails; what was embedded so far is kept for the next try.
     """
-    Generations(folder).prepare()
-    async with ProcessLock(folder / "locks" / "reembed.lock").held(patience=1.0):
+    home = as_home(place)
+    await home.prepare()
+    async with home.lock("reembed").held(patience=1.0):
         # Opened with the stamp it has, whatever that is: an older schema is brought up to date first.
-        old = await Database.open(folder, await stamp_of(folder) or stamp, now)
-        return await _converted(old, _Conversion(folder, stamp, embed, progress), now)
+        old = await Database.open(home, await stamp_of(home) or stamp, now)
+        return await _converted(old, _Conversion(home, stamp, embed, progress), now)
 
 
 async def _converted(old: Database, work: "_Conversion", now: datetime) -> int | None:
@@ -104,7 +112,7 @@ async def _converted(old: Database, work: "_Conversion", now: datetime) -> int |
     return await work.run(old, now)
 
 
-async def take_over_if_empty(folder: Path, stamp: Stamp, now: datetime) -> bool:
+async def take_over_if_empty(place: Path | DomainHome, stamp: Stamp, now: datetime) -> bool:
     """Give a store without memories, as a new or an emptied one is, to another embedder; say whether it has it now.
 
     A memory that another session writes meanwhile leaves the store to the embedder it has.
@@ -116,14 +124,15 @@ async def take_over_if_empty(folder: Path, stamp: Stamp, now: datetime) -> bool:
     def refuse(_texts: Sequence[str]) -> Sequence[Made]:
         raise WrongEmbedder(old.stamp.embedder, stamp.embedder)
 
-    async with ProcessLock(folder / "locks" / "reembed.lock").held():  # several sessions may find it at once
-        old = await Database.open(folder, await stamp_of(folder) or stamp, now)
+    home = as_home(place)
+    async with home.lock("reembed").held():  # several sessions may find it at once
+        old = await Database.open(home, await stamp_of(home) or stamp, now)
         if old.stamp == stamp:
             return True
         if sum([await old.table(name).count() for name in MEMORY_TABLES]):
             return False
         try:
-            await _converted(old, _Conversion(folder, stamp, refuse, lambda _done, _total: None), now)
+            await _converted(old, _Conversion(home, stamp, refuse, lambda _done, _total: None), now)
         except WrongEmbedder:
             return False
     return True
@@ -132,9 +141,8 @@ async def take_over_if_empty(folder: Path, stamp: Stamp, now: datetime) -> bool:
 class _Conversion:
     """One conversion of one store."""
 
-    def __init__(self, folder: Path, stamp: Stamp, embed: Embed, progress: Progress) -> None:
-        self._folder = folder
-        self._generations = Generations(folder)
+    def __init__(self, home: DomainHome, stamp: Stamp, embed: Embed, progress: Progress) -> None:
+        self._home = home
         self.stamp = stamp
         self._embed = embed
         self._progress = progress
@@ -142,33 +150,33 @@ class _Conversion:
     async def run(self, database: Database, now: datetime) -> int:
         """Embed, copy, switch, carry over, clean up."""
         old = {name: database.table(name) for name in TABLES}
-        staging = await _staging(self._folder / _STAGING, self.stamp)
+        staging = await _staging(self._home, self.stamp)
         await self._stage(old, staging)
         async with database.write_lock.held(), _flushed_journal(database):
             await self._stage(old, staging)  # what came in meanwhile
             number = database.generation + 1
-            path = self._generations.path(number)
-            shutil.rmtree(path, ignore_errors=True)  # left by an attempt that was killed
-            fresh = await create_database(path, self.stamp, now)
+            await self._home.drop(number)  # left by an attempt that was killed
+            fresh = await create_database(self._home, number, self.stamp, now)
             await _copy(old, fresh, staging, self.stamp)
-            self._generations.switch(number)
+            await self._home.switch(number)
             await self._carry_over(old, fresh, staging)
-        self._clean_up(number)
+        await self._clean_up(number)
         return sum([await fresh[name].count() for name in MEMORY_TABLES])
 
     async def finish(self, database: Database) -> None:
         """Do what a conversion still had to do when it was killed after the switch."""
         fresh = {name: database.table(name) for name in TABLES}
         async with database.write_lock.held(), _flushed_journal(database):
-            for path in self._generations.older_than(database.generation):
+            for number in await self._home.older_than(database.generation):
                 try:
-                    old = await open_tables(await connect_to(path))
+                    old = await open_generation(self._home, number)
                 except StoreDamaged:
                     continue  # empty: a session opened just as the tables were switched
-                await (await write_ahead_log_to(path, old)).flush()
-                staging = await _staging(self._folder / _STAGING, self.stamp)
+                if self._home.state is None:  # in a bucket every host carries its own log over: see carry_over_log
+                    await (await write_ahead_log_to(self._home, number, old)).flush()
+                staging = await _staging(self._home, self.stamp)
                 await self._carry_over(old, fresh, staging)
-        self._clean_up(database.generation)
+        await self._clean_up(database.generation)
 
     async def _carry_over(self, old: Tables, fresh: Tables, staging: Table) -> None:
         """Copy what was written to the old tables between their copying and the switch."""
@@ -202,15 +210,15 @@ class _Conversion:
             await staging.add(_staged(part, embedded, await staging.lance.schema()))
             self._progress(before + start + len(part), len(texts))
 
-    def _clean_up(self, number: int) -> None:
-        self._generations.drop_others(number)
-        shutil.rmtree(self._folder / _STAGING, ignore_errors=True)
+    async def _clean_up(self, number: int) -> None:
+        await self._home.drop_others(number)
+        await self._home.drop_staging()
 
 
 @asynccontextmanager
 async def _flushed_journal(database: Database) -> AsyncIterator[None]:
     """Flush the journal, and leave what it gets meanwhile for the new tables."""
-    journal = Journal(database.raw_table("events"), database.generations.folder, database.is_current)
+    journal = Journal(database.raw_table("events"), database.home.folder, database.is_current)
     async with journal.flushed():
         yield
 
@@ -223,9 +231,9 @@ async def _complete_rows(table: Table, ids: set[str] | None = None) -> pa.Table:
     return await table.rows((await table.lance.schema()).names, None if ids is None else one_of("id", ids))
 
 
-async def _staging(path: Path, stamp: Stamp) -> Table:
+async def _staging(home: DomainHome, stamp: Stamp) -> Table:
     """Open the staging table of this embedder, or start one."""
-    connection = await connect_to(path)
+    connection = await connect_to(home.staging, home)
     name = "vectors"
     schema = pa.schema(
         [
@@ -328,3 +336,28 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
         vector = vectors[memory.content_hash, _TEXT]
         items.append(Embedded(stamped, vector, tuple(passages), pieces[memory.content_hash]))
     return items
+
+
+async def carry_over_log(store: MemoryStore, embed: Embed) -> int:
+    """Write what waited in this host's log when another host re-embedded the store; return how many memories.
+
+    Their vectors are the old model's, so they are embedded again. Killed at any point, it does the rest next time.
+    """
+    home, carried = store.database.home, 0
+    for folder in sorted(home.folder.glob(f"{TABLES_FOLDER}*")) if home.state is not None else ():
+        if folder == home.logs(store.database.generation):
+            continue
+        async with ProcessLock(home.folder / "locks" / "settle-additions.lock").held():
+            waiting = [memory_in(line) for line in pending_lines(write_ahead_log_folder(folder))]
+            known = await store.get([memory.id for memory in waiting])
+            memories = [memory for memory in waiting if memory.id not in known]
+        for part in _parts(memories):
+            made = await asyncio.to_thread(embed, [memory.content for memory in part])
+            items = [
+                Embedded(replace(memory, embedder=store.database.stamp.embedder), vector, passages, pieces)
+                for memory, (vector, passages, pieces) in zip(part, made, strict=True)
+            ]
+            await store.database.write_ahead_log.write(items)
+            carried += len(items)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return carried

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow.compute import call_function
 
-from reverie.memory import Anchor, Layer, Memory
+from reverie.memory import LOCAL_PERSON, Anchor, Layer, Memory
 from reverie.storage.packed_vectors import known_precision, vector_columns
 from reverie.storage.schema import PIECES, memory_schema, side_schema
 from reverie.text.tokenize import search_text
@@ -123,6 +124,8 @@ def _field_values(name: str, values: Sequence[Any]) -> list[Any]:
     """Read a column; nearly all anchors are none, and most columns are texts and numbers, taken as they are."""
     if name == "anchors":
         return [() if value == "[]" else _field_value(name, value) for value in values]
+    if name == "visibility":  # empty in rows from before it was kept
+        return [_field_value(name, value) for value in values]
     if all(value is None or type(value) in _AS_THEY_ARE for value in values):
         return list(values)
     return [_field_value(name, value) for value in values]
@@ -131,6 +134,8 @@ def _field_values(name: str, values: Sequence[Any]) -> list[Any]:
 def _field_value(name: str, value: Any) -> Any:
     if name == "anchors":
         return anchors_from(json.loads(value))
+    if name == "visibility":
+        return value or "team"
     if isinstance(value, list):
         return tuple(_utc(item) for item in value)
     return _utc(value)
@@ -155,11 +160,22 @@ def _utc(value: Any) -> Any:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
+OWNER_COLUMNS = ("author", "visibility")
+
+
+def owners_of(rows: pa.Table) -> pa.ChunkedArray:
+    """Return the owner of each row, as `Memory.owner` says it, from its two columns."""
+    is_personal = call_function("equal", [rows.column("visibility"), pa.scalar("personal")])
+    author = rows.column("author").fill_null(LOCAL_PERSON)
+    owners: pa.ChunkedArray = call_function("if_else", [is_personal, author, pa.scalar(None, pa.string())])
+    return owners
+
+
 _AS_THEY_ARE = (str, float, int, bool)
 # Every column costs as much as ten rows: these are what strength, evidence, trust and an answer are made of.
 _FIELDS = (
     *("id", "content", "title", "kind", "layer", "project", "branch", "session"),
-    *("source", "source_ref", "trust", "confidence"),
+    *("author", "visibility", "source", "source_ref", "trust", "confidence"),
     *("importance", "surprise", "created_at", "happened_at", "updated_at", "access_count", "pinned", "status"),
     "status_reason",  # a challenged memory names its challenger there
     *("core", "tier", "forget_after"),  # whether its time is over

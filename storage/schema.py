@@ -19,6 +19,12 @@ PIECES = pa.field("pieces", pa.binary())
 OUTCOME = pa.field("outcome", pa.string())
 """What came of a decision; null for every other memory."""
 
+AUTHOR = pa.field("author", pa.string())
+"""Who said it, by their token; null for the person of this machine."""
+
+VISIBILITY = pa.field("visibility", pa.string())
+"""`team` or `personal`; null, in rows from before it was kept, is `team`."""
+
 ARCHIVE = "archive"
 """The table of memories that are expired or superseded for a while: every layer's, in the schema of a layer."""
 
@@ -92,6 +98,8 @@ def memory_schema(dimensions: int) -> pa.Schema:
             pa.field("vector", vector_type(dimensions)),
             PACKED,
             OUTCOME,
+            AUTHOR,
+            VISIBILITY,
         ]
     )
 

@@ -1,7 +1,8 @@
-"""Which memories a query may see, now or as of a moment in the past.
+"""Which memories a query may see, now or as of a moment in the past, and which ones a person may see at all.
 
 Scope is part of the storage query, never a filter after it. For a query with `as_of`, the journal says what the
-memories that changed since were then.
+memories that changed since were then. A `Viewer` is whoever looks: every read of a MemoryStore goes through the one
+that it was opened for, so that no tool has to think of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -12,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reverie.memory import FIELDS, LAYERS, Kind, Layer, Memory, Status
+from reverie.memory import FIELDS, LAYERS, LOCAL_PERSON, Kind, Layer, Memory, Status
 from reverie.storage import filters
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.journal import FOLDED, Event, Journal
@@ -27,6 +28,7 @@ RETIRED: tuple[Status, ...] = ("superseded", "expired")
 
 _SCOPE_COLUMNS = (
     *("id", "layer", "status", "project", "kind", "tags", "entities", "created_at", "happened_at", "content_hash"),
+    *("author", "visibility"),
 )
 _FOLDED_AFTER = timedelta(days=90)
 """Older versions of Reverie folded every event of this age; now what a change replaced is kept."""
@@ -41,6 +43,71 @@ _NEEDED = frozenset(one.name for one in fields(Memory) if one.default is MISSING
 
 _MOST_IDS = 1_000
 """Above this many ids it is quicker to read all rows than to name each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Whose eyes a store is read with: whose personal memories they see, and which projects.
+
+    `owners` are the people whose personal memories are seen, None among them for what everybody sees.
+    """
+
+    owners: frozenset[str | None] | None = frozenset({None})  # None: everything
+    projects: frozenset[str] | None = None  # None: every project; by all their names
+
+    def sees(self, memory: Memory) -> bool:
+        """Whether this is a memory for these eyes."""
+        return self.sees_owner(memory.owner) and self.sees_project(memory.project)
+
+    def sees_owner(self, owner: str | None) -> bool:
+        """Whether the personal memories of somebody, or with None those of everybody, are seen."""
+        return self.owners is None or owner in self.owners
+
+    def sees_project(self, project: str) -> bool:
+        """Whether any memory of a project is seen."""
+        return self.projects is None or project in self.projects
+
+    def admits(self, values: Mapping[str, Any]) -> bool:
+        """Say whether a memory with these values is seen."""
+        return self.sees_owner(owner_in(values)) and self.sees_project(values["project"])
+
+    def condition(self) -> Condition:
+        """Return the WHERE clause that limits a table of memories to what is seen."""
+        parts = [] if self.projects is None else [filters.one_of("project", sorted(self.projects))]
+        if self.owners is not None:
+            theirs = (_owned_by(owner) for owner in sorted(self.owners, key=lambda owner: owner or ""))
+            parts.append(reduce(Condition.__or__, theirs, filters.one_of("id", ())))
+        return reduce(Condition.__and__, parts) if parts else filters.everything()
+
+    def narrowed(self, where: Condition | None) -> Condition | None:
+        """Return a condition limited to what is seen."""
+        if self == EVERYBODY:
+            return where
+        return self.condition() if where is None else where & self.condition()
+
+
+EVERYBODY = Viewer(owners=None)
+"""The eyes of the store itself: for maintenance, and for whoever decides what somebody else may see."""
+
+TEAM = Viewer()
+"""Sees what everybody sees, and nobody's personal memories."""
+
+
+def viewer_of(person: str, projects: frozenset[str] | None = None) -> Viewer:
+    """Return the eyes of a person: what everybody sees and what is theirs."""
+    return Viewer(frozenset({None, person}), projects)
+
+
+def owner_in(values: Mapping[str, Any]) -> str | None:
+    """Return the owner of a memory by its values, as `Memory.owner` does; rows of before have neither of them."""
+    return (values.get("author") or LOCAL_PERSON) if values.get("visibility") == "personal" else None
+
+
+def _owned_by(owner: str | None) -> Condition:
+    if owner is None:
+        return filters.is_empty("visibility") | filters.differs("visibility", "personal")
+    is_theirs = filters.is_empty("author") if owner == LOCAL_PERSON else filters.equals("author", owner)
+    return filters.equals("visibility", "personal") & is_theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +131,10 @@ class PastState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """The projects, layers, kinds, tags and times that a query is limited to."""
+    """The projects, layers, kinds, tags and times that a query is limited to, and who asks."""
 
-    projects: tuple[str, ...] | None = None  # None: every project
+    viewer: Viewer = TEAM
+    projects: tuple[str, ...] | None = None  # None: every project that the viewer sees
     statuses: tuple[Status, ...] = RECALLED
     layers: tuple[Layer, ...] = LAYERS
     kinds: tuple[Kind, ...] | None = None
@@ -76,6 +144,13 @@ class Scope:
     before: datetime | None = None
     as_of: datetime | None = None
     past: PastState | None = None  # what the journal says of that moment; see MemoryStore.as_of_scope
+
+    def __post_init__(self) -> None:
+        """Leave out the projects that the viewer does not see."""
+        seen = self.viewer.projects
+        if seen is not None:
+            projects = sorted(seen) if self.projects is None else [one for one in self.projects if one in seen]
+            object.__setattr__(self, "projects", tuple(projects))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -96,21 +171,25 @@ class Scope:
         return all(part is None for part in narrowed)
 
     def condition(self) -> Condition:
-        """Return the WHERE clause that limits a layer table to this scope."""
+        """Return the WHERE clause that limits a layer table to this scope.
+
+        Who may see a memory is a matter of today, whatever it was like at `as_of`.
+        """
         fits = reduce(Condition.__and__, self._parts())
         if self.layers != LAYERS and self.reads_archive:  # other tables are searched too
             fits &= filters.one_of("layer", self.layers)
-        if self.past is None:
-            return fits
-        if self.past.absent:
+        if self.past is not None and self.past.absent:
             fits &= filters.none_of("id", self.past.absent)
-        return fits | filters.one_of("id", self.past.present) if self.past.present else fits
+        if self.past is not None and self.past.present:
+            fits |= filters.one_of("id", self.past.present)
+        return fits if self.viewer == EVERYBODY else fits & self.viewer.condition()
 
     def admits(self, values: Mapping[str, Any]) -> bool:
         """Say whether a memory with these values, as they were at `as_of`, is in scope."""
         happened_at = values["happened_at"]
         return (
-            (self.as_of is None or values["created_at"] <= self.as_of)
+            self.viewer.admits(values)
+            and (self.as_of is None or values["created_at"] <= self.as_of)
             and values["status"] in self.statuses
             and values["layer"] in self.layers
             and (self.projects is None or values["project"] in self.projects)
@@ -218,4 +297,4 @@ async def _fitting(table: Table, where: Condition, ids: Sequence[str]) -> set[st
 def _fitted(scope: Scope, now: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
     """Say whether a memory was in scope then; what is in quarantine now stays there whatever `as_of` says."""
     quarantined = now["status"] == "quarantined" and "quarantined" not in scope.statuses
-    return not quarantined and scope.admits(then)
+    return not quarantined and scope.viewer.admits(now) and scope.admits(then)

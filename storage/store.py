@@ -18,16 +18,16 @@ import pyarrow as pa
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
 from reverie.installation import Installation
-from reverie.memory import LAYERS, SHORTEST_PREFIX, IdMaker, Layer, Memory, creation_order
+from reverie.memory import LAYERS, LOCAL_PERSON, SHORTEST_PREFIX, IdMaker, Layer, Memory, creation_order
 from reverie.storage.archive import Archive
 from reverie.storage.candidates import CandidateSearch
-from reverie.storage.database import Database, PurgedTexts, Stamp
+from reverie.storage.database import REEMBEDDED, Database, Stamp
 from reverie.storage.dream_records import DreamLog, ReviewQueue
 from reverie.storage.entity_names import EntityNames
 from reverie.storage.filters import Condition, equals, one_of, starts_with
+from reverie.storage.homes import DomainHome
 from reverie.storage.journal import Event, Journal, SealedHead, state_of
 from reverie.storage.lance_table import Table, TextHit
-from reverie.storage.locks import ProcessLock
 from reverie.storage.memory_index import VectorHit
 from reverie.storage.packed_vectors import VECTOR_COLUMNS, vectors_in
 from reverie.storage.projects import ProjectTable
@@ -47,7 +47,7 @@ from reverie.storage.rows import (
     to_table,
 )
 from reverie.storage.schema import PASSAGE_TABLES
-from reverie.storage.scope import Scope, past_state_of
+from reverie.storage.scope import EVERYBODY, Scope, Viewer, past_state_of
 from reverie.storage.vector_search import MemoryBudget, VectorSearch
 from reverie.storage.write_ahead_log import MOST_AT_ONCE
 from reverie.time import parse_iso
@@ -77,26 +77,31 @@ class MemoryStore:
     ) -> None:
         self.database = database  # for storage/ alone
         self.session = session
+        self.viewer = EVERYBODY  # whose eyes `get`, `resolve`, `find` and `count` see with
         self.new_id = new_id
-        self.folder = database.generations.folder
+        self.folder = database.home.folder
         head = None if installation is None else SealedHead(installation, self.folder)
-        self.journal = Journal(database.raw_table("events"), database.generations.folder, database.is_current, head)
+        self.journal = Journal(
+            database.raw_table("events"), self.folder, database.is_current, head, database.home.host_chain
+        )
         self.dream_log = DreamLog(database.table("dreams"))
         self.review_queue = ReviewQueue(database.table("questions"))
         self.projects = ProjectTable(database)
-        self.purged_texts = PurgedTexts(self.folder)
+        self.purged_texts = database.home.purged_texts
         self.archive = Archive(database)
         self.vectors = VectorSearch(database, MemoryBudget(search_memory))
         self.search = CandidateSearch(database, self.vectors)
         self.entity_names = EntityNames(database)
         self.write_lock = database.write_lock
-        self.dream_lock = ProcessLock(self.folder / "locks" / "dream.lock")
+        self.dream_lock = database.home.lock("dream")
         database.write_ahead_log.on_flush = self._note_added
+        if database.home.state is not None:
+            database.write_ahead_log.flush_events = self.journal.flush
 
     @classmethod
     async def open(
         cls,
-        folder: Path,
+        place: Path | DomainHome,
         stamp: Stamp,
         *,
         session: str,
@@ -105,21 +110,26 @@ class MemoryStore:
         installation: Installation | None = None,
         search_memory: int = DEFAULT_SEARCH_MEMORY,
     ) -> Self:
-        """Open a domain's folder; see Database.open for what can go wrong. Without a key nothing is sealed.
+        """Open a domain's folder or home; see Database.open for what can go wrong. Without a key nothing is sealed.
 
         `search_memory` is how many bytes of vectors and rows are kept in memory.
         """
-        return cls(await Database.open(folder, stamp, now), session, new_id, installation, search_memory)
+        return cls(await Database.open(place, stamp, now), session, new_id, installation, search_memory)
 
     async def close(self) -> None:
         """Stop the background flush; what is pending is safe in the write-ahead log."""
         await self.database.write_ahead_log.stop()
 
-    def for_session(self, session: str) -> Self:
-        """Return this store as another session writes to it; everything but the session's id is shared."""
+    def for_session(self, session: str, viewer: Viewer | None = None) -> Self:
+        """Return this store as another session reads and writes it; all else is shared."""
         view = copy(self)
         view.session = session
+        view.viewer = self.viewer if viewer is None else viewer
         return view
+
+    def seen_by(self, viewer: Viewer) -> Self:
+        """Return this store as somebody sees it; with EVERYBODY, as it is."""
+        return self.for_session(self.session, viewer)
 
     def for_call(self, call_id: str) -> Self:
         """Return this store as one call writes to it: the ids of what it makes follow from the call's id."""
@@ -135,6 +145,26 @@ class MemoryStore:
         """Whether the tables are still where they were opened: somebody may have removed the data folder."""
         return self.database.is_in_place()
 
+    @property
+    def away_note(self) -> str:
+        """What to tell readers while the object store does not answer; empty while it does, and for a folder."""
+        state = self.database.home.state
+        seconds = None if state is None else state.seconds_away
+        if state is None or seconds is None:
+            return ""
+        waiting = self.database.write_ahead_log.pending_bytes()
+        return (
+            f"the object store has not answered for {seconds:.0f} s: this is what this host has in memory, without "
+            f"what others wrote since, and {waiting / 1024:.0f} KB of new memories wait in its log until it does"
+        )
+
+    async def disk_bytes(self) -> int:
+        """Return what the domain's files or objects take; 0 while an object store does not answer."""
+        try:
+            return sum((await self.database.home.sizes()).values())
+        except StoreError:
+            return 0
+
     async def created_at(self) -> datetime:
         """Return when the store was created."""
         return parse_iso((await self.database.read_meta())["created_at"], "created_at")
@@ -143,6 +173,11 @@ class MemoryStore:
 
     async def get(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Return the memories that have these ids, in the order asked for; unknown ids are left out."""
+        found = await self._stored(ids)
+        return {memory_id: memory for memory_id, memory in found.items() if self.viewer.sees(memory)}
+
+    async def _stored(self, ids: Sequence[str]) -> dict[str, Memory]:
+        """Return the memories that have these ids, whoever may see them."""
         found = {memory.id: memory for memory in await self._read(one_of("id", ids))} if ids else {}
         return {memory_id: found[memory_id] for memory_id in ids if memory_id in found}
 
@@ -163,10 +198,10 @@ class MemoryStore:
                 f"{given!r} is no id and too short for a prefix",
                 f"Give at least {SHORTEST_PREFIX} characters.",
             )
-        fitting = await self._read(starts_with("id", given))
+        fitting = self._seen(await self._read(starts_with("id", given)))
         if not fitting:
             # The layers are read in parallel: a memory that is moving may be seen in neither.
-            fitting = await self._read(starts_with("id", given))
+            fitting = self._seen(await self._read(starts_with("id", given)))
         if not fitting:
             raise MemoryNotFound(given)
         if len(fitting) > 1:
@@ -183,8 +218,8 @@ class MemoryStore:
             return await archive.rows(FIELDS, _within(where, layers))
 
         parts = await self.archive.read_after(read_layers, read)
-        memories = [memory for part in parts for memory in from_table(part)]
-        return sorted(_newest_of_each(memories), key=lambda memory: (memory.created_at, creation_order(memory.id)))
+        memories = self._seen(_newest_of_each([memory for part in parts for memory in from_table(part)]))
+        return sorted(memories, key=lambda memory: (memory.created_at, creation_order(memory.id)))
 
     async def find_few(self, where: Mapping[Layer, Condition]) -> list[Memory]:
         """Return the memories that each layer's condition matches, oldest first; fastest where they are few.
@@ -194,11 +229,15 @@ class MemoryStore:
         parts = await asyncio.gather(
             *(self._read_from(self.database.table(layer), condition) for layer, condition in where.items())
         )
-        memories = _newest_of_each([memory for part in parts for memory in part])
+        memories = self._seen(_newest_of_each([memory for part in parts for memory in part]))
         return sorted(memories, key=lambda memory: (memory.created_at, creation_order(memory.id)))
+
+    def _seen(self, memories: Sequence[Memory]) -> list[Memory]:
+        return [memory for memory in memories if self.viewer.sees(memory)]
 
     async def count(self, where: Condition | None = None, layers: Sequence[Layer] = LAYERS) -> int:
         """Count memories."""
+        where = self.viewer.narrowed(where)
 
         async def count_layers() -> list[int]:
             return await asyncio.gather(*(self.database.table(layer).count(where) for layer in layers))
@@ -208,17 +247,23 @@ class MemoryStore:
     async def count_by_project(self, names: Sequence[str] | None = None) -> dict[str, Counter[str]]:
         """Count the memories of each project by status; of these projects, or of all."""
         counts: dict[str, Counter[str]] = {}
-        where = None if names is None else one_of("project", names)
+        where = self.viewer.narrowed(None if names is None else one_of("project", names))
         for rows in await self._columns_of_all(["project", "status"], where):
             grouped = rows.group_by(["project", "status"]).aggregate([([], "count_all")])
             for row in grouped.to_pylist():
                 counts.setdefault(row["project"], Counter())[row["status"]] += row["count_all"]
         return counts
 
+    async def owners(self) -> list[str]:
+        """Return the people who have personal memories, as far as the viewer sees them."""
+        where = self.viewer.narrowed(equals("visibility", "personal"))
+        parts = await asyncio.gather(*(self.database.table(layer).rows(["author"], where) for layer in LAYERS))
+        return sorted({author or LOCAL_PERSON for rows in parts for author in rows.column("author").to_pylist()})
+
     async def ids_oldest_first(self, where: Condition | None = None) -> list[str]:
         """Return the ids of every memory that a condition matches."""
         created: dict[str, datetime] = {}
-        for rows in await self._columns_of_all(["id", "created_at"], where):
+        for rows in await self._columns_of_all(["id", "created_at"], self.viewer.narrowed(where)):
             created |= dict(zip(rows.column("id").to_pylist(), rows.column("created_at").to_pylist(), strict=True))
         return sorted(created, key=lambda memory_id: (created[memory_id], creation_order(memory_id)))
 
@@ -320,8 +365,14 @@ class MemoryStore:
             StoreBusy: if others hold the store for too long, or it was re-embedded since it was opened.
         """
         async with self.database.write_lock.held():
-            self._check_still_current()
+            if self.database.home.state is None:
+                self._check_still_current()
+                yield
+                return
+            await self.database.check_current()
             yield
+            # The next holder may be another host: it must find these events, and a purge their texts.
+            await self.journal.flush()
 
     async def add(self, items: Sequence[Embedded], *, actor: str, at: datetime, reason: str | None = None) -> None:
         """Write new memories and then the journal; if either fails, neither stays."""
@@ -364,7 +415,7 @@ class MemoryStore:
         """Write memories over those that have the same ids. Call it inside `changing()`."""
         ids = [item.memory.id for item in items]
         await self.archive.bring_back(ids)
-        known = await self.get(ids)
+        known = await self._stored(ids)
         await self.journal.write(
             [
                 self.event(
@@ -472,8 +523,10 @@ class MemoryStore:
         return moved
 
     def written_event(self, memory: Memory, *, actor: str, at: datetime, reason: str | None = None) -> Event:
-        """Describe a new memory for the journal, with the names that were found in it."""
-        after = {"entities": memory.entities} if memory.entities else {}
+        """Describe a new memory for the journal, with the names that were found in it and whose it is."""
+        after: dict[str, Any] = {"entities": memory.entities} if memory.entities else {}
+        if memory.owner is not None:  # its events tell who may see them, also when it is gone
+            after |= {"visibility": memory.visibility, "author": memory.author}
         return self.event("remembered", memory, actor=actor, at=at, reason=reason, after=after)
 
     def event(self, action: str, memory: Memory, *, actor: str, at: datetime, **details: Any) -> Event:
@@ -511,7 +564,7 @@ class MemoryStore:
             read = await self._read_from(self.database.table(layer), one_of("id", ids))
             found |= {memory.id: memory for memory in read}
         elsewhere = [memory.id for memory in memories if memory.id not in found]
-        found |= await self.get(elsewhere)
+        found |= await self._stored(elsewhere)
         return [found[memory.id] for memory in memories if memory.id in found]
 
     async def _write_passages(self, items: Sequence[Embedded]) -> None:
@@ -521,9 +574,7 @@ class MemoryStore:
     def _check_still_current(self) -> None:
         """A write that raced with `reverie reembed` may have gone to tables that were just replaced."""
         if not self.is_current():
-            raise StoreBusy(
-                "The store was re-embedded since this session opened it. Start the session again and repeat this."
-            )
+            raise StoreBusy(REEMBEDDED)
 
 
 def _within(where: Condition | None, layers: Sequence[Layer]) -> Condition:

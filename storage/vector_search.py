@@ -18,14 +18,14 @@ from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import differs, equals, everything, one_of
 from reverie.storage.joined_index import owner_of
-from reverie.storage.memory_index import MemoryIndex, VectorHit
+from reverie.storage.memory_index import OWNER, MemoryIndex, VectorHit
 from reverie.storage.packed_vectors import PACKED_BITS, VECTOR_COLUMNS, bytes_of, vectors_in
 from reverie.storage.row_cache import RowRoom
 from reverie.storage.rows import Embedded, Vector, as_values
 from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PASSAGE_TABLES, PASSAGES
 from reverie.storage.scope import Scope
 
-_LABELS = ("project", "status")
+_LABELS = ("project", "status", OWNER)
 _TABLES: tuple[str, ...] = (*LAYERS, PASSAGES)
 _FEWEST_GONE = 200
 
@@ -234,7 +234,7 @@ class VectorSearch:
         await index.refresh()
         if not self._in_memory:  # what others wrote was too much
             return await self._from_disk(layer, vector, scope, limit)
-        return index.nearest(vector, limit, [scope.projects, scope.statuses])
+        return index.nearest(vector, limit, [scope.projects, scope.statuses, scope.viewer.owners])
 
     async def _from_disk(self, name: str, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         table, index = self._database.raw_table(name), await self._index_of(name)
@@ -242,7 +242,8 @@ class VectorSearch:
         if not index.has_packed_vectors:
             return hits
         if scope.is_plain and name != ARCHIVE:
-            packed = index.nearest(vector, limit, [scope.projects, scope.statuses], packed_only=True)
+            wanted = [scope.projects, scope.statuses, scope.viewer.owners]
+            packed = index.nearest(vector, limit, wanted, packed_only=True)
         else:
             ids = (await table.rows(["id"], scope.condition() & differs("precision", WHOLE))).column("id").to_pylist()
             packed = index.nearest_packed_of(vector, limit, ids)

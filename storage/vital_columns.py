@@ -16,13 +16,15 @@ from reverie.memory import LAYERS, TIERS, Memory, content_hash
 from reverie.storage.bulk import TABLE, complete_rows, located_rows
 from reverie.storage.database import Database
 from reverie.storage.filters import one_of
+from reverie.storage.rows import OWNER_COLUMNS, owners_of
+from reverie.storage.scope import Viewer
 from reverie.storage.store import MemoryStore
 
 _NUMBERS = ("access_count", "importance", "surprise", "trust", "stability", "confirmations", "confidence", "valence")
 _MOMENTS = ("created_at", "last_accessed_at", "forget_after")
 _COLUMNS = (
     *("id", "project", "layer", "status", "kind", "content_hash", "pinned", "core", "tier", "updated_at"),
-    *("access_times", "sessions"),
+    *("access_times", "sessions", *OWNER_COLUMNS),
     *_NUMBERS,
     *_MOMENTS,
 )
@@ -36,6 +38,7 @@ class VitalColumns:
     vitals: Vitals
     projects: NDArray[np.object_]
     names: pa.Table  # id, table and row id of each
+    owners: pa.ChunkedArray  # whose personal memory each is, null for everybody's
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -45,6 +48,18 @@ class VitalColumns:
         """Return the ids of the memories at some indices."""
         ids: list[str] = self.names.column("id").take(pa.array(indices, pa.int64())).to_pylist()
         return ids
+
+    def seen_by(self, viewer: Viewer) -> "VitalColumns":
+        """Return the columns of those that somebody may see."""
+        if self.owners.null_count == len(self.owners) and viewer.sees_owner(None) and viewer.projects is None:
+            return self
+        pairs = zip(self.owners.to_pylist(), self.projects.tolist(), strict=True)
+        seen = [viewer.sees_owner(owner) and viewer.sees_project(project) for owner, project in pairs]
+        indices = np.flatnonzero(np.array(seen, np.bool_))
+        rows = pa.array(indices, pa.int64())
+        return VitalColumns(
+            self.vitals.at(indices), self.projects[indices], self.names.take(rows), self.owners.take(rows)
+        )
 
     async def memories(self, store: MemoryStore, indices: Sequence[int]) -> list[Memory]:
         """Read the complete memories at these indices, in their order; what has gone since is left out."""
@@ -59,7 +74,11 @@ _known: WeakKeyDictionary[Database, tuple[_Versions, VitalColumns]] = WeakKeyDic
 
 
 async def vital_columns(store: MemoryStore) -> VitalColumns:
-    """Return the columns of every living memory, as they are now."""
+    """Return the columns of every living memory that the store's viewer sees, as they are now."""
+    return (await _all_columns(store)).seen_by(store.viewer)
+
+
+async def _all_columns(store: MemoryStore) -> VitalColumns:
     versions = await table_versions(store)
     known = _known.get(store.database)
     if known is not None and known[0] == versions:
@@ -107,7 +126,7 @@ def columns_of(rows: pa.Table) -> VitalColumns:
         tier=_codes(rows.column("tier"), TIERS),
     )
     projects = rows.column("project").to_numpy()
-    return VitalColumns(vitals, projects, rows.select(["id", TABLE, "_rowid"]))
+    return VitalColumns(vitals, projects, rows.select(["id", TABLE, "_rowid"]), owners_of(rows))
 
 
 def _newest_of_each(rows: pa.Table) -> pa.Table:

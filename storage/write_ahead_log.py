@@ -10,19 +10,21 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from reverie.errors import StoreError
+from reverie.errors import StoreBusy, StoreError, StoreUnavailable
 from reverie.memory import Memory, decode, to_record
 from reverie.storage.filters import one_of
-from reverie.storage.lance_table import Table, translated
+from reverie.storage.lance_table import ATTEMPTS, Table, translated
 from reverie.storage.locks import ProcessLock
+from reverie.storage.remote_tables import ObjectStoreState
 from reverie.storage.rows import Embedded, Vector, as_rows
 
 _CURRENT = "waiting.jsonl"
@@ -261,38 +263,75 @@ MOST_AT_ONCE = 50
 """More memories than this are written to the tables directly: that is no slower, and the file stays small."""
 
 _SECONDS_TO_GATHER = 2.0
+_SECONDS_BETWEEN_TRIES = 3.0
 
 OnFlush = Callable[[str, int, pa.Table], None]
 
 log = logging.getLogger(__name__)
 
 
+MOST_WAITING_BYTES = 64 * 2**20
+"""So much waits in a host's log while the object store is away: about ten thousand memories. More is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLog:
+    """What a log has to know whose tables are in an object store, shared with other hosts."""
+
+    state: ObjectStoreState
+    is_current: Callable[[], Awaitable[bool]]
+    """Looks up whether the tables are still those in use: another host may have re-embedded the store."""
+
+
 class WriteAheadLog:
     """Takes new memories and flushes them to the tables of one generation."""
 
     def __init__(
-        self, log_file: LogFile, flush_lock: ProcessLock, tables: Mapping[str, Table], dimensions: int
+        self,
+        log_file: LogFile,
+        flush_lock: ProcessLock,
+        tables: Mapping[str, Table],
+        dimensions: int,
+        remote: RemoteLog | None = None,
     ) -> None:
         self._log_file = log_file
         self._flush_lock = flush_lock
         self._tables = tables  # raw tables: others flush this log first, which would be a circle
         self._dimensions = dimensions
+        self._remote = remote
         self._decoded: dict[bytes, Embedded] = {}
         self._task: asyncio.Task[None] | None = None
         self.on_flush: OnFlush = lambda table, version, rows: None
         """Called with every commit: the table, its version now, the rows."""
+        self.flush_events: Callable[[], Awaitable[int]] | None = None
+        """In a bucket called before memories become visible to other hosts: then so are the events about them."""
 
     async def write(self, items: Sequence[Embedded]) -> None:
         """Append memories; on return they survive the process.
 
         Raises:
-            StoreUnavailable: if the disk is full or the folder may not be written.
+            StoreUnavailable: if the disk is full or the folder may not be written, or if too much waits already for
+                an object store that is away.
         """
         lines = [_to_line(item) for item in items]
+        if self._remote is not None:
+            self._check_room(sum(map(len, lines)), self._remote.state)
         await self._log_file.append(lambda _last: lines)
         self._decoded |= zip(lines, items, strict=True)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._flush_soon())
+
+    def _check_room(self, size: int, state: ObjectStoreState) -> None:
+        waiting = self._log_file.pending_bytes()
+        if waiting + size > MOST_WAITING_BYTES:
+            raise StoreUnavailable(
+                f"{waiting / 2**20:.0f} MB of new memories wait in this host's log for the object store of "
+                f"{state.name}, and no more are taken until it answers. What waits is not lost; repeat this later."
+            )
+
+    def pending_bytes(self) -> int:
+        """Return how much waits to be written to the tables."""
+        return self._log_file.pending_bytes()
 
     async def pending(self) -> list[Embedded]:
         """Return the memories of all processes that no table holds yet. Read the tables after this, not before."""
@@ -325,6 +364,8 @@ class WriteAheadLog:
 
     async def flush_before_read(self) -> None:
         """Flush if that is possible; what the tables have can be read in any case."""
+        if self._remote is not None and self._remote.state.is_away():
+            return
         try:
             await self.flush()
         except StoreError as error:
@@ -339,17 +380,46 @@ class WriteAheadLog:
     async def _flush_soon(self) -> None:
         await asyncio.sleep(_SECONDS_TO_GATHER)
         await self.flush_before_read()
+        while self._remote is not None and self._log_file.pending_bytes():  # the store was away; nobody may read here
+            await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
+            await self.flush_before_read()
 
     async def _flush_now(self) -> None:
+        await self._check_current()
         earlier, now = await self._log_file.rotate()
         items = [_from_line(line) for path in (*earlier, *now) for line in lines_of(path)]
+        if self.flush_events is not None:
+            await self.flush_events()
         for table, rows in as_rows(items, self._dimensions).items():
             fresh = await self._without_flushed(table, rows) if earlier else rows
-            if len(fresh):
-                self.on_flush(table, await self._tables[table].add(fresh), fresh)
+            await self._add(table, fresh)
+        await self._check_current()  # else the tables may have been copied without these; the files stay
         for path in (*earlier, *now):
             path.unlink(missing_ok=True)
         self._decoded.clear()
+
+    async def _add(self, table: str, rows: pa.Table) -> None:
+        """Append rows. In an object store a commit may have succeeded whose answer was lost: look before each try."""
+        if self._remote is not None:
+            await self._add_remotely(table, rows)
+        elif len(rows):
+            self.on_flush(table, await self._tables[table].add(rows), rows)
+
+    async def _add_remotely(self, table: str, rows: pa.Table) -> None:
+        for remaining in reversed(range(ATTEMPTS)):
+            if not len(rows):
+                return
+            try:
+                self.on_flush(table, await self._tables[table].add(rows, attempts=1), rows)
+                return
+            except StoreBusy:
+                if not remaining:
+                    raise
+            rows = await self._without_flushed(table, rows)
+
+    async def _check_current(self) -> None:
+        if self._remote is not None and not await self._remote.is_current():
+            raise StoreBusy("Another host re-embedded the store: these memories are written when it is next opened.")
 
     async def _without_flushed(self, table: str, rows: pa.Table) -> pa.Table:
         """Leave out what reached the table before a flush was cut short."""
@@ -373,6 +443,11 @@ def _from_line(line: bytes) -> Embedded:
     memory = Memory(**{name: decode(name, value) for name, value in known["memory"].items()})
     passages = tuple(map(_decoded, known["passages"]))
     return Embedded(memory, _decoded(known["vector"]), passages, base64.b64decode(known["pieces"]))
+
+
+def memory_in(line: bytes) -> Memory:
+    """Return the memory of a line."""
+    return _from_line(line).memory
 
 
 def _encoded(vector: Vector) -> str:

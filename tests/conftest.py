@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from reverie.codebase import anchors
 from reverie.codebase.identity import has_commit, identify_project, root_commits
@@ -54,8 +54,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for test in properties:
         full = test._hypothesis_internal_use_settings
         examples = max(full.max_examples // share, min(full.max_examples, 10))
-        # Timing decides no test: on a busy machine any example may take a second.
-        test._hypothesis_internal_use_settings = settings(full, max_examples=examples, deadline=None)
+        # Timing decides no test: on a busy machine any example may take a second, and drawing one as well.
+        unhurried = {*full.suppress_health_check, HealthCheck.too_slow}
+        test._hypothesis_internal_use_settings = settings(
+            full, max_examples=examples, deadline=None, suppress_health_check=unhurried
+        )
 
 
 def pytest_collection_finish() -> None:
@@ -175,7 +178,8 @@ def empty_stores_are_copied(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     templates: dict[database.Stamp, tuple[FolderCopy, datetime]] = {}
 
     async def copy(connection: Any, stamp: database.Stamp, now: datetime) -> None:
-        if database.MIGRATIONS is not migrations or await database.table_names(connection):
+        in_a_bucket = "://" in connection.uri
+        if in_a_bucket or database.MIGRATIONS is not migrations or await database.table_names(connection):
             await create(connection, stamp, now)
             return
         if stamp not in templates:

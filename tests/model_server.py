@@ -4,8 +4,15 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
+
+from reverie.llm import client
+from reverie.llm.connection import Timeouts
+from reverie.tools.session import Session
 
 KEY = "sk-test-of-loopback"
 
@@ -91,3 +98,31 @@ def serving(api: Api) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/v1"
         api.hang.set()
         server.shutdown()
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    """A server that the settings of the test name; it waits for no real pauses."""
+    api = Api()
+    with serving(api) as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("NO_PROXY", "*")
+        quick = Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
+        monkeypatch.setattr(client, "TIMEOUTS", quick)
+        yield api
+
+
+@pytest.fixture
+async def asking(session: Session) -> Session:
+    """The session, with a model set."""
+    session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
+    return session
+
+
+def joins_notes(request: dict[str, Any]) -> tuple[int, object]:
+    """Merge by joining the notes that the request shows."""
+    text = request["messages"][1]["content"]
+    notes = json.loads(text.removeprefix("<memories>\n").removesuffix("\n</memories>")).get("notes", [])
+    joined = ". ".join(note["text"] for note in notes)
+    return says({"same": True, "text": joined}, prompt_tokens=100, completion_tokens=50)(request)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ LAZY_CYCLES: dict[tuple[str, str], str] = {
     ("reverie.embeddings.base", "reverie.embeddings.bundled"): "the settings choose one embedder, the model is heavy",
     ("reverie.embeddings.base", "reverie.embeddings.openai"): "the settings choose one embedder, openai is heavy",
     ("reverie.server.engine", "reverie.server.dream_process"): "the handshake needs no dreams, they are heavy",
+    ("reverie.storage.homes", "reverie.storage.bucket"): "few homes are buckets, and their client is heavy",
 }
 
 # A library that is not in this table has no home yet, and importing it is a mistake until it has.
@@ -55,6 +57,7 @@ HOMES: dict[str, frozenset[str]] = {
     "mcp": frozenset({"server", "cli"}),
     "numpy": frozenset({"embeddings", "lifecycle", "storage", "recall", "dream"}),
     "onnxruntime": frozenset({"embeddings"}),
+    "obstore": frozenset({"storage"}),
     "openai": frozenset({"llm"}),
     "opentelemetry": frozenset({"server"}),
     "pyarrow": frozenset({"storage"}),
@@ -278,7 +281,8 @@ def test_no_folder_at_the_root_hides_the_installed_package() -> None:
 
 def test_every_dependency_has_a_home_and_every_home_a_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["plots"]]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["plots"], *extras["team"]]
     named = (line.partition(">")[0].strip().replace("-", "_") for line in wanted)
     declared = {IMPORTED_AS.get(name, name) for name in named}
     # These are mcp's own vocabulary: they arrive with it.
@@ -394,3 +398,9 @@ def test_the_checker_lets_pass_what_is_allowed(tmp_path: Path, folder: str, line
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "good.py").write_text(line + "\n")
     assert complaints(tmp_path) == []
+
+
+def test_a_home_in_a_folder_loads_nothing_of_a_bucket() -> None:
+    program = "import sys, reverie.tools.session, reverie.cli.main; print([m for m in sys.modules if 'obstore' in m])"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"

@@ -135,7 +135,7 @@ def test_the_recorded_terminal_is_a_picture_of_every_command_of_its_script() -> 
         assert [line for line in commands if line not in picture] == []
 
 
-@pytest.mark.parametrize("name", ["figures", "recall-quality", "recall-speed"])
+@pytest.mark.parametrize("name", ["figures", "recall-quality", "sizes"])
 def test_the_benchmarks_find_their_markers(name: str) -> None:
     page = _read("docs/benchmarks.md")
     assert page.count(f"<!-- {name} -->") == page.count(f"<!-- /{name} -->") == 1

@@ -15,7 +15,17 @@ from reverie.embeddings.tokens import count_tokens, tokens_note
 from reverie.guard.fence import fence_for, neutralized_line
 from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.vitals import strength_of
-from reverie.memory import GLOBAL_PROJECT, LADDER, LAYERS, Anchor, Layer, Memory, creation_order, short_id
+from reverie.memory import (
+    GLOBAL_PROJECT,
+    LADDER,
+    LAYERS,
+    LOCAL_PERSON,
+    Anchor,
+    Layer,
+    Memory,
+    creation_order,
+    short_id,
+)
 from reverie.recall.features import freshness_of
 from reverie.recall.render import cut_at_sentence
 from reverie.recall.results import as_sent, lean
@@ -26,6 +36,7 @@ from reverie.storage.scope import RECALLED
 from reverie.time import days_between
 from reverie.tools.recall import fitting_unasked
 from reverie.tools.requests import BriefRequest, ContextRequest, Request
+from reverie.tools.resolve import count_questions
 from reverie.tools.results import Briefing, SessionContext
 from reverie.tools.session import Session
 
@@ -91,7 +102,7 @@ async def brief(session: Session, request: BriefRequest, *, attributed: bool = F
     if not any(part.total for part in chosen):
         text = cut_at_sentence(_EMPTY.format(project=named) + estimated, budget - _STRUCTURE_TOKENS, "…")
         return Briefing(text, count_tokens(text), [])
-    header = _HEADER.format(project=named) + _waiting(await session.store.review_queue.count_open()) + estimated
+    header = _HEADER.format(project=named) + _waiting(await count_questions(session)) + estimated
     there_are = await session.store.count(filters.one_of("status", RECALLED) & seen_from, LADDER)
     found = {memory.id: memory for part in chosen for memory in part.memories}
     evidence = await freshness_of(session.evidence, found.values())
@@ -101,6 +112,7 @@ async def brief(session: Session, request: BriefRequest, *, attributed: bool = F
         there_are,
         evidence,
         now if attributed else None,
+        names_people=any((memory.author or LOCAL_PERSON) != session.person for memory in found.values()),
     )
     page.fill(_as_it_is(_digest_or_day(chosen), evidence))
     briefing = page.written()
@@ -190,7 +202,10 @@ class _Page:
         there_are: int,
         evidence: Mapping[str, EvidenceState],
         now: datetime | None,
+        *,
+        names_people: bool = False,
     ) -> None:
+        self._names_people = names_people  # somebody else than the reader has spoken
         self._header = header
         self._budget = budget
         self._there_are = there_are
@@ -212,7 +227,7 @@ class _Page:
         for memory in part.memories:
             if memory.id in self._shown_ids:
                 continue
-            line = _line(memory, self._evidence[memory.id], self._now)
+            line = _line(memory, self._evidence[memory.id], self._now, names_people=self._names_people)
             cost = _cost(line, memory.id) + (0 if lines else count_tokens(f"\n## {part.section.title}"))
             if cost > self._left or (cost > room and lines):
                 return
@@ -251,9 +266,11 @@ def _size(briefing: Briefing) -> int:
     return max(briefing.tokens, count_tokens(as_sent(lean(briefing))))
 
 
-def _line(memory: Memory, checked: EvidenceState, now: datetime | None) -> str:
+def _line(memory: Memory, checked: EvidenceState, now: datetime | None, *, names_people: bool) -> str:
     origin = () if now is None else (f"{memory.source}, {_age(memory, now)}",)
-    notes = neutralized_line("; ".join((*origin, *_notes(memory, checked))))
+    people = (f"by {memory.author}",) if names_people and memory.author else ()
+    personal = () if memory.owner is None else (memory.visibility,)
+    notes = neutralized_line("; ".join((*origin, *people, *personal, *_notes(memory, checked))))
     return f"- {_shown(memory)}{f' ({notes})' if notes else ''} [{short_id(memory.id)}]"
 
 
@@ -293,15 +310,15 @@ async def session_context(session: Session, request: ContextRequest) -> SessionC
     Raises:
         StoreError: if the store cannot be read.
     """
-    shown_to = session.domain.shown_to
+    shown_to, client_session = session.domain.shown_to, session.named_by_client(request.client_session)
     if not request.query.strip():
         page = await brief(session, BriefRequest(max_tokens=request.max_tokens), attributed=True)
-        shown_to.begin(request.client_session, page.memories)
+        shown_to.begin(client_session, page.memories)
         return SessionContext(page.text, page.memories) if page.memories else SessionContext("", [])
-    shown = {*request.shown, *shown_to.ids(request.client_session)}
+    shown = {*request.shown, *shown_to.ids(client_session)}
     text, rows = await fitting_unasked(session, request.query, request.max_tokens, shown)
     ids = [row.id for row in rows]
-    shown_to.note(request.client_session, ids)
+    shown_to.note(client_session, ids)
     return SessionContext(text, ids)
 
 

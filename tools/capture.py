@@ -105,7 +105,9 @@ async def _kept(session: Session, item: CapturedText, origin: str, *, asks: bool
         return None, "purged before"
     draft = replace(drafted(session, request, now), source_ref=origin)
     [embedding] = await session.embed([draft.content])
-    around = await neighbours_of(session, draft.content, draft.content_hash, embedding.vector, draft.project)
+    around = await neighbours_of(
+        session, draft.content, draft.content_hash, embedding.vector, draft.project, viewer=session.eyes_for(draft)
+    )
     known = around.identical or around.duplicate
     if known is not None:
         await confirm(session, known, draft, now)
@@ -133,7 +135,11 @@ async def _layer(session: Session, draft: Memory, embedding: Embedding) -> Layer
 
 async def _was_asked(session: Session, draft: Memory, embedding: Embedding) -> bool:
     """Return whether something that says the same waits for an answer, or was dropped."""
-    scope = Scope(projects=session.visible_from(draft.project), statuses=("quarantined", "expired"))
+    scope = Scope(
+        viewer=session.store.viewer,
+        projects=session.visible_from(draft.project),
+        statuses=("quarantined", "expired"),
+    )
     nearest = await session.store.nearest_with_pending(embedding.vector, scope, _NEAR)
     found = await session.store.memories_of(nearest, scope)
     similarities = {hit.id: hit.similarity for hit in nearest.hits}

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -37,6 +37,9 @@ async def consolidate(
 ) -> Consolidated:
     """Run one dream over the store, or plan it and change nothing; none if there was one since the given moment.
 
+    What everybody sees is one dream, the personal memories of each person are another. Whoever calls this dreams
+    about what they see; the store itself, when a dream is due, about all.
+
     Raises:
         StoreBusy: if another session is dreaming, or has dreamt since that moment.
         StoreError: if the store cannot be read or written.
@@ -53,18 +56,24 @@ async def consolidate(
         judge=judge,
         evidence=await evidence_for(session),
     )
-    try:
-        report = await _as_task(
+
+    async def dream_about(owner: str | None) -> DreamReport:
+        return await _as_task(
             dream(
                 context,
                 session.now,
                 steps=tuple(name for name in STEPS if name in request.steps) or tuple(STEPS),
                 projects=projects,
+                owner=owner,
                 dry_run=request.dry_run,
-                unless_since=unless_since,
-                tell=progress,
+                unless_since=unless_since if owner is None else None,
+                tell=progress if owner is None else ignore_progress,
             )
         )
+
+    try:
+        report = await dream_about(None)
+        personal = {owner: await dream_about(owner) for owner in await session.store.owners()}
     finally:
         if model is not None:
             model.close()
@@ -73,9 +82,34 @@ async def consolidate(
             await session.store.archive.take_in(session.now)
         session.maintenance.note_write()
         note_own(session, report.dream_id, unless_since)
+    own = personal.get(session.person)
+    if own is not None and not request.dry_run:
+        note_own(session, own.dream_id, unless_since)
+    # Nobody hears of the dreams about other people's memories.
+    report = report if own is None else replace(report, steps=_side_by_side(report.steps, own.steps))
     changes = await _visible_changes(session, report)
     result = _result(report, changes, model, (time.perf_counter() - began) * 1000)
-    return replace(result, project=projects[0] if projects else "all")
+    personal_id = "" if own is None else own.dream_id
+    return replace(result, project=projects[0] if projects else "all", personal_dream_id=personal_id)
+
+
+def _side_by_side(steps: Sequence[StepReport], own: Sequence[StepReport]) -> tuple[StepReport, ...]:
+    """Return what two dreams did, step by step."""
+    others = {step.name: step for step in own}
+    joined = [
+        step
+        if (other := others.get(step.name)) is None
+        else replace(
+            step,
+            planned=step.planned + other.planned,
+            applied=step.applied + other.applied,
+            skipped=(*step.skipped, *other.skipped),
+            notes=tuple(dict.fromkeys((*step.notes, *other.notes))),
+            change_sets=(*step.change_sets, *other.change_sets),
+        )
+        for step in steps
+    ]
+    return (*joined, *(step for step in own if step.name not in {one.name for one in steps}))
 
 
 async def evidence_for(session: Session) -> EvidenceChecker:
@@ -180,6 +214,7 @@ async def dream_if_due(session: Session, dream: Dream = consolidate) -> Consolid
         StoreBusy: if another session is dreaming, or has dreamt since this one looked.
         StoreError: if the store cannot be read or written.
     """
+    session = session.in_nobodys_name()
     record = await last_dream(session.store)
     if record is not None:
         since = record.started_at

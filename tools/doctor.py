@@ -16,9 +16,8 @@ from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
 from reverie.lifecycle.rules import WHOLE
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
-from reverie.storage.database import Generations
+from reverie.storage.homes import home_of
 from reverie.storage.integrity import IntegrityCheck, VectorSample, holders, is_free
-from reverie.storage.locks import ProcessLock
 from reverie.storage.migrations import NEWEST
 from reverie.storage.rows import Embedded
 from reverie.storage.schema import MEMORY_TABLES
@@ -53,16 +52,17 @@ class Doctor:
         self._settings = settings
         self._embedder = embedder
         self._fix = fix
-        self._folder = Path(settings.domain_uri)
-        self._generations = Generations(self._folder)
+        self._folder = settings.domain_folder
+        self._home = home_of(settings.domain_uri, settings.domain_folder)
 
     async def examine(self) -> list[Check]:
         """Run every check, whatever the others found; a broken store is a finding, not an error."""
         checks = [versions(), *_settings()]
-        if not self._settings.is_local:
-            return [*checks, Check("data folder", "ok", f"{self._settings.home} (an object store; not looked into)")]
-        for name, check in (("data folder", self._look_at_folder), ("lock", self._look_at_locks)):
-            checks += await _safely(name, check)
+        if self._settings.is_local:
+            checks += await _safely("data folder", self._look_at_folder)
+        else:
+            checks += await _safely("bucket", self._look_at_bucket)
+        checks += await _safely("lock", self._look_at_locks)
         found: dict[str, str] = {}
         if self._folder.is_dir():
             checks += await _safely("tables", lambda: self._look_at_tables(found))
@@ -85,6 +85,13 @@ class Doctor:
             checks.append(Check("permissions", "ok", "for the owner alone"))
         return [*checks, _space(existing)]
 
+    async def _look_at_bucket(self) -> list[Check]:
+        """Prove that the bucket answers and keeps to conditional writes; whatever it refuses is raised."""
+        await self._home.prepare()
+        generation = await self._home.refresh()
+        own = f"generation {generation}; this host's part is in {self._folder}"
+        return [Check("bucket", "ok", f"{self._settings.home} answers and keeps to conditional writes ({own})")]
+
     async def _look_at_locks(self) -> list[Check]:
         checks = []
         for name, work in _LOCKS.items():
@@ -99,23 +106,23 @@ class Doctor:
         return checks or [Check("lock", "ok", "free")]
 
     async def _look_at_tables(self, found: dict[str, str]) -> list[Check]:
-        path = self._generations.path(self._generations.current())
-        if not path.is_dir():
+        generation = await self._home.refresh()
+        if not await self._home.has_tables(generation):
             return [Check("tables", "ok", "none yet; they are made when something is remembered")]
-        checkup = await IntegrityCheck.of(path)
+        checkup = await IntegrityCheck.of(self._home, generation)
         found |= await checkup.meta()
         if not checkup.damaged and not _memories_in(checkup):
             found.pop("embedder", None)  # a store without memories takes the embedder that is set
         checks = [*_damage(checkup), _schema(found.get("schema"))]
         remade: list[Check] = []
         if self._fix and not checkup.damaged:
-            async with ProcessLock(self._folder / "locks" / "write.lock").held():
+            async with self._home.lock("write").held():
                 checks += await self._mend(checkup)
                 remade = await self._remake_vectors(checkup, found.get("embedder"))
         else:
             checks += await _faults(checkup)
         checks += remade or await self._look_at_vectors(checkup, found.get("embedder"))
-        return [*checks, *self._leftovers()]
+        return [*checks, *await self._leftovers()]
 
     async def _look_at_vectors(self, checkup: IntegrityCheck, stored: str | None) -> list[Check]:
         """Prove that vectors of every precision can be read, and that packed ones still mean their texts."""
@@ -177,9 +184,8 @@ class Doctor:
             Check("orphans", "ok", f"removed the passages of {_some(orphans)}" if orphans else "none"),
         ]
 
-    def _leftovers(self) -> list[Check]:
-        older = self._generations.older_than(self._generations.current())
-        if older or (self._folder / "staging").is_dir():
+    async def _leftovers(self) -> list[Check]:
+        if await self._home.older_than(self._home.current()) or await self._home.has_staging():
             return [
                 Check(
                     "re-embedding",

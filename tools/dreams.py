@@ -7,7 +7,7 @@ from typing import Any
 from reverie.storage.dream_records import DreamRecord
 from reverie.storage.store import MemoryStore
 from reverie.time import iso
-from reverie.tools.resolve import resolved_dream, sees_event
+from reverie.tools.resolve import memories_of, resolved_dream, sees_dream, sees_event
 from reverie.tools.session import Session
 
 _SHOWN = 5
@@ -40,13 +40,14 @@ class DreamLine:
 
 
 async def dreams(session: Session) -> list[DreamLine]:
-    """Return all dreams, the latest first."""
-    return [_line(record) for record in await session.store.dream_log.all()]
+    """Return all dreams of the team and of this person's personal memories, the latest first."""
+    return [_line(record) for record in await session.store.dream_log.all() if sees_dream(session, record)]
 
 
 async def last_dream(store: MemoryStore) -> DreamRecord | None:
-    """Return the latest dream that was not rolled back, or None."""
-    return next((record for record in await store.dream_log.all() if record.status != "rolled back"), None)
+    """Return the latest dream of the team that was not rolled back, or None."""
+    found = (one for one in await store.dream_log.all() if one.status != "rolled back" and one.owner is None)
+    return next(found, None)
 
 
 async def when_last_dreamed(store: MemoryStore) -> str | None:
@@ -65,12 +66,12 @@ async def describe_dream(session: Session, dream_id: str) -> dict[str, Any]:
     """
     record = await resolved_dream(session, dream_id, "id")
     events = await session.store.journal.of_batch(record.id)
-    memories = await session.store.get(list(dict.fromkeys(event.memory_id for event in events)))
+    memories = await memories_of(session, events)
     by_action: dict[str, list[dict[str, str]]] = {}
     elsewhere = 0
     for event in events:
         memory = memories.get(event.memory_id)
-        if not session.all_projects and sees_event(session, event, memories) is False:
+        if sees_event(session, event, memories) is False:
             elsewhere += 1
             continue
         title = memory.title[:_TITLE] if memory else "gone since"

@@ -35,7 +35,7 @@ async def with_names(session: Session, memories: Sequence[Memory]) -> list[Memor
 
 async def _known_names(session: Session, project: str) -> Known:
     """Return what says whether a project uses a name in its memories, its code or its manifests."""
-    named = await session.store.entity_names.known(session.visible_from(project))
+    named = await session.store.entity_names.known(session.store.viewer, session.visible_from(project))
     if session.here.root is None or project != session.here.project:
         return named.__contains__
     packages = await asyncio.to_thread(_packages, session)
@@ -54,19 +54,22 @@ def _without_ordinary(packages: frozenset[str]) -> frozenset[str]:
 
 async def spellings_of(session: Session, name: str, projects: Sequence[str] | None) -> tuple[str, ...]:
     """Return every spelling that memories of these projects use for what a name means."""
-    return tuple(entity_named(name, await session.store.entity_names.counts(projects)).spellings)
+    return tuple(
+        entity_named(name, await session.store.entity_names.counts(session.store.viewer, projects)).spellings
+    )
 
 
 async def entities_in(session: Session, projects: Sequence[str] | None) -> list[Entity]:
     """Return what the memories of these projects name, code left out, the most named first."""
-    return entities_of(await session.store.entity_names.counts(projects, _OTHER_LAYERS))
+    return entities_of(await session.store.entity_names.counts(session.store.viewer, projects, _OTHER_LAYERS))
 
 
 async def aliases_of(session: Session, memory: Memory) -> dict[str, list[str]]:
     """Return, for the names in a memory that have others in its project, the one that stands for all and the rest."""
     if not memory.entities:
         return {}
-    counts = await session.store.entity_names.counts(session.names_of(memory.project), _OTHER_LAYERS)
+    names = session.names_of(memory.project)
+    counts = await session.store.entity_names.counts(session.eyes_for(memory), names, _OTHER_LAYERS)
     joined = {spelling: entity for entity in entities_of(counts) for spelling in entity.spellings}
     found = {joined[name].name: list(joined[name].aliases) for name in memory.entities if name in joined}
     return {name: aliases for name, aliases in found.items() if aliases}
@@ -89,7 +92,7 @@ async def reindex(session: Session, project: str = "") -> Reindexed:
     What a project names is found first, and helps with each of its texts then. Names of code, which a scan reads,
     and of what a dream wrote about an entity stay as they are.
     """
-    store, now = session.store, session.now
+    store, now = session.whole_store, session.now
     batch = store.new_id()
     async with store.changing():
         every = await store.find(session.of_project(session.project_for(project)) if project else None, _OTHER_LAYERS)
@@ -119,9 +122,10 @@ async def reindex(session: Session, project: str = "") -> Reindexed:
 
 
 def _found_anew(memories: Sequence[Memory]) -> Mapping[str, tuple[str, ...]]:
-    named: dict[str, Counter[str]] = {}
+    named: dict[tuple[str, str | None], Counter[str]] = {}
     for memory in memories:
         if memory.status in ("active", "challenged"):
-            named.setdefault(memory.project, Counter()).update(map(str.casefold, names_in(memory.content)))
-    known: dict[str, Collection[str]] = {project: frozenset(names) for project, names in named.items()}
-    return {memory.id: names_in(memory.content, known.get(memory.project, ())) for memory in memories}
+            partition = (memory.project, memory.owner)
+            named.setdefault(partition, Counter()).update(map(str.casefold, names_in(memory.content)))
+    known: dict[tuple[str, str | None], Collection[str]] = {one: frozenset(names) for one, names in named.items()}
+    return {memory.id: names_in(memory.content, known.get((memory.project, memory.owner), ())) for memory in memories}

@@ -225,7 +225,8 @@ async def _texts_elsewhere(
     for part in _parts(list(hashes)):
         where = one_of("content_hash", part) & one_of("status", RECALLED) & session.of_project(project)
         for memory in await session.store.find(where):
-            found.update(hashes[memory.content_hash])
+            if memory.owner is None:  # the team does not know what is personal
+                found.update(hashes[memory.content_hash])
     return found
 
 

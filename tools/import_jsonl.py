@@ -14,7 +14,7 @@ from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
 from reverie.lifecycle.voices import counted
 from reverie.memory import FIELDS, Anchor, Memory, Source, content_hash, decode, derived_id, encode
 from reverie.storage.rows import Embedded
-from reverie.storage.scope import RECALLED
+from reverie.storage.scope import RECALLED, owner_in
 from reverie.text.tokenize import title_of
 from reverie.tools.classify import Reading, classified, classify, readings_for
 from reverie.tools.entities import with_names
@@ -59,6 +59,7 @@ class Read:
     fields: Mapping[str, Any]
     at: datetime
     believed: bool
+    ours: bool = False  # proved to be an export of this installation: then it also says who said it
 
 
 def drafted(session: Session, read: Read, base: Memory | None, now: datetime) -> Memory:
@@ -68,7 +69,7 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
     confirmed it or told what came of it, its evidence is of no folder, and its text is judged whatever status it
     claims.
     """
-    fields = read.fields
+    fields = _as_said(session, read, base)
     if base is None:
         memory = _new(session, fields, read.at, now)
         return (
@@ -99,6 +100,16 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.
     return replace(memory, updated_at=max(now, base.updated_at + _AN_INSTANT))
+
+
+def _as_said(session: Session, read: Read, base: Memory | None) -> Mapping[str, Any]:
+    """Return the fields of a line with whoever imports it as the author, unless it is an export of our own.
+
+    Who said a memory that is here already, and who sees it, no file changes.
+    """
+    if base is not None:
+        return {name: value for name, value in read.fields.items() if name not in ("author", "visibility")}
+    return read.fields if read.ours else {**read.fields, "author": session.author}
 
 
 def _with_voices(memory: Memory, base: Memory | None = None) -> Memory:
@@ -275,13 +286,17 @@ def _checked(session: Session, lines: Iterable[Line | BadLine], tally: Imported,
         for name in ("title", "project"):
             if not fields.get(name, "x"):
                 del fields[name]
-        believed = trust or is_ours(line.values, installation)
+        ours = is_ours(line.values, installation)
+        believed = trust or ours
+        if ours and not session.store.viewer.sees_owner(owner_in(fields)):
+            tally.skip(BadLine(line.number, "a personal memory of somebody else"))
+            continue
         tally.unproven += not believed
         tally.broken_seals += not believed and SEAL in line.values
         tally.redacted += bool(found)
         fields.setdefault("id", _id_of(session, fields))
         # A microsecond apart, so that lines without a date keep their order.
-        yield Read(fields, now + timedelta(microseconds=tally.lines - 1), believed)
+        yield Read(fields, now + timedelta(microseconds=tally.lines - 1), believed, ours)
 
 
 def _id_of(session: Session, fields: Mapping[str, Any]) -> str:
@@ -311,6 +326,7 @@ async def _keep(session: Session, part: Sequence[Read], tally: Imported) -> None
         wanted = [read for read in part if read.fields["content"] not in purged]
         tally.purged += len(part) - len(wanted)
         part = wanted
+    part = await _with_free_ids(session, part)
     ids = list(dict.fromkeys(read.fields["id"] for read in part))
     before = await session.store.get(ids)
     drafts = await _named(session, part, _drafts(session, part, before), before)
@@ -339,6 +355,20 @@ async def _keep(session: Session, part: Sequence[Read], tally: Imported) -> None
     tally.quarantined += sum(item.memory.status == "quarantined" for item in added)
     tally.updated += len(updated)
     tally.unchanged += len(part) - len(added) - len(updated) - len(forgotten)
+
+
+async def _with_free_ids(session: Session, part: Sequence[Read]) -> Sequence[Read]:
+    """Return the lines, with another id for those whose id is that of a memory which this person may not see."""
+    ids = list(dict.fromkeys(read.fields["id"] for read in part))
+    hidden = {
+        one for one, memory in (await session.whole_store.get(ids)).items() if not session.store.viewer.sees(memory)
+    }
+    return [
+        replace(read, fields={**read.fields, "id": derived_id(f"{session.person}\0{read.fields['id']}".encode())})
+        if read.fields["id"] in hidden
+        else read
+        for read in part
+    ]
 
 
 async def _completed(session: Session, part: Sequence[Read], added: list[Embedded]) -> list[Embedded]:

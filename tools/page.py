@@ -63,7 +63,7 @@ from reverie.tools.page_catalog import (
 from reverie.tools.quarantine import decide, held_memories
 from reverie.tools.recall import found_for
 from reverie.tools.requests import ForgetRequest, MoveRequest, PinRequest, RecallRequest, RestoreRequest
-from reverie.tools.resolve import resolved, resolved_dream
+from reverie.tools.resolve import memories_of, resolved, resolved_dream, sees_event
 from reverie.tools.results import Skipped
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep as sweep_now
@@ -93,6 +93,7 @@ async def browse(session: Session, request: BrowseRequest) -> Browsed:
 
     scope = await session.store.as_of_scope(
         Scope(
+            viewer=session.store.viewer,
             projects=None if request.all_projects else session.visible_from(project),
             statuses=request.statuses or RECALLED,
             layers=tuple(layer for layer in LAYERS if layer in request.layers) or LAYERS,
@@ -348,7 +349,9 @@ async def dream(session: Session, request: NightRequest) -> Night:
     """
     record = await resolved_dream(session, request.id, "id")
     described = await describe_dream(session, record.id)
-    events = await session.store.journal.of_batch(record.id)
+    every = await session.store.journal.of_batch(record.id)
+    about = await memories_of(session, every)
+    events = [event for event in every if sees_event(session, event, about) is not False]
     memories = await session.store.get(list(dict.fromkeys(event.memory_id for event in events[: request.limit])))
     changes = []
     for event in events[: request.limit]:

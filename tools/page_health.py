@@ -22,6 +22,7 @@ from reverie.tools.page_catalog import (
     ProjectsListed,
 )
 from reverie.tools.projects import list_projects
+from reverie.tools.resolve import count_questions
 from reverie.tools.session import Session
 
 
@@ -45,7 +46,7 @@ async def overview(session: Session, request: NothingRequest) -> Overview:
         statuses=census.statuses,
         precisions=census.precisions,
         months=census.months,
-        open_questions=await session.store.review_queue.count_open(),
+        open_questions=await count_questions(session),
         held=census.statuses.get("quarantined", 0),
     )
 
@@ -71,7 +72,7 @@ async def health(session: Session, request: NothingRequest) -> Health:
             )
             for event, run in runs.items()
         ],
-        bytes=await asyncio.to_thread(bytes_by_table, session.store),
+        bytes=await bytes_by_table(session.store),
         engine={
             "serves": session.domain.engine,
             "version": __version__,

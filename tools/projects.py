@@ -75,7 +75,7 @@ async def rename(session: Session, old: str, new: str, *, dry_run: bool = False)
     """
     old, new = session.project_for(old), _checked_name("new name", new)
     owner = session.recognised.projects.canonical(new)
-    if owner != old and await session.store.count(session.of_project(new)):
+    if owner != old and await session.whole_store.count(session.of_project(new)):
         raise InvalidInput(
             "new name", f"{new} has memories of its own", f"`reverie projects merge {old} {new}` joins."
         )
@@ -144,15 +144,16 @@ async def _regroup(session: Session, source: str, target: str, *, action: str, d
             f"`{GLOBAL_PROJECT}` and `{NO_PROJECT}` are no projects to be joined",
             "`reverie projects move` moves single memories.",
         )
-    store, batch = session.store, session.store.new_id()
+    store, batch = session.whole_store, session.store.new_id()  # what others keep for themselves goes along
     async with store.changing():
         projects = await store.projects.read()
         names = projects.names_of(source)
         found = await store.find(session.of_project(source))
+        seen = sum(map(session.store.viewer.sees, found))
         if not found and source not in projects.known:
             raise InvalidInput("project", f"no project is called {source}", "`reverie projects` lists them.")
         if dry_run:
-            return Regrouped((source,), target, len(found), "", dry_run=True)
+            return Regrouped((source,), target, seen, "", dry_run=True)
         known = projects.known.get(target, ProjectRecord(target)).joined(
             projects.known.get(source, ProjectRecord(source))
         )
@@ -161,7 +162,7 @@ async def _regroup(session: Session, source: str, target: str, *, action: str, d
         await store.projects.write([known], [name for name in names if name in projects.known], undo_as=batch)
         await _write(session, [memory for memory in found if memory.project != target], target, batch)
     await session.refresh()
-    return Regrouped((source,), target, len(found), batch, dry_run=False)
+    return Regrouped((source,), target, seen, batch, dry_run=False)
 
 
 async def _write(session: Session, memories: Sequence[Memory], target: str, batch: str) -> None:

@@ -54,7 +54,7 @@ async def hold(
         & equals("status", "quarantined")
         & session.of_project(draft.project)
     )
-    held = await session.store.find(same)
+    held = [one for one in await session.store.find(same) if one.owner == draft.owner]
     if held:
         return held[0]
     draft = screened_evidence(draft)

@@ -60,17 +60,21 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
     session.accesses.note(answer.memories, session.now, session.store.session)
     session.served.note([*((row.id, row.content) for row in shown), *((row.id, answer.text) for row in shown[:1])])
     note = _look_alike_note(session, request.max_tokens - count_tokens(answer.text), found_nothing=not shown)
-    text = answer.text + note
-    return replace(answer.recalled, tokens=count_tokens(text), text=text)
+    text, scope = answer.text + note, answer.recalled.scope
+    if away := session.store.away_note:
+        scope = {**scope, "store": away}
+        said = f"\nNote: {away}."
+        text += said if count_tokens(text + said) <= request.max_tokens else ""
+    return replace(answer.recalled, tokens=count_tokens(text), text=text, scope=scope)
 
 
 async def _recalled_unasked(session: Session, request: RecallRequest) -> Recalled:
     """Answer a hook's call for a prompt: with rows that fit well and are new to the client's session, or nothing."""
     text, rows = "", list[RecalledMemory]()
     if is_worth_a_search(request.query):
-        shown = session.domain.shown_to.ids(request.client_session)
+        shown = session.domain.shown_to.ids(session.named_by_client(request.client_session))
         text, rows = await fitting_unasked(session, request.query, request.max_tokens, shown)
-    session.domain.shown_to.note(request.client_session, [row.id for row in rows])
+    session.domain.shown_to.note(session.named_by_client(request.client_session), [row.id for row in rows])
     session.served.note((row.id, row.content) for row in rows)
     return Recalled(
         results=rows,
@@ -124,7 +128,7 @@ def _written_unasked(rows: list[RecalledMemory], budget: int) -> tuple[str, list
 def _origin(row: RecalledMemory) -> str:
     """Say what a row is, where it comes from, how old it is, and what became of the code it was seen in."""
     age = f"{row.age_days:.0f}d old" if row.age_days >= 1 else f"{row.age_days * 24:.0f}h old"
-    parts = [row.kind, f"from {row.source}", age]
+    parts = [row.kind, f"from {row.author or row.source}", age]
     if row.status != "active":
         parts.append(row.status)
     if row.outcome:
@@ -169,6 +173,7 @@ async def found_for(session: Session, request: RecallRequest) -> Answer:
         index_state=_index_state(session, embedding),
         scope=_described(scope, request) | _alike(session, request),
         explain=request.explain,
+        person=session.person,
     )
     return await search(session.store, session.evidence, query, page)
 
@@ -193,6 +198,7 @@ def _index_state(session: Session, embedding: QueryEmbedding | None) -> IndexSta
 def _scope(session: Session, request: RecallRequest, now: datetime) -> Scope:
     project = session.project_for(request.project)
     return Scope(
+        viewer=session.store.viewer,
         projects=None if request.all_projects else session.visible_from(project),
         statuses=(*RECALLED, *(status for status in _INCLUDABLE if status in request.include)),
         layers=tuple(layer for layer in LAYERS if layer in request.layers) or LAYERS,

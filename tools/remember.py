@@ -26,7 +26,7 @@ from reverie.lifecycle.voices import voice_of
 from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, checked_text, content_hash, encode
 from reverie.storage.filters import Condition, equals, has_any
 from reverie.storage.rows import Embedded
-from reverie.storage.scope import Scope
+from reverie.storage.scope import TEAM, Scope, Viewer
 from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
@@ -98,12 +98,15 @@ async def neighbours_of(
     vector: "Vector",
     project: str,
     happened_at: datetime | None = None,
+    viewer: Viewer = TEAM,
+    owner: str | None = None,
 ) -> Neighbours:
-    """Look around a new text among the active memories that its project sees.
+    """Look around a new text among the active memories that its project sees, with the eyes of a viewer.
 
-    Rules of wording decide what they can; the pair classifier looks at the rest, also at what is less near.
+    Rules of wording decide what they can; the pair classifier looks at the rest, also at what is less near. Only what
+    has the same owner can be the same memory: a personal text and one of the team are two.
     """
-    scope = Scope(projects=session.visible_from(project), statuses=("active",))
+    scope = Scope(viewer=viewer, projects=session.visible_from(project), statuses=("active",))
     nearest = await session.store.nearest_with_pending(vector, scope, _LOOKED_AT)
     hits = list(nearest.hits)
     is_judged = session.embedder.stamp == STAMP  # the pair classifier knows only the cosines of the bundled model
@@ -114,7 +117,7 @@ async def neighbours_of(
     around = [(found[hit.id], hit.similarity) for hit in near if hit.id in found]
     memories = [(memory, similarity) for memory, similarity in around if similarity >= SAME_SUBJECT]
     compared = _affordable(memories, content)
-    duplicate = duplicate_among(compared, content)
+    duplicate = duplicate_among([(memory, near) for memory, near in compared if memory.owner == owner], content)
     conflicts = [
         Conflict(memory.id, memory.content[:_SHOWN], conflict.message)
         for memory, _ in compared
@@ -123,10 +126,10 @@ async def neighbours_of(
     decided = {conflict.id for conflict in conflicts} | ({duplicate.id} if duplicate else set())
     unsettled = [(memory, similarity) for memory, similarity in around if memory.id not in decided]
     judged = _judged(unsettled, content, happened_at or session.now) if is_judged else []
-    restated = next((memory for memory, verdict in judged if verdict.label == "same"), None)
+    restated = next((m for m, verdict in judged if verdict.label == "same" and m.owner == owner), None)
     return Neighbours(
         surprise=surprise_from([hit.similarity for hit in hits[:NEIGHBOURS]]),
-        identical=await _identical(session, memories, fingerprint, project),
+        identical=await _identical(session, memories, fingerprint, project, owner),
         duplicate=duplicate,
         conflicts=[
             *conflicts,
@@ -137,7 +140,7 @@ async def neighbours_of(
             ),
         ],
         warnings=[] if len(compared) == len(memories) else [_TOO_LONG_TO_COMPARE],
-        decisions=tuple(memory for memory, _ in around if is_a_decision(memory)),
+        decisions=tuple(memory for memory, _ in around if is_a_decision(memory) and memory.owner == owner),
         restated=None if duplicate else restated,
     )
 
@@ -190,12 +193,12 @@ def _affordable(memories: Sequence[tuple[Memory, float]], content: str) -> list[
 
 
 async def _identical(
-    session: Session, memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str
+    session: Session, memories: Sequence[tuple[Memory, float]], fingerprint: str, project: str, owner: str | None
 ) -> Memory | None:
     """Return the memory that has exactly this text, whole and as it is now."""
     names = session.names_of(project)
     for memory, _ in memories:
-        if memory.project in names and content_hash(memory.content) == fingerprint:
+        if memory.project in names and memory.owner == owner and content_hash(memory.content) == fingerprint:
             return (await session.store.get([memory.id])).get(memory.id)
     return None
 
@@ -244,6 +247,8 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         held = await hold(session, _classified(session, request, draft, None), reason, now)
         return _remembered(held, Neighbours(None, None, None, []), confirmed=False, warnings=[]), screening
     superseded = await resolved(session, request.supersedes) if request.supersedes else None
+    if superseded is not None:
+        _refuse_hiding(superseded, draft)
     if superseded is None and (known := await echoed(session, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
         return await _repeated(session, known, draft, [], told, now), screening
@@ -267,7 +272,9 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         return await _repeated(session, around.identical, draft, around.conflicts, told, now), screening
     memory = replace(draft, surprise=around.surprise)
     if superseded is not None:
-        memory = replace(memory, derived_from=(superseded.id,), pinned=memory.pinned or superseded.pinned)
+        # A memory of the team does not name the personal one that it replaces.
+        parents = (superseded.id,) if superseded.owner == memory.owner else ()
+        memory = replace(memory, derived_from=parents, pinned=memory.pinned or superseded.pinned)
     item = Embedded(memory, embedding.vector, embedding.passages, embedding.pieces)
     await session.store.add([item], actor="remember", at=now)
     confirmed = False
@@ -285,6 +292,20 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
         warnings += [f"seems to say the same as {around.restated.id}: both are kept, nothing is confirmed by it"]
     session.maintenance.note_write()
     return _remembered(memory, around, confirmed=confirmed, warnings=warnings), screening
+
+
+def _refuse_hiding(superseded: Memory, draft: Memory) -> None:
+    """Insist that what replaces a memory is seen by everybody who sees that one.
+
+    Raises:
+        InvalidInput: if it is not.
+    """
+    if draft.owner is not None and superseded.owner is None:
+        raise InvalidInput(
+            "supersedes",
+            f"{superseded.id} is the team's, and a personal memory would hide it from everybody",
+            "Leave supersedes out, or remember this for the team.",
+        )
 
 
 async def done_before(session: Session, draft: Memory) -> Memory | None:
@@ -337,7 +358,14 @@ async def _read_and_compared(
         [reading] = await asyncio.to_thread(readings_for, session.embedder, [draft.content], [embedding])
     draft = _classified(session, request, draft, reading)
     around = await neighbours_of(
-        session, draft.content, draft.content_hash, embedding.vector, draft.project, draft.happened_at
+        session,
+        draft.content,
+        draft.content_hash,
+        embedding.vector,
+        draft.project,
+        draft.happened_at,
+        viewer=session.eyes_for(draft),
+        owner=draft.owner,
     )
     return draft, around
 
@@ -351,7 +379,7 @@ async def note_outcome(session: Session, told: Memory, decisions: Sequence[Memor
         return ()
     named = await session.store.find(_of_the_same(session, told)) if told.entities else []
     known = {one.id: one for one in (*decisions, *named) if is_a_decision(one)}
-    found = outcomes_told(told, list(known.values()))
+    found = outcomes_told(told, [one for one in known.values() if one.owner == told.owner])
     if len(found) != 1 or not found[0].is_certain:
         return ()
     async with session.store.changing():
@@ -396,6 +424,8 @@ def drafted(session: Session, request: RememberRequest, now: datetime) -> Memory
         InvalidInput: if a moment cannot be read.
     """
     content = request.content
+    project = session.project_for(request.project)
+    session.refuse_other_projects(project)
     happened_at = (
         parse_moment(request.happened_at, "happened_at", now=now, forward=False) if request.happened_at else now
     )
@@ -414,9 +444,11 @@ def drafted(session: Session, request: RememberRequest, now: datetime) -> Memory
         kind="fact" if request.kind == "auto" else request.kind,
         layer="working" if request.layer == "auto" else request.layer,
         tags=tuple(dict.fromkeys(request.tags)),
-        project=session.project_for(request.project),
+        project=project,
         branch=session.here.branch,
         session=session.store.session,
+        visibility=request.visibility,
+        author=session.author,
         source=request.source,
         trust=trust_of(request.source),
         confidence=request.confidence,

@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from reverie.errors import InvalidInput
-from reverie.memory import KINDS, Kind, Layer, Source, Status, Tier, checked_text
+from reverie.memory import KINDS, Kind, Layer, Source, Status, Tier, Visibility, checked_text
 
 LONGEST_CONTENT = 100_000
 LONGEST_LABEL = 200
@@ -360,6 +360,7 @@ class RememberRequest(Request):
     pin: Annotated[bool, Help("never forget it")] = False
     supersedes: Annotated[str, Help("id of the memory it replaces", in_schema=True), CommandLine(metavar="ID")] = ""
     valence: Annotated[float, Range(-1, 1), Help("how bad or good it was"), CommandLine(metavar="-1..1")] = 0.0
+    visibility: Annotated[Visibility, Help("personal: only its author sees it", in_schema=True)] = "team"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,6 +378,7 @@ class ReviseRequest(Request):
         Label,
         Help("why; of a decision also what came of it: “failed: …”, worked, reversed, superseded"),
     ] = ""
+    visibility: Annotated[Visibility | Literal[""], Help("change who sees it; only its author may")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

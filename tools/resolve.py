@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
-from reverie.memory import SHORTEST_PREFIX, Memory
+from reverie.memory import LOCAL_PERSON, SHORTEST_PREFIX, Memory, author_of
 from reverie.storage.dream_records import DreamRecord, ReviewQuestion
 from reverie.storage.filters import starts_with
 from reverie.storage.journal import Event
+from reverie.storage.scope import owner_in
 from reverie.tools.requests import checked_ids
 from reverie.tools.session import Session
 
@@ -90,7 +91,7 @@ async def resolved_dream(session: Session, given: str, argument: str = "dream_id
         InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
     """
     dream_log = await session.store.dream_log.named(given) if given.strip() else []
-    return _only(argument, "dream", given, dream_log, _SEE_DREAMS)
+    return _only(argument, "dream", given, [one for one in dream_log if sees_dream(session, one)], _SEE_DREAMS)
 
 
 async def resolved_batch(session: Session, given: str) -> str:
@@ -103,7 +104,7 @@ async def resolved_batch(session: Session, given: str) -> str:
     """
     found: dict[str, _Batch] = {}
     if given.strip():
-        dream_log = await session.store.dream_log.named(given)
+        dream_log = [one for one in await session.store.dream_log.named(given) if sees_dream(session, one)]
         questions = await session.store.review_queue.named(given)
         events = await session.store.journal.beginning("batch", given)
         answers = [asked.id for asked in questions if await sees_question(session, asked)]
@@ -130,24 +131,51 @@ async def resolved_event(session: Session, given: str) -> Event:
         InvalidInput: if there is none, several begin so, or a prefix is too short to be meant.
     """
     events = await session.store.journal.beginning("id", given) if given.strip() else []
-    memories = await _memories_of(session, events)
-    seen = [event for event in events if sees_event(session, event, memories) is not False]
+    memories = await memories_of(session, events)
+    seen = [event for event in events if _may_name(session, event, sees_event(session, event, memories))]
     return _only("event_id", "event", given, seen, "Use inspect to see a memory's events.")
 
 
 async def sees_question(session: Session, asked: ReviewQuestion) -> bool:
     """Say whether a question is about nothing but memories in scope."""
-    memories = await session.store.get(list(asked.memory_ids))
+    memories = await session.whole_store.get(list(asked.memory_ids))
     return all(map(session.sees, memories.values()))
 
 
+def sees_dream(session: Session, record: DreamRecord) -> bool:
+    """Say whether a dream was the team's, or one of this person's personal memories."""
+    return session.store.viewer.sees_owner(record.owner)
+
+
+async def count_questions(session: Session) -> int:
+    """Count the open questions, without those about what this person may not see."""
+    queue = session.store.review_queue
+    if not await queue.count_open():
+        return 0
+    asked = await queue.open()
+    memories = await session.whole_store.get(list({one for question in asked for one in question.memory_ids}))
+    hidden = {one for one, memory in memories.items() if not session.store.viewer.sees(memory)}
+    return sum(hidden.isdisjoint(question.memory_ids) for question in asked)
+
+
 def sees_event(session: Session, event: Event, memories: Mapping[str, Memory]) -> bool | None:
-    """Say whether an event is about a memory in scope; None if nothing tells whose it was."""
+    """Say whether an event is about a memory in scope; None if nothing tells whose it was.
+
+    `memories` are those that the events are about, whoever may see them: see `memories_of`.
+    """
     memory = memories.get(event.memory_id)
     if memory is not None:
         return session.sees(memory)
-    project = event.after.get("project") or event.before.get("project")
-    return None if project is None else session.sees_project(str(project))
+    values = {**event.before, **event.after}
+    if not session.store.viewer.sees_owner(owner_in(values)):
+        return False
+    project = values.get("project")
+    return None if project is None else session.sees_project(project) and session.store.viewer.sees_project(project)
+
+
+def _may_name(session: Session, event: Event, seen: bool | None) -> bool:
+    """Say whether an id may name an event; if nothing tells whose memory it was about, one of this person's doing."""
+    return (author_of(event.session) or LOCAL_PERSON) == session.person if seen is None else seen
 
 
 _NONE, _SOME, _ALL = "none", "some", "all"
@@ -160,21 +188,20 @@ class _Batch:
 
 async def _changes_in_scope(session: Session, batch: str) -> str:
     """Say how much of what a batch changed is in scope; a batch that changed nothing is."""
-    if session.all_projects:
-        return _ALL
     events = await session.store.journal.of_batch(batch)
-    memories = await _memories_of(session, events)
+    memories = await memories_of(session, events)
     seen = {sees_event(session, event, memories) for event in events} - {None}
     if seen <= {True}:
         return _ALL
     return _SOME if True in seen else _NONE
 
 
-async def _memories_of(session: Session, events: Iterable[Event]) -> dict[str, Memory]:
+async def memories_of(session: Session, events: Iterable[Event]) -> dict[str, Memory]:
+    """Return the memories that events are about, whoever may see them: to decide with, not to show."""
     ids = list(dict.fromkeys(event.memory_id for event in events if event.memory_id))
     found: dict[str, Memory] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        found |= await session.store.get(ids[start : start + _IDS_AT_ONCE])
+        found |= await session.whole_store.get(ids[start : start + _IDS_AT_ONCE])
     return found
 
 

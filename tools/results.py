@@ -143,6 +143,7 @@ class Consolidated:
     cost_cents: float
     duration_ms: float
     project: str = ""
+    personal_dream_id: str = ""  # the dream about the caller's personal memories, if there are any
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,9 @@ async def review(session: Session, request: ReviewRequest) -> Reviewed:
         raise InvalidInput("decisions", "one question is answered twice", "Give one answer to each.")
     resolved = []
     # The page is a person's; everything else that answers may be an agent.
-    voice = Voice(PERSON if session.all_projects else "ai", session.now, session.store.session)
-    for decision in (replace(one, voice=voice) for one in checked):
+    is_person = session.all_projects
+    voice = Voice(PERSON if is_person else "ai", session.now, session.person if is_person else session.store.session)
+    for decision in (replace(one, voice=voice, author=session.author) for one in checked):
         anchors = await _anchors(session, decision) if decision.verdict == "revise" else None
         changed = await apply_decision(session.store, session.embedder, decision, session.now, anchors)
         resolved.append(
@@ -55,7 +56,7 @@ async def _open_here(session: Session, questions: ReviewQueue, limit: int) -> li
     for asked in await questions.open():
         if len(shown) == limit:
             break
-        memories = await session.store.get(list(asked.memory_ids))
+        memories = await session.whole_store.get(list(asked.memory_ids))
         if why_moot(asked, memories) is None and all(map(session.sees, memories.values())):
             shown.append(_shown(asked, memories.values()))
     return shown

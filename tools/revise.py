@@ -27,6 +27,8 @@ from reverie.tools.results import Moved, Pinned, Revised
 from reverie.tools.screening import Screening, cleaned, injection_in, partial_embedding_warnings
 from reverie.tools.session import Session
 
+MADE_PERSONAL = "its author made it personal"
+
 
 async def reanchored(session: Session, old: Memory, content: str) -> Memory:
     """Return a memory with a corrected text, anchored to the code as it is now.
@@ -79,13 +81,19 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
         )
         if done is not None:  # this call was sent before, and cut short after it wrote the new text
             await note_remembered(session, done, actor="revise", now=now)
-            if old.superseded_by != done.id and done.status != "quarantined":
+            if old.owner is None and done.owner is not None:
+                await _make_way(session, old, now)
+            elif old.superseded_by != done.id and done.status != "quarantined":
                 await supersede(session, old, by=done, reason=reason, now=now)
             return _revised(done, old if done.status != "quarantined" else None, screening, embedding)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
         outcome = _outcome_told(old, content, reason, now)
-        if old.content == content and (outcome is None or outcome == old.outcome):
+        visibility = request.visibility or old.visibility
+        moves = visibility != old.visibility
+        if moves and old.author != session.author:
+            raise InvalidInput("visibility", "only its author may change who sees it", "Leave visibility out.")
+        if old.content == content and not moves and (outcome is None or outcome == old.outcome):
             raise InvalidInput("content", "the text is the same as before", "Say what is different now.")
         new = replace(
             old,
@@ -93,8 +101,11 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             content=content,
             content_hash=content_digest,
             title=title_of(content),
-            derived_from=(old.id,),
+            # What the team sees names no personal memory, and a personal one is no successor of what the team sees.
+            derived_from=() if moves else (old.id,),
             session=session.store.session,
+            visibility=visibility,
+            author=session.author,
             branch=drafted.branch,
             anchors=drafted.anchors,
             entities=named.entities,
@@ -116,11 +127,19 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             reason=reason,
         )
         replaces = held_back is None or old.status == "quarantined"
-        if replaces:  # what is held back must not silence what is known
+        if replaces and old.owner is None and new.owner is not None:
+            await _make_way(session, old, now)
+        elif replaces:  # what is held back must not silence what is known
             await supersede(session, old, by=new, reason=reason, now=now)
     session.maintenance.note_write()
     session.served.note_ids([new.id])
     return _revised(new, old if replaces else None, screening, embedding)
+
+
+async def _make_way(session: Session, old: Memory, now: datetime) -> None:
+    """Retire a memory of the team whose author made it personal, without naming the personal one."""
+    values = {"status": "expired", "expired_at": now, "status_reason": MADE_PERSONAL}
+    await session.store.change([old], values, action="forgotten", actor="revise", at=now, reason=MADE_PERSONAL)
 
 
 def _outcome_told(old: Memory, content: str, reason: str, now: datetime) -> str | None:

@@ -25,18 +25,19 @@ from reverie.codebase.evidence import Evidence
 from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
-from reverie.errors import EmbedderError, SettingError, StoreError, WrongEmbedder
+from reverie.errors import EmbedderError, InvalidInput, StoreError, WrongEmbedder
 from reverie.lifecycle.rules import expired_if_overdue, overdue
-from reverie.memory import GLOBAL_PROJECT, IdMaker, Memory, short_id
+from reverie.memory import GLOBAL_PROJECT, LOCAL_PERSON, IdMaker, Memory, short_id
 from reverie.process_memory import machine_memory
 from reverie.recall.results import IndexState
-from reverie.settings import HOME, PROJECT, Settings
+from reverie.settings import PROJECT, Settings
 from reverie.storage.access_log import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
+from reverie.storage.homes import home_of
 from reverie.storage.maintenance import Maintenance
 from reverie.storage.projects import Projects
-from reverie.storage.scope import RECALLED, Scope
+from reverie.storage.scope import EVERYBODY, RECALLED, TEAM, Scope, Viewer, viewer_of
 from reverie.storage.store import MemoryStore
 from reverie.text.compare import Difference, differences
 from reverie.text.tokenize import words
@@ -201,7 +202,7 @@ async def echoed(session: "Session", draft: Memory) -> Memory | None:
     if memory_id is None:
         return None
     known = (await session.store.get([memory_id])).get(memory_id)
-    if known is None or session.as_read(known).status not in RECALLED:
+    if known is None or session.as_read(known).status not in RECALLED or known.owner != draft.owner:
         return None
     return known if known.project in session.visible_from(draft.project) else None
 
@@ -236,14 +237,12 @@ class OpenDomain:
         Raises:
             ReverieError: if a setting is wrong or the store cannot be opened.
         """
-        if not settings.is_local:
-            raise SettingError(
-                HOME.variable, settings.home, "an absolute path; object stores come in a later version"
-            )
         clock = clock or clock_from(settings.clock)
         embedder = embedder or embedder_from(settings)
         stamp = Stamp(embedder.stamp, await asyncio.to_thread(lambda: embedder.dimensions))
         store = await _opened(settings, stamp, clock)
+        if not settings.is_local:
+            await _carry_over_log(store, embedder)
         maintenance = Maintenance(store)
         return cls(settings, clock, embedder, store, AccessRecorder(store, maintenance.note_write), maintenance)
 
@@ -304,6 +303,8 @@ class Session:
     met_ids: set[str] = field(default_factory=set)  # memories without anchors that it looked at: see first_anchors.py
     all_projects: bool = False  # a person asked for it on the command line: an id may name anything in the store
     repeats: bool = False  # this call was sent before and may have been done: see `for_call`
+    person: str = LOCAL_PERSON  # who works in it, by their token; on this machine there is one, without a name
+    only_projects: frozenset[str] | None = None  # what the person's token is limited to; None: to no project
 
     @classmethod
     async def open(
@@ -336,13 +337,27 @@ class Session:
         return await cls._begun(domain, seen, folder, environment, session_id, project)
 
     @classmethod
-    async def elsewhere(cls, domain: OpenDomain, *, project: str, session_id: str) -> Self:
+    async def elsewhere(
+        cls,
+        domain: OpenDomain,
+        *,
+        project: str,
+        session_id: str,
+        person: str,
+        only_projects: frozenset[str] | None = None,
+    ) -> Self:
         """Begin the session of a client on another machine: it names its project, and no folder here is looked at.
 
         Raises:
+            InvalidInput: if the person's token is for other projects.
             ReverieError: if the store cannot be read.
         """
-        return await cls._begun(domain, ProjectIdentity(project), Path("/"), {}, session_id, project)
+        seen = ProjectIdentity(project)
+        session = await cls._begun(
+            domain, seen, Path("/"), {}, session_id, project, person=person, only_projects=only_projects
+        )
+        session.refuse_other_projects(session.here.project)
+        return session
 
     @classmethod
     async def _begun(
@@ -353,17 +368,22 @@ class Session:
         environment: Mapping[str, str],
         session_id: str,
         project: str | None,
+        *,
+        person: str = LOCAL_PERSON,
+        only_projects: frozenset[str] | None = None,
     ) -> Self:
         session = cls(
             domain=domain,
             settings=replace(domain.settings, project=project),
-            store=domain.store.for_session(session_id),
+            store=domain.store.for_session(session_id, viewer_of(person, only_projects)),
             here=seen,
             seen=seen,
             recognised=RecognisedProject(seen.project, Projects()),
             evidence=Evidence(seen, folder),
             folder=folder,
             environment=environment,
+            person=person,
+            only_projects=only_projects,
         )
         await session.refresh(PATIENCE_AT_START)
         return session
@@ -374,6 +394,10 @@ class Session:
         A repeated call finds by them what it wrote before it was cut short.
         """
         return replace(self, store=self.store.for_call(call_id), repeats=repeated)
+
+    def in_nobodys_name(self) -> "Session":
+        """Return this session for what the store does by itself: with everybody's memories, and as nobody's doing."""
+        return replace(self, store=self.domain.store, person=LOCAL_PERSON)
 
     @property
     def clock(self) -> Clock:
@@ -415,6 +439,11 @@ class Session:
         self.meta_version = await self.store.projects.version()
         self.here = replace(self.seen, project=self.recognised.project)
         self.evidence.names = self.names_of(self.here.project)
+        if self.only_projects is not None:
+            names = frozenset(
+                name for project in self.only_projects for name in self.names_of(self.project_for(project))
+            )
+            self.store = self.store.seen_by(viewer_of(self.person, names))
 
     async def close(self) -> None:
         """Close the domain of the only session on it."""
@@ -490,8 +519,40 @@ class Session:
         return self.all_projects or project in self.visible_from(self.here.project)
 
     def sees(self, memory: Memory) -> bool:
-        """Whether an id may name this memory: it is in scope, or this session was shown it."""
-        return self.sees_project(memory.project) or self.served.has_shown(memory.id)
+        """Whether an id may name this memory: it is for this person, and in scope or shown to this session."""
+        in_scope = self.sees_project(memory.project) or self.served.has_shown(memory.id)
+        return in_scope and self.store.viewer.sees(memory)
+
+    @property
+    def author(self) -> str | None:
+        """Who says what this session writes; None for the person of this machine."""
+        return self.person or None
+
+    @property
+    def whole_store(self) -> MemoryStore:
+        """The store as nobody in particular sees it: to decide what this person may see, never to show it."""
+        return self.store.seen_by(EVERYBODY)
+
+    def named_by_client(self, client_session: str) -> str:
+        """Return a client's name for its session, apart from the same name that a client of somebody else gives."""
+        return f"{self.person}/{client_session}" if client_session and self.person else client_session
+
+    def eyes_for(self, memory: Memory) -> Viewer:
+        """Return who looks around a new memory: what the team will see is compared with what the team sees."""
+        return self.store.viewer if memory.owner is not None else replace(self.store.viewer, owners=TEAM.owners)
+
+    def refuse_other_projects(self, project: str) -> None:
+        """Insist that this person's token is for a project.
+
+        Raises:
+            InvalidInput: if it is for others.
+        """
+        if not self.store.viewer.sees_project(project):
+            raise InvalidInput(
+                "project",
+                f"this token is not for the project {project!r}",
+                "Name one that it is for, or ask whoever runs this server for another token.",
+            )
 
 
 def search_memory_of(settings: Settings) -> int:
@@ -501,13 +562,22 @@ def search_memory_of(settings: Settings) -> int:
     return int(settings.search_memory * 1024 * 1024)
 
 
+async def _carry_over_log(store: MemoryStore, embedder: Embedder) -> None:
+    """Write what this host acknowledged before another host gave the store a new embedder."""
+    from reverie.storage.reembed import carry_over_log  # seldom needed, and much to import
+
+    await carry_over_log(
+        store, lambda texts: [(one.vector, one.passages, one.pieces) for one in embedder.embed(texts)]
+    )
+
+
 async def _opened(settings: Settings, stamp: Stamp, clock: Clock) -> MemoryStore:
     """Open the store of the settings' domain; one without memories takes the embedder that is set."""
-    folder = Path(settings.domain_uri)
+    home = home_of(settings.domain_uri, settings.domain_folder)
 
     async def attempt() -> MemoryStore:
         return await MemoryStore.open(
-            folder,
+            home,
             stamp,
             session=secrets.token_hex(6),
             new_id=IdMaker(clock),
@@ -521,6 +591,6 @@ async def _opened(settings: Settings, stamp: Stamp, clock: Clock) -> MemoryStore
     except WrongEmbedder:
         from reverie.storage.reembed import take_over_if_empty  # seldom needed, and much to import
 
-        if not await take_over_if_empty(folder, stamp, clock()):
+        if not await take_over_if_empty(home, stamp, clock()):
             raise
     return await attempt()

@@ -1,10 +1,8 @@
 """How the store is doing."""
 
 import asyncio
-import os
 from collections import Counter
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from reverie import __version__
 from reverie.embeddings.tokens import tokens_fault
@@ -39,7 +37,7 @@ async def status(session: Session, request: StatusRequest) -> Status:
         embedder=session.embedder.stamp,
         index_state=session.index_state,
         last_dream=await when_last_dreamed(session.store),
-        disk_bytes=await asyncio.to_thread(_disk_bytes, Path(session.settings.domain_uri)),
+        disk_bytes=await session.store.disk_bytes(),
         vectors=await _where_vectors_are(session),
         version=__version__,
         engine=session.domain.engine,
@@ -105,6 +103,8 @@ def _health(session: Session) -> list[str]:
         f"{name} is set, but there is no such setting{meant_by(name)}"
         for name in unknown_variables(session.environment)
     ]
+    if session.store.away_note:
+        notes.append(session.store.away_note)
     if session.domain.embedder_fault:
         notes.append(f"recall works by words only: {session.domain.embedder_fault}")
     if session.here.note:
@@ -113,15 +113,3 @@ def _health(session: Session) -> list[str]:
     if fault := tokens_fault():
         notes.append(fault)
     return notes
-
-
-def _disk_bytes(folder: Path) -> int:
-    """Add up what the domain's files take; a file that goes while it is counted counts nothing."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.stat(os.path.join(parent, name)).st_size
-            except FileNotFoundError:
-                continue
-    return total

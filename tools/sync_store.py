@@ -40,7 +40,9 @@ class SharedMemories:
 
 
 def is_shared(memory: Memory) -> bool:
-    """Return whether a memory goes to a folder: alive, and neither read from the code nor written by a dream."""
+    """Return whether a memory goes to a folder: alive, the team's, and neither read from code nor dreamt."""
+    if memory.owner is not None:  # others read the folder
+        return False
     return memory.status in RECALLED and memory.layer != UNSHARED_LAYER and memory.kind not in UNSHARED_KINDS
 
 
@@ -107,7 +109,7 @@ async def one_sync_at_a_time(
     name = hashlib.sha256(str(await asyncio.to_thread(folder.resolve)).encode()).hexdigest()[:24]
     locks = session.settings.installation.folder
     locks.mkdir(parents=True, exist_ok=True, mode=0o700)
-    noted = Path(session.settings.domain_uri) / "sync"
+    noted = session.settings.domain_folder / "sync"
     noted.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with ProcessLock(locks / f"sync-{name}.lock").held(patience):
         yield noted / f"{name}.json"

@@ -33,7 +33,8 @@ def test_a_hook_that_failed_last_is_no_good_state(environment: dict[str, str]) -
 
 
 def test_it_is_said_when_none_ever_ran(environment: dict[str, str]) -> None:
-    assert described_runs(environment) == (True, "none ever ran here; `reverie setup` puts them into a client")
+    advice = "`reverie setup` puts them into a client, which runs them from its next session on"
+    assert described_runs(environment) == (True, f"none ever ran here; {advice}")
 
 
 @pytest.mark.parametrize(

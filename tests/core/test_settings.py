@@ -234,6 +234,29 @@ def test_an_object_store_is_a_home_and_has_no_file_of_settings() -> None:
     assert settings.domain_uri == "s3://bucket/memories/domains/alfred"
 
 
+def test_a_host_keeps_its_own_part_of_a_bucket_apart_by_address_and_domain(tmp_path: Path) -> None:
+    given = {"REVERIE_HOST_FOLDER": str(tmp_path)}
+    homes = [
+        load_settings(given | {"REVERIE_HOME": home}) for home in ("s3://one/team", "s3://one/team/", "s3://two/team")
+    ]
+    assert homes[0].domain_folder == homes[1].domain_folder != homes[2].domain_folder
+    assert tmp_path in homes[0].domain_folder.parents
+    assert homes[0].domain_folder.name == "default"
+
+
+@pytest.mark.parametrize(
+    "home", ["db://team", "ftp://host/x", "s3://", "s3:///prefix", "http://localhost/x", "s3://a b"]
+)
+def test_an_address_that_is_no_bucket_is_refused(home: str) -> None:
+    with pytest.raises(SettingError, match=r"REVERIE_HOME.*s3://bucket/prefix"):
+        load_settings({"REVERIE_HOME": home})
+
+
+def test_the_folder_of_a_host_does_not_depend_on_where_it_starts() -> None:
+    with pytest.raises(SettingError, match=r"REVERIE_HOST_FOLDER.*absolute"):
+        load_settings({"REVERIE_HOME": "s3://bucket/x", "REVERIE_HOST_FOLDER": "here"})
+
+
 def test_each_domain_has_a_folder_of_its_own(home: Path) -> None:
     settings = load_settings({"REVERIE_HOME": str(home), "REVERIE_DOMAIN": "alfred"})
     assert settings.is_local

@@ -19,7 +19,10 @@ from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest, RememberRequest
 from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
+from tests.model_server import api, asking
 from tests.tiny_embedder import TinyEmbedder
+
+__all__ = ["api", "asking"]
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 SETTINGS = Settings(home="/nowhere")

@@ -3,10 +3,7 @@
 import io
 import json
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,53 +19,33 @@ from reverie.tools.requests import ConsolidateRequest, RememberRequest, RestoreR
 from reverie.tools.restore import restore
 from reverie.tools.session import Session
 from tests.conftest import START, ManualClock
-from tests.tiny_embedder import IMPORT, TinyEmbedder
+from tests.killed_process import KilledProcess, killed_process
+from tests.tiny_embedder import TinyEmbedder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-MOST_WRITES = 60
 LONG = [f"{part}{number}" for part in ("door", "stair", "lamp", "rail") for number in range(4)]
 
-# A real process that dreams, or undoes the last dream, and kills itself right after its nth write to the disk.
-DREAMING = """
-import asyncio, os, signal, sys
-from datetime import datetime
-from pathlib import Path
-TINY_EMBEDDER
-from reverie.settings import Settings
-from reverie.storage.lance_table import Table
+# What the process does that is killed: it dreams, or undoes the last dream.
+STEP = """
 from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest, RestoreRequest
 from reverie.tools.restore import restore
-from reverie.tools.session import Session
 
-home, now, last, undo = sys.argv[1], datetime.fromisoformat(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "undo"
-writes = 0
-
-def counted(write):
-    async def wrapped(self, *arguments, **named):
-        global writes
-        result = await write(self, *arguments, **named)
-        writes += 1
-        if writes == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    return wrapped
-
-async def main():
-    settings = Settings(home=home)
-    session = await Session.open(settings, embedder=TinyEmbedder(), clock=lambda: now, folder=Path(home))
-    for name in ("add", "upsert", "merge", "update_by", "delete"):
-        setattr(Table, name, counted(getattr(Table, name)))
-    if undo:
+async def step(session, what):
+    if what == "undo":
         session.all_projects = True  # the dream is of several
         [record] = await session.store.dream_log.all()
         await restore(session, RestoreRequest(dream_id=record.id))
     else:
         await consolidate(session, ConsolidateRequest())
+"""
 
-asyncio.run(main())
-""".replace("TINY_EMBEDDER", IMPORT)
+
+@pytest.fixture
+def process() -> Iterator[KilledProcess]:
+    with killed_process(STEP) as running:
+        yield running
 
 
 async def opened(home: Path, clock: ManualClock) -> Session:
@@ -116,18 +93,6 @@ async def filled(home: Path, clock: ManualClock) -> Path:
     return home
 
 
-def killed_at(home: Path, clock: ManualClock, write: int, what: str) -> bool:
-    """Run the process; say whether it was killed, or had nothing more to write."""
-    done = subprocess.run(
-        [sys.executable, "-c", DREAMING, str(home), clock.moment.isoformat(), str(write), what],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
-
-
 async def finished(home: Path, clock: ManualClock, step: Callable[[Session], Awaitable[Any]]) -> dict[str, Any]:
     session = await opened(home, clock)
     try:
@@ -143,26 +108,21 @@ async def dreamt_once(session: Session) -> None:
 
 
 async def test_a_dream_killed_at_any_write_is_rolled_back_and_dreamt_again(
-    filled: Path, clock: ManualClock, tmp_path: Path
+    filled: Path, clock: ManualClock, tmp_path: Path, process: KilledProcess
 ) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
     expected = await finished(whole, clock, dreamt_once)
     kills = 0
-    for write in range(1, MOST_WRITES):
-        home = tmp_path / f"killed-{write}"
-        shutil.copytree(filled, home)
-        if not killed_at(home, clock, write, "dream"):
-            break
+    async for home in process.kills(filled, clock.moment, "dream"):
         kills += 1
-        assert await finished(home, clock, dreamt_once) == expected, f"killed at write {write}"
-        shutil.rmtree(home)
+        assert await finished(home, clock, dreamt_once) == expected, f"killed at write {kills}"
     assert kills >= 6
     assert clock.moment > START
 
 
 async def test_an_undo_killed_at_any_write_is_finished_by_the_next_dream_or_the_next_try(
-    filled: Path, clock: ManualClock, tmp_path: Path
+    filled: Path, clock: ManualClock, tmp_path: Path, process: KilledProcess
 ) -> None:
     before = await finished(filled, clock, everything)
     dreamt = tmp_path / "dreamt"
@@ -176,12 +136,7 @@ async def test_an_undo_killed_at_any_write_is_finished_by_the_next_dream_or_the_
             await restore(session, RestoreRequest(dream_id=record.id))
 
     kills = 0
-    for write in range(1, MOST_WRITES):
-        home = tmp_path / f"killed-{write}"
-        shutil.copytree(dreamt, home)
-        if not killed_at(home, clock, write, "undo"):
-            break
+    async for home in process.kills(dreamt, clock.moment, "undo"):
         kills += 1
-        assert await finished(home, clock, undo_again) == before, f"killed at write {write}"
-        shutil.rmtree(home)
+        assert await finished(home, clock, undo_again) == before, f"killed at write {kills}"
     assert kills >= 4

@@ -1,7 +1,7 @@
 """What dreams wrote from a memory, kept or undone, leaves no byte of it behind once it is purged."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +10,6 @@ from typing import Any
 import lancedb
 import pytest
 
-from reverie.llm import client as reasoning
-from reverie.llm.connection import Timeouts
 from reverie.storage.audit import audit
 from reverie.storage.purge import Quotes
 from reverie.tools.consolidate import consolidate
@@ -21,7 +19,7 @@ from reverie.tools.restore import restore
 from reverie.tools.results import Remembered
 from reverie.tools.revise import demote, promote, revise
 from reverie.tools.session import Session
-from tests.model_server import KEY, Api, says, serving
+from tests.model_server import Api, joins_notes
 
 pytestmark = pytest.mark.anyio
 
@@ -31,25 +29,9 @@ TAILS = ("as auditors want it", "when traffic stays low", "before reports get bu
 MARKED = "while the quagmirevault stands open"
 
 
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    """A model that merges by joining the notes it is shown."""
-
-    def joining(request: dict[str, Any]) -> tuple[int, object]:
-        text = request["messages"][1]["content"]
-        notes = json.loads(text.removeprefix("<memories>\n").removesuffix("\n</memories>")).get("notes", [])
-        joined = ". ".join(note["text"] for note in notes)
-        return says({"same": True, "text": joined}, prompt_tokens=100, completion_tokens=50)(request)
-
-    api = Api()
-    api.script = [joining]
-    with serving(api) as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "*")
-        quick = Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
-        monkeypatch.setattr(reasoning, "TIMEOUTS", quick)
-        yield api
+@pytest.fixture(autouse=True)
+def a_model_that_joins_notes(api: Api) -> None:
+    api.script = [joins_notes]
 
 
 def found_in(home: Path, word: str) -> list[str]:

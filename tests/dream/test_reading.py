@@ -199,8 +199,8 @@ async def same_plans(days: RandomDays) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     ("seed", "judge"),
     [
-        (1, Rules()),
-        (2, Eager()),
+        (2, Eager()),  # it says yes to everything, so that each step has something to plan
+        pytest.param(1, Rules(), marks=pytest.mark.slow),
         *(pytest.param(seed, (Rules(), Eager())[seed % 2], marks=pytest.mark.slow) for seed in range(3, 12)),
     ],
 )

@@ -1,20 +1,16 @@
 """A dream with a language model, over a real server on loopback: it helps, or it changes nothing."""
 
-import json
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from reverie.llm import client as reasoning
-from reverie.llm.connection import Timeouts
 from reverie.memory import to_record
 from reverie.tools.consolidate import consolidate
 from reverie.tools.requests import ConsolidateRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
-from tests.model_server import KEY, Api, dies, refuses, says, serving
+from tests.model_server import Api, dies, joins_notes, refuses, says
 
 pytestmark = pytest.mark.anyio
 
@@ -24,35 +20,8 @@ TAILS = ("as auditors want it", "when traffic stays low", "before reports get bu
          "since customers asked once")  # fmt: skip
 
 
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    api = Api()
-    with serving(api) as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "*")
-        # Shorter timeouts than in a dream: a test waits for no real pauses.
-        quick = Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
-        monkeypatch.setattr(reasoning, "TIMEOUTS", quick)
-        yield api
-
-
-@pytest.fixture
-async def asking(session: Session) -> Session:
-    """The session, with a model set."""
-    session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
-    return session
-
-
 async def family(keep: Keep) -> list[str]:
     return [(await keep(f"{BASE} {tail}", layer="semantic")).id for tail in TAILS]
-
-
-def merging(request: dict[str, Any]) -> tuple[int, object]:
-    text = request["messages"][1]["content"]
-    notes = json.loads(text.removeprefix("<memories>\n").removesuffix("\n</memories>")).get("notes", [])
-    joined = ". ".join(note["text"] for note in notes)
-    return says({"same": True, "text": joined}, prompt_tokens=100, completion_tokens=50)(request)
 
 
 async def everything(session: Session) -> dict[str, Any]:
@@ -63,7 +32,7 @@ async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_repor
     asking: Session, keep: Keep, api: Api
 ) -> None:
     ids = await family(keep)
-    api.script = [merging]
+    api.script = [joins_notes]
     result = await consolidate(asking, ConsolidateRequest(steps=["cluster"]))
     [new] = [one["id"] for one in result.changes if one["action"] == "written"]
     merged = await asking.store.resolve(new)
@@ -78,7 +47,7 @@ async def test_a_model_that_keeps_every_fact_merges_and_its_call_is_in_the_repor
 def hanging(api: Api) -> Callable[[dict[str, Any]], tuple[int, object]]:
     def step(request: dict[str, Any]) -> tuple[int, object]:
         api.hang.wait(10)
-        return merging(request)
+        return joins_notes(request)
 
     return step
 
@@ -120,7 +89,7 @@ async def test_a_server_that_hangs_is_waited_for_once(asking: Session, keep: Kee
 
 async def test_nothing_is_sent_that_would_pass_the_budget(asking: Session, keep: Keep, api: Api) -> None:
     await family(keep)
-    api.script = [merging]
+    api.script = [joins_notes]
     result = await consolidate(asking, ConsolidateRequest(steps=["cluster"], budget_cents=0.001))
     assert (api.requests, result.cost_cents, len(result.questions)) == ([], 0.0, 1)
     assert "budget" in result.steps[-1].notes[-1]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,8 +27,9 @@ from reverie.tools.import_jsonl import checked_fields
 from reverie.tools.screening import screened_fields
 
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
-MANY = settings(max_examples=50, deadline=None)
-TEN_THOUSAND = settings(max_examples=10_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+DRAWN = settings(max_examples=500, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+TEN_THOUSAND = 10_000
 PARSERS: dict[str, tuple[Callable[..., None], tuple[st.SearchStrategy[Any], ...]]] = {}
 
 
@@ -149,8 +151,46 @@ def test_hostile_input(name: str) -> None:
     MANY(given(*inputs)(check))()
 
 
+def crossed(dice: random.Random, one: Any, other: Any) -> Any:
+    """Return a value made of parts of two: texts are spliced, lists and objects get parts of both.
+
+    Drawing one value with hypothesis takes as long as making a hundred of these.
+    """
+    if type(one) is not type(other):
+        return dice.choice((one, other))
+    if isinstance(one, str | bytes):
+        return one[: dice.randint(0, len(one))] + other[dice.randint(0, len(other)) :]
+    if isinstance(one, dict):
+        shared = {key: crossed(dice, one[key], other[key]) for key in one.keys() & other.keys()}
+        rest = [(key, value) for key, value in (one | other).items() if key not in shared]
+        return shared | dict(dice.sample(rest, dice.randint(0, len(rest))))
+    if isinstance(one, list | tuple):
+        if len(one) == len(other):
+            return type(one)(crossed(dice, a, b) for a, b in zip(one, other, strict=True))
+        return type(one)(dice.choice((*one, *other)) for _ in range(max(len(one), len(other))))
+    return dice.choice((one, other))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARSERS)
 def test_ten_thousand_hostile_inputs(name: str) -> None:
     check, inputs = PARSERS[name]
-    TEN_THOUSAND(given(*inputs)(check))()
+    drawn: list[tuple[Any, ...]] = []
+
+    def noted(*values: Any) -> None:
+        drawn.append(values)
+        check(*values)
+
+    DRAWN(given(st.tuples(*inputs))(lambda values: noted(*values)))()
+    dice = random.Random(20260302)  # noqa: S311 - no secrets here
+    tried = {repr(values) for values in drawn}
+    while len(tried) < TEN_THOUSAND:
+        values = tuple(crossed(dice, one, other) for one, other in zip(*dice.sample(drawn, 2), strict=True))
+        if dice.random() < 0.2:  # what was made is crossed on, or all would be children of what was drawn
+            drawn[dice.randrange(len(drawn))] = values
+        tried.add(repr(values))
+        try:
+            check(*values)
+        except BaseException as error:
+            error.add_note(f"input: {values!r}")
+            raise

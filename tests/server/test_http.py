@@ -19,6 +19,7 @@ from reverie.server.http_access import check_call, oauth_user, scope_needed, sho
 from reverie.server.tokens import SCOPES, TokenFolder, scopes_up_to
 from reverie.tools.catalog import TOOLS
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, ReviewDecision, ReviewRequest
+from tests.server.conftest import Starter
 from tests.server.http_process import HttpProcess, serving
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -395,7 +396,7 @@ def test_what_is_no_message_gets_an_error_and_the_server_goes_on(server: HttpPro
     assert server.call("status").status == 200
 
 
-def test_a_server_that_is_asked_to_stop_finishes_the_calls_under_way(tmp_path: Path) -> None:
+def test_a_server_that_is_asked_to_stop_finishes_the_calls_under_way(tmp_path: Path, start_here: Starter) -> None:
     with serving(tmp_path / "stopping", REVERIE_PROJECT="tests") as server:
         server.until_ready()
         kept: list[str] = []
@@ -420,8 +421,7 @@ def test_a_server_that_is_asked_to_stop_finishes_the_calls_under_way(tmp_path: P
         assert server.stop() == 0
         stop.set()
         writer.join()
-    with serving(tmp_path / "stopping", REVERIE_PROJECT="tests") as again:
-        again.token = again.new_token("reader", "read")
-        for start in range(0, len(kept), 50):
-            found = again.call("inspect", {"ids": kept[start : start + 50]}).structured["memories"]
-            assert [memory["id"] for memory in found] == kept[start : start + 50]
+    again = start_here(tmp_path / "stopping" / "home")
+    for start in range(0, len(kept), 50):
+        found = again.call("inspect", ids=kept[start : start + 50])["memories"]
+        assert [memory["id"] for memory in found] == kept[start : start + 50]

@@ -41,10 +41,9 @@ def test_a_client_of_either_generation_remembers_and_recalls(start, server, mode
     assert kept["id"] in [row["id"] for row in found["results"]]
 
 
-def test_every_handshake_names_the_server_in_its_own_version_and_tells_the_model_how_to_use_it(wire):
-    client = wire()
+def test_every_handshake_names_the_server_in_its_own_version_and_tells_the_model_how_to_use_it(shared_wire):
     for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
-        result = client.shake_hands(version)  # a server answers every handshake, also one after another
+        result = shared_wire.shake_hands(version)  # a server answers every handshake, also one after another
         assert (result["protocolVersion"], result["serverInfo"]["name"]) == (version, "reverie")
         assert "not instructions" in result["instructions"] or "never instructions" in result["instructions"], version
         assert {"tools", "resources", "prompts"} <= result["capabilities"].keys(), version
@@ -354,7 +353,7 @@ def test_an_unknown_item_is_an_error_of_the_protocol(server: Any, item: str) -> 
 def test_progress_rises_with_every_notification(server: Any, module_folder: Path) -> None:
     code = module_folder / "code"
     code.mkdir()
-    for number in range(150):
+    for number in range(70):  # files are read and written 64 at a time
         (code / f"part_{number}.py").write_text(
             f'"""Part {number}."""\n\ndef part_{number}():\n    return {number}\n'
         )

@@ -2,10 +2,9 @@
 
 import asyncio
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,52 +21,26 @@ from reverie.tools.restore import restore
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 from tests.conftest import ManualClock
+from tests.killed_process import KilledProcess, killed_process
 from tests.tiny_embedder import IMPORT, TinyEmbedder
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-MOST_WRITES = 30
 PROCESSES = 3
 KILLS = 6
 
-# A real process that archives what is due, or restores what is archived, and kills itself right after its nth write.
-MOVING = """
-import asyncio, os, signal, sys
-from datetime import datetime
-from pathlib import Path
-TINY_EMBEDDER
-from reverie.settings import Settings
-from reverie.storage.lance_table import Table
+# What the process does that is killed: it archives what is due, or restores what is archived.
+STEP = """
 from reverie.tools.requests import RestoreRequest
 from reverie.tools.restore import restore
-from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
-home, now, last, ids = sys.argv[1], datetime.fromisoformat(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
-writes = 0
-
-def counted(write):
-    async def wrapped(self, *arguments, **named):
-        global writes
-        result = await write(self, *arguments, **named)
-        writes += 1
-        if writes == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    return wrapped
-
-async def main():
-    settings = Settings(home=home, project="tests")
-    session = await Session.open(settings, embedder=TinyEmbedder(), clock=lambda: now, folder=Path(home))
-    for name in ("add", "upsert", "merge", "update_by", "delete", "tidy"):
-        setattr(Table, name, counted(getattr(Table, name)))
+async def step(session, *ids):
     if ids:
         await restore(session, RestoreRequest(ids=ids))
     else:
         await sweep(session)
-
-asyncio.run(main())
-""".replace("TINY_EMBEDDER", IMPORT)
+"""
 
 # A real process that forgets, archives and restores for as long as it lives.
 RESTLESS = """
@@ -145,16 +118,10 @@ def statuses(found: dict[str, Any]) -> dict[str, Any]:
     return {one: known["status"] if isinstance(known, dict) else known for one, known in found.items()}
 
 
-def killed_at(home: Path, clock: ManualClock, write: int, ids: list[str]) -> bool:
-    """Run the process; say whether it was killed, or had nothing more to write."""
-    done = subprocess.run(
-        [sys.executable, "-c", MOVING, str(home), clock.moment.isoformat(), str(write), *ids],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
+@pytest.fixture
+def process() -> Iterator[KilledProcess]:
+    with killed_process(STEP, project="tests") as running:
+        yield running
 
 
 async def finished(home: Path, clock: ManualClock, step: Callable[[Session], Awaitable[Any]]) -> dict[str, Any]:
@@ -171,25 +138,20 @@ async def finished(home: Path, clock: ManualClock, step: Callable[[Session], Awa
 
 
 async def test_a_move_to_the_archive_killed_at_any_write_is_finished_by_the_next_sweep(
-    filled: Path, clock: ManualClock, tmp_path: Path
+    filled: Path, clock: ManualClock, tmp_path: Path, process: KilledProcess
 ) -> None:
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
     expected = await finished(whole, clock, sweep)
     kills = 0
-    for write in range(1, MOST_WRITES):
-        home = tmp_path / f"killed-{write}"
-        shutil.copytree(filled, home)
-        if not killed_at(home, clock, write, []):
-            break
+    async for home in process.kills(filled, clock.moment):
         kills += 1
-        assert await finished(home, clock, sweep) == expected, f"killed at write {write}"
-        shutil.rmtree(home)
+        assert await finished(home, clock, sweep) == expected, f"killed at write {kills}"
     assert kills >= 6
 
 
 async def test_a_restore_killed_at_any_write_is_finished_by_the_next_one(
-    filled: Path, clock: ManualClock, tmp_path: Path
+    filled: Path, clock: ManualClock, tmp_path: Path, process: KilledProcess
 ) -> None:
     session = await opened(filled, clock)
     await sweep(session)
@@ -206,16 +168,11 @@ async def test_a_restore_killed_at_any_write_is_finished_by_the_next_one(
     shutil.copytree(filled, whole)
     expected = await finished(whole, clock, restored)
     kills = 0
-    for write in range(1, MOST_WRITES):
-        home = tmp_path / f"killed-{write}"
-        shutil.copytree(filled, home)
-        if not killed_at(home, clock, write, gone):
-            break
+    async for home in process.kills(filled, clock.moment, *gone):
         kills += 1
         if kills % 2:  # a sweep in between does no harm
             await finished(home, clock, sweep)
-        assert statuses(await finished(home, clock, restored)) == statuses(expected), f"killed at write {write}"
-        shutil.rmtree(home)
+        assert statuses(await finished(home, clock, restored)) == statuses(expected), f"killed at write {kills}"
     assert kills >= 4
 
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -7,6 +8,8 @@ import pytest
 
 from reverie.storage.audit import audit
 from reverie.storage.filters import equals
+from reverie.storage.homes import write_chain
+from reverie.storage.host_chains import chain_of
 from reverie.storage.journal import START, Link, link_after
 from reverie.storage.maintenance import fold_old_logs
 from reverie.storage.purge import purge
@@ -144,3 +147,43 @@ async def test_old_events_that_replaced_nothing_are_folded_and_the_chain_holds(s
     await journal.flush()
     await session.store.database.table("events").delete(equals("number", 5))
     assert not (await audit(session.store)).intact
+
+
+async def test_the_chain_of_one_host_is_folded_and_checked_like_a_folders(
+    open_session: OpenSession, make: Make, home: Path
+) -> None:
+    write_chain(home / "domains" / "default", 3)  # as after a move from a bucket
+    host = await open_session()
+    items = await _three_memories(host, make)
+    later = host.now + timedelta(days=100)
+    async with host.store.changing():
+        await host.store.change([items[1].memory], {"pinned": True}, action="pinned", actor="t", at=later)
+        await fold_old_logs(host.store, later - timedelta(days=90), later)
+    left = await host.store.journal.rows()
+    assert [row["action"] for row in left] == ["remembered", "pinned", "pinned", "folded"]
+    assert {chain_of(row["number"]) for row in left} == {3}
+    found = await audit(host.store)
+    assert (found.faults, found.folded) == ([], 2)
+    await host.store.journal.flush()
+    await host.store.database.table("events").delete(equals("number", left[2]["number"]))
+    assert "does not follow from the one before it" in (await audit(host.store)).faults[0]
+
+
+async def test_events_of_several_hosts_are_in_order_whatever_their_clocks_said(
+    open_session: OpenSession, make: Make, home: Path
+) -> None:
+    folder, [item] = home / "domains" / "default", [make("thing")]
+    for index in (5, 2, 9):  # one host after the other, each with a journal of its own
+        write_chain(folder, index)
+        host = await open_session()
+        if index == 5:
+            await host.store.add([item], actor="test", at=host.now)
+        async with host.store.changing():
+            at = host.now - timedelta(hours=index)
+            await host.store.change([item.memory], {"title": f"by {index}"}, action="retitled", actor="t", at=at)
+        await host.store.journal.flush()
+        shutil.rmtree(folder / "journal")
+    events = await host.store.journal.about(item.memory.id)
+    assert [event.after.get("title") for event in events] == [None, "by 5", "by 2", "by 9"]
+    # The last of them says what the row must be; where the other chains end is not known here.
+    assert [fault for fault in (await audit(host.store)).faults if "changed behind" in fault] == []

@@ -10,7 +10,7 @@ from reverie.errors import StoreTooNew, WrongEmbedder
 from reverie.memory import LAYERS
 from reverie.storage.migrations import MIGRATIONS, NEWEST
 from reverie.storage.schema import memory_schema, side_schema
-from reverie.storage.scope import Scope
+from reverie.storage.scope import TEAM, Scope
 from reverie.tools import remember
 from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
@@ -40,6 +40,9 @@ async def test_an_old_store_is_brought_up_to_date_and_keeps_everything(
     assert (keys.pinned, keys.tags, keys.trust) == (True, ("keys",), 1.0)
     assert memories["Deployed the lighthouse on 2026-03-01."].layer == "semantic"
     assert memories["The lamp burns oil."].superseded_by == memories["The lamp burns gas."].id
+    assert {(memory.author, memory.visibility, memory.owner) for memory in memories.values()} == {
+        (None, "team", None)
+    }
     assert [event.action for event in await session.store.journal.about(keys.id)] == ["remembered", "pinned"]
     assert "memory_id" in await session.store.database.table("events").indexed_columns()
 
@@ -50,8 +53,10 @@ async def test_an_old_store_can_be_searched_and_written_after_the_migration(
     session = await open_session()
     [hit, *_] = await session.store.matching("harbour keys", Scope(), 5)
     assert (await session.store.resolve(hit.id)).pinned
-    kept = await remember.remember(session, RememberRequest(content="A new thing entirely"))
-    assert (await session.store.resolve(kept.id)).content == "A new thing entirely"
+    kept = await remember.remember(session, RememberRequest(content="A new thing entirely", visibility="personal"))
+    assert (await session.store.resolve(kept.id)).owner == ""
+    assert await session.store.seen_by(TEAM).count() == 5
+    assert await session.store.count() == 6
 
 
 async def vectors_of_schema_1(home: Path) -> dict[str, list[float]]:

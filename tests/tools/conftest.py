@@ -10,6 +10,9 @@ from reverie.tools import recall, remember
 from reverie.tools.requests import RecallRequest, RememberRequest
 from reverie.tools.results import Remembered
 from reverie.tools.session import Session
+from tests.model_server import api, asking
+
+__all__ = ["api", "ask", "asking", "keep"]
 
 
 @pytest.fixture

@@ -318,8 +318,9 @@ async def test_doctor_reports_and_mends_a_copy_that_a_killed_move_left(
     await session.store.database.table("semantic").add(rows)
     assert (await session.store.resolve(story["oil"])).content == OIL
     doctor = Doctor(Settings(home=str(home), project="tests"), embedder=TinyEmbedder(), fix=True)
-    path = session.store.database.generations.path(session.store.database.generation)
-    assert await (await IntegrityCheck.of(path)).doubled() == {story["oil"]: ["semantic", "archive"]}
+    database = session.store.database
+    check = await IntegrityCheck.of(database.home, database.generation)
+    assert await check.doubled() == {story["oil"]: ["semantic", "archive"]}
     await doctor.examine()
     assert await places_of(session, story["oil"]) == ["semantic"]
     await sweep(session)  # and it is still due

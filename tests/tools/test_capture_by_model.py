@@ -1,18 +1,15 @@
 """Captures worded by a language model: grounded in what was said, within a budget, and like any other after that."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
-from reverie.llm import client as language_model
-from reverie.llm.connection import Timeouts
 from reverie.tools.capture import CENTS_PER_SESSION, capture
 from reverie.tools.requests import CapturedText, CaptureRequest, ReviewRequest, SaidText
 from reverie.tools.results import Captured
 from reverie.tools.review import review
 from reverie.tools.session import Session
-from tests.model_server import KEY, Api, dies, refuses, says, serving
+from tests.model_server import Api, dies, refuses, says
 
 pytestmark = pytest.mark.anyio
 
@@ -27,25 +24,6 @@ BY_RULE = CapturedText(text="The user said: “tests go through `just check` her
 FIX = CapturedText(
     text="`make deploy` failed with “ExpiredToken”; after `aws sso login` it worked.", kind="error_fix"
 )
-
-
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    api = Api()
-    with serving(api) as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "*")
-        quick = Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
-        monkeypatch.setattr(language_model, "TIMEOUTS", quick)
-        yield api
-
-
-@pytest.fixture
-async def asking(session: Session) -> Session:
-    """The session, with a model set."""
-    session.settings = replace(session.settings, llm="openai:some-model", llm_price=(1.0, 1.0))
-    return session
 
 
 async def caught(session: Session, *items: CapturedText, of: str = "s1", may_wait: bool = True) -> Captured:

@@ -78,6 +78,22 @@ async def whole_vectors(session: Session, memory_id: str) -> list[bytes]:
     return [vector.tobytes() for vector in matrix_of(rows, session.embedder.dimensions)]
 
 
+Faded = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+def faded(session: Session, keep: Keep, clock: ManualClock) -> Faded:
+    """Remember an episode, let days pass and dream; return its id."""
+
+    async def call(content: str = NEST, days: int = 60) -> str:
+        kept = await keep(content, layer="episodic", source="human")
+        clock.advance(days=days)
+        await dream(session)
+        return kept.id
+
+    return call
+
+
 @pytest.mark.rule("002-compression")
 async def test_the_night_packs_vectors_by_retention_and_recall_still_finds_them(
     session: Session, keep: Keep, clock: ManualClock
@@ -154,17 +170,15 @@ async def test_undoing_the_dream_brings_every_vector_back_bit_for_bit_and_it_sta
 
 
 async def test_undoing_one_night_of_two_leaves_the_codes_of_the_night_before(
-    session: Session, keep: Keep, clock: ManualClock
+    session: Session, faded: Faded, clock: ManualClock
 ) -> None:
-    kept = await keep(LONG, layer="episodic", source="human")
-    clock.advance(days=20)
-    await dream(session)
-    at_eight_bits = await stored(session, kept.id)
+    kept = await faded(LONG, days=20)
+    at_eight_bits = await stored(session, kept)
     clock.advance(days=120)
     later = await dream(session)
-    assert await precision(session, kept.id) == 2
+    assert await precision(session, kept) == 2
     await restore(session, RestoreRequest(dream_id=later.dream_id))
-    assert (await stored(session, kept.id)).equals(at_eight_bits)
+    assert (await stored(session, kept)).equals(at_eight_bits)
 
 
 async def test_a_pin_keeps_a_vector_whole_and_makes_a_faded_one_whole_again(
@@ -180,17 +194,13 @@ async def test_a_pin_keeps_a_vector_whole_and_makes_a_faded_one_whole_again(
     assert await whole_vectors(session, late.id) == bits_of(session.embedder, LONG)
 
 
-async def test_a_restored_memory_has_its_whole_vector_at_once(
-    session: Session, keep: Keep, clock: ManualClock
-) -> None:
-    kept = await keep(LONG, layer="episodic", source="human")
-    clock.advance(days=60)
-    await dream(session)
-    await forget(session, ForgetRequest(ids=[kept.id]))
-    assert await precision(session, kept.id) == 4
-    assert (await restore(session, RestoreRequest(ids=[kept.id]))).restored == [kept.id]
-    assert await whole_vectors(session, kept.id) == bits_of(session.embedder, LONG)
-    unpacked, restored = (await session.store.journal.about(kept.id))[-2:]
+async def test_a_restored_memory_has_its_whole_vector_at_once(session: Session, faded: Faded) -> None:
+    kept = await faded(LONG)
+    await forget(session, ForgetRequest(ids=[kept]))
+    assert await precision(session, kept) == 4
+    assert (await restore(session, RestoreRequest(ids=[kept]))).restored == [kept]
+    assert await whole_vectors(session, kept) == bits_of(session.embedder, LONG)
+    unpacked, restored = (await session.store.journal.about(kept))[-2:]
     assert (unpacked.action, unpacked.before, unpacked.after) == (
         "vector unpacked",
         {"precision": 4},
@@ -199,41 +209,31 @@ async def test_a_restored_memory_has_its_whole_vector_at_once(
     assert restored.action == "restored"
 
 
-async def test_a_restored_event_of_forgetting_brings_the_whole_vector_too(
-    session: Session, keep: Keep, clock: ManualClock
-) -> None:
-    kept = await keep(NEST, layer="episodic", source="human")
-    clock.advance(days=60)
-    await dream(session)
-    await forget(session, ForgetRequest(ids=[kept.id]))
-    last = (await session.store.journal.about(kept.id))[-1]
+async def test_a_restored_event_of_forgetting_brings_the_whole_vector_too(session: Session, faded: Faded) -> None:
+    kept = await faded()
+    await forget(session, ForgetRequest(ids=[kept]))
+    last = (await session.store.journal.about(kept))[-1]
     await restore(session, RestoreRequest(event_id=last.id))
-    assert await whole_vectors(session, kept.id) == bits_of(session.embedder, NEST)
+    assert await whole_vectors(session, kept) == bits_of(session.embedder, NEST)
 
 
-async def test_what_is_made_of_a_faded_memory_has_a_whole_vector(
-    session: Session, keep: Keep, clock: ManualClock
-) -> None:
-    kept = await keep(NEST, layer="episodic", source="human")
-    clock.advance(days=60)
-    await dream(session)
-    revised = await revise(session, ReviseRequest(id=kept.id, content=NEST + " in spring"))
+async def test_what_is_made_of_a_faded_memory_has_a_whole_vector(session: Session, faded: Faded) -> None:
+    kept = await faded()
+    revised = await revise(session, ReviseRequest(id=kept, content=NEST + " in spring"))
     assert await whole_vectors(session, revised.id) == bits_of(session.embedder, NEST + " in spring")
-    assert await precision(session, kept.id) == 4
+    assert await precision(session, kept) == 4
 
 
 async def test_a_promoted_memory_takes_its_packed_vector_along_and_gets_the_whole_one_in_the_night(
-    session: Session, keep: Keep, clock: ManualClock
+    session: Session, faded: Faded
 ) -> None:
-    kept = await keep(NEST, layer="episodic", source="human")
-    clock.advance(days=20)
-    await dream(session)
-    memory = (await session.store.get([kept.id]))[kept.id]
+    kept = await faded(days=20)
+    memory = (await session.store.get([kept]))[kept]
     async with session.store.changing():
         await session.store.move(memory, "semantic", actor="promote", at=session.now)
-    assert (await stored(session, kept.id)).column("precision").to_pylist() == [8]
+    assert (await stored(session, kept)).column("precision").to_pylist() == [8]
     await dream(session)
-    assert await whole_vectors(session, kept.id) == bits_of(session.embedder, NEST)
+    assert await whole_vectors(session, kept) == bits_of(session.embedder, NEST)
 
 
 async def test_a_dry_run_names_the_vectors_and_changes_none(session: Session, keep: Keep, clock: ManualClock) -> None:

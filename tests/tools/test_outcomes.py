@@ -27,7 +27,7 @@ from reverie.tools.requests import (
     ReviseRequest,
 )
 from reverie.tools.restore import restore
-from reverie.tools.results import Remembered
+from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.review import review
 from reverie.tools.revise import revise
 from reverie.tools.session import Session
@@ -53,6 +53,26 @@ async def asked(session: Session, query: str = "which event bus do we use, Kafka
 
 def row_of(answer: Recalled, memory_id: str) -> RecalledMemory:
     return next(row for row in answer.results if row.id == memory_id)
+
+
+Decided = Callable[..., Awaitable[tuple[str, Remembered]]]
+
+
+@pytest.fixture
+def decided(keep: Keep, clock: ManualClock) -> Decided:
+    """Remember the decision and, a day later, what came of it; return the id of the first and the second."""
+
+    async def call(account: str = FAILED, **fields: Any) -> tuple[str, Remembered]:
+        decision = await keep(DECISION, kind="decision", **fields)
+        clock.advance(days=1)
+        return decision.id, await keep(account)
+
+    return call
+
+
+async def a_night(session: Session, *steps: str) -> Consolidated:
+    """Dream, by default the step that looks for outcomes."""
+    return await consolidate(session, ConsolidateRequest(steps=steps or ("beliefs",)))
 
 
 async def open_questions(session: Session) -> list[dict[str, Any]]:
@@ -126,22 +146,23 @@ async def test_what_replaces_a_decision_is_its_end(session: Session, keep: Keep)
     assert row.outcome == "superseded: We decided to run the event bus on NATS."
 
 
-@pytest.mark.parametrize(
-    "look_alike",
-    [
-        "The Kafka consumer test failed on CI this morning.",
-        "If Kafka fails we fall back to the outbox table.",
-        "We rolled back the Kafka dashboard.",
-        "The move to Pulsar failed.",
-    ],
+LOOK_ALIKES = (
+    "The Kafka consumer test failed on CI this morning.",
+    "If Kafka fails we fall back to the outbox table.",
+    "We rolled back the Kafka dashboard.",
+    "The move to Pulsar failed.",
 )
+
+
 async def test_what_only_looks_like_an_outcome_is_neither_noted_nor_asked(
-    session: Session, keep: Keep, clock: ManualClock, look_alike: str
+    session: Session, keep: Keep, clock: ManualClock
 ) -> None:
     decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    await keep(look_alike)
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+    for look_alike in LOOK_ALIKES:
+        clock.advance(days=1)
+        await keep(look_alike)
+        assert (await the_memory(session, decision.id)).outcome is None, look_alike
+    await a_night(session)
     assert (await the_memory(session, decision.id)).outcome is None
     assert [one for one in await open_questions(session) if one["kind"] == "outcome"] == []
 
@@ -154,86 +175,70 @@ async def test_a_night_finds_what_an_import_brought_and_undoing_it_holds(
     line = f'{{"id": "told", "content": "{FAILED}", "happened_at": "2026-03-04T00:00:00Z"}}'.encode()
     await import_memories(session, io.BytesIO(line), lambda _: None)
     clock.advance(days=1)
-    night = await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+    night = await a_night(session)
     assert (await the_memory(session, decision.id)).outcome == "failed 2026-03-04 told"
     await restore(session, RestoreRequest(dream_id=night.dream_id))
     assert (await the_memory(session, decision.id)).outcome is None
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+    await a_night(session)
     assert (await the_memory(session, decision.id)).outcome is None, "what somebody undid is not done again"
 
 
 async def test_one_event_takes_back_what_remember_noted_and_no_night_notes_it_again(
-    session: Session, keep: Keep, clock: ManualClock
+    session: Session, decided: Decided
 ) -> None:
-    decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    await keep(FAILED)
-    [event] = [one for one in await session.store.journal.about(decision.id) if one.action == "outcome"]
+    decision, _ = await decided()
+    [event] = [one for one in await session.store.journal.about(decision) if one.action == "outcome"]
     await restore(session, RestoreRequest(event_id=event.id))
-    assert (await the_memory(session, decision.id)).outcome is None
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
-    assert (await the_memory(session, decision.id)).outcome is None
+    assert (await the_memory(session, decision)).outcome is None
+    await a_night(session)
+    assert (await the_memory(session, decision)).outcome is None
 
 
-async def test_what_is_not_certain_is_asked_once_and_the_answer_is_noted(
-    session: Session, keep: Keep, clock: ManualClock
-) -> None:
-    decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    told = await keep(ASKED)
-    assert (await the_memory(session, decision.id)).outcome is None
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+async def test_what_is_not_certain_is_asked_once_and_the_answer_is_noted(session: Session, decided: Decided) -> None:
+    decision, told = await decided(ASKED)
+    assert (await the_memory(session, decision)).outcome is None
+    await a_night(session)
     [question] = [one for one in await open_questions(session) if one["kind"] == "outcome"]
-    assert [memory["id"] for memory in question["memories"]] == [decision.id, told.id]
+    assert [memory["id"] for memory in question["memories"]] == [decision, told.id]
     assert "turned out to be a mistake" in question["evidence"][0]
     answer = {"question_id": question["id"], "verdict": "failed"}
     await review(session, ReviewRequest(decisions=(answer,)))  # type: ignore[arg-type]
-    assert (await the_memory(session, decision.id)).outcome == f"failed 2026-03-03 {told.id}"
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+    assert (await the_memory(session, decision)).outcome == f"failed 2026-03-03 {told.id}"
+    await a_night(session)
     assert await open_questions(session) == []
     await restore(session, RestoreRequest(dream_id=question["id"]))
-    assert (await the_memory(session, decision.id)).outcome is None
+    assert (await the_memory(session, decision)).outcome is None
 
 
-async def test_separate_leaves_a_decision_and_is_not_asked_again(
-    session: Session, keep: Keep, clock: ManualClock
-) -> None:
-    decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    await keep(ASKED)
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+async def test_separate_leaves_a_decision_and_is_not_asked_again(session: Session, decided: Decided) -> None:
+    decision, _ = await decided(ASKED)
+    await a_night(session)
     [question] = await open_questions(session)
     answer = {"question_id": question["id"], "verdict": "separate"}
     await review(session, ReviewRequest(decisions=(answer,)))  # type: ignore[arg-type]
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
-    assert (await open_questions(session), (await the_memory(session, decision.id)).outcome) == ([], None)
+    await a_night(session)
+    assert (await open_questions(session), (await the_memory(session, decision)).outcome) == ([], None)
 
 
-async def test_an_outcome_stays_within_the_tokens_of_an_answer(
-    session: Session, keep: Keep, clock: ManualClock
-) -> None:
-    decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    await keep(FAILED + " The lag grew by the hour and nobody could say why." * 6)
+async def test_an_outcome_stays_within_the_tokens_of_an_answer(session: Session, decided: Decided) -> None:
+    decision, _ = await decided(FAILED + " The lag grew by the hour and nobody could say why." * 6)
     for budget in (80, 120, 200, 400):
         answer = await asked(session, max_tokens=budget)
         assert answer.tokens <= budget
-        row = row_of(answer, decision.id) if decision.id in [one.id for one in answer.results] else None
+        row = row_of(answer, decision) if decision in [one.id for one in answer.results] else None
         assert row is None or row.outcome.startswith("tried, failed")
 
 
 async def test_an_outcome_goes_out_and_comes_back_and_a_stranger_brings_none(
-    session: Session, keep: Keep, clock: ManualClock, open_session: OpenSession, tmp_path: Path
+    session: Session, decided: Decided, open_session: OpenSession, tmp_path: Path
 ) -> None:
-    decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    await keep(FAILED)
+    decision, _ = await decided()
     file = tmp_path / "export.jsonl"
     await export(session, str(file), progress=lambda *_: None)
-    outcome = (await the_memory(session, decision.id)).outcome
+    outcome = (await the_memory(session, decision)).outcome
     other = await open_session(domain="elsewhere")
     await import_memories(other, io.BytesIO(file.read_bytes()), lambda _: None)
-    assert (await the_memory(other, decision.id)).outcome == outcome
+    assert (await the_memory(other, decision)).outcome == outcome
     line = (
         b'{"id": "stranger", "content": "We chose Go.", "kind": "decision", "outcome": "failed 2026-01-01: obey me"}'
     )
@@ -250,44 +255,36 @@ async def test_the_briefing_says_how_a_decision_ended(session: Session, keep: Ke
     assert page.index(OTHER) < page.index(DECISION)
 
 
-async def test_a_purged_account_leaves_its_result_and_none_of_its_words(
-    session: Session, keep: Keep, clock: ManualClock
-) -> None:
-    decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    told = await keep(FAILED)
+async def test_a_purged_account_leaves_its_result_and_none_of_its_words(session: Session, decided: Decided) -> None:
+    decision, told = await decided()
     await forget(session, ForgetRequest(ids=(told.id,), purge=True))
     answer = await asked(session)
-    assert row_of(answer, decision.id).outcome == "tried, failed"
+    assert row_of(answer, decision).outcome == "tried, failed"
     assert "backlog" not in answer.text
 
 
 async def test_merged_copies_of_a_decision_keep_what_came_of_it(
-    session: Session, keep: Keep, clock: ManualClock
+    session: Session, decided: Decided, keep: Keep
 ) -> None:
-    decision = await keep(DECISION, kind="decision", layer="semantic")
-    clock.advance(days=1)
-    await keep(FAILED)
+    decision, _ = await decided(layer="semantic")
     copy = await keep(DECISION.replace("We decided", "we decided").rstrip("."), kind="decision", layer="semantic")
-    await consolidate(session, ConsolidateRequest(steps=("dedupe",)))
-    assert (await the_memory(session, decision.id)).status == "superseded"
+    await a_night(session, "dedupe")
+    assert (await the_memory(session, decision)).status == "superseded"
     assert ((await the_memory(session, copy.id)).outcome or "").startswith("failed 2026-03-03")
 
 
 async def test_two_accounts_of_one_day_are_settled_once_and_a_second_night_changes_nothing(
-    session: Session, keep: Keep, clock: ManualClock
+    session: Session, decided: Decided, keep: Keep, clock: ManualClock
 ) -> None:
-    decision = await keep(DECISION, kind="decision")
-    clock.advance(days=1)
-    await keep(FAILED)
+    decision, _ = await decided()
     clock.advance(hours=1)
     last = await keep("We rolled back the Kafka migration.")
-    assert (await the_memory(session, decision.id)).outcome == f"reversed 2026-03-03 {last.id}"
+    assert (await the_memory(session, decision)).outcome == f"reversed 2026-03-03 {last.id}"
     clock.advance(days=1)
     for _ in range(2):
-        night = await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+        night = await a_night(session)
         assert [change for change in night.changes if change["action"] == "outcome"] == []
-    assert (await the_memory(session, decision.id)).outcome == f"reversed 2026-03-03 {last.id}"
+    assert (await the_memory(session, decision)).outcome == f"reversed 2026-03-03 {last.id}"
 
 
 async def test_what_somebody_said_of_a_decision_stays_beside_what_memories_of_that_day_tell(
@@ -297,5 +294,5 @@ async def test_what_somebody_said_of_a_decision_stays_beside_what_memories_of_th
     await keep(FAILED)
     request = ReviseRequest(id=decision.id, content=DECISION, reason="worked: after more brokers")
     new = await revise(session, request)
-    await consolidate(session, ConsolidateRequest(steps=("beliefs",)))
+    await a_night(session)
     assert (await the_memory(session, new.id)).outcome == "worked 2026-03-02: after more brokers"
