@@ -69,6 +69,15 @@ def test_of_too_many_rows_the_last_are_cached_and_all_caches_share_the_room() ->
     assert (other.has(0), other.has(1)) == (True, True)
 
 
+def test_the_bytes_are_those_of_the_parts_after_writes_merges_and_a_clear() -> None:
+    cache = RowCache(["id", "content"], RowRoom(1_000_000))
+    for index in range(40):
+        cache.write(np.array([index % 7]), rows(f"row {index}"))
+        assert cache.nbytes == sum(part.nbytes for part in cache._parts)
+    cache.clear()
+    assert cache.nbytes == 0
+
+
 async def contents(session: Session, question: Embedded) -> dict[str, tuple[str, bool, int]]:
     hits = await session.store.nearest(question.vector, Scope(), 20)
     found = await session.store.memories_of(NearMemories(hits), Scope())

@@ -2,7 +2,9 @@
 
 import pytest
 
-from reverie.text.alignment import NAMES, alignment_of
+from reverie.text.alignment import NAMES, _cues, _read_with, _statement, alignment_of
+from reverie.text.numbers import _measures
+from reverie.text.tokenize import WordForms, _every_token_of_short, _tokens_of_short, is_related, word_form
 
 
 def feature(name: str, older: str, newer: str) -> float:
@@ -35,3 +37,33 @@ def test_a_feature_is_what_its_name_says(name: str, older: str, newer: str, valu
 def test_any_text_can_be_aligned(text: str) -> None:
     assert len(alignment_of(text, "The API listens on port 80.")) == len(NAMES)
     assert len(alignment_of("The API listens on port 80.", text)) == len(NAMES)
+
+
+def test_a_word_is_a_name_only_beside_a_text_that_has_it_as_a_name() -> None:
+    older, with_name, without = "Walnut builds the images.", "We call it Walnut now.", "The images are built twice."
+    alone = alignment_of(older, without)
+    beside_a_name = alignment_of(older, with_name)
+    assert beside_a_name[NAMES.index("names shared")] == 0.5
+    assert alone[NAMES.index("names shared")] == 0.0
+    assert alignment_of(older, without) == alone
+
+
+def test_readings_of_texts_are_kept_in_a_bounded_number() -> None:
+    for cached in (_cues, _statement, _read_with, _measures, _every_token_of_short, _tokens_of_short):
+        most = cached.cache_info().maxsize
+        assert most is not None
+        assert most <= 2_048
+
+
+WORDS = (
+    "deploy deployment deployed production product product-ion start begin repo repository databas db fn function "
+    "retri retry-er index indexes in i time 300 number 5 café cafeteria configur-ation config operat operator"
+)
+
+
+def test_a_related_word_is_found_without_comparing_all() -> None:
+    forms = [*WORDS.split(), *map(word_form, WORDS.split()), ""]
+    for form in forms:
+        for others in (forms, forms[::2], [other for other in forms if other != form], []):
+            expected = any(is_related(form, other) for other in others)
+            assert WordForms(others).has_related(form) == expected, (form, others)

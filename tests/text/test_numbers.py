@@ -2,7 +2,16 @@
 
 import pytest
 
-from reverie.text.numbers import LONGEST_READ, in_notation_of, measures_in, same_measure, surely_differ
+from reverie.text.numbers import (
+    _PATTERNS,
+    LONGEST_READ,
+    _matches_at,
+    _starts,
+    in_notation_of,
+    measures_in,
+    same_measure,
+    surely_differ,
+)
 
 
 @pytest.mark.parametrize(
@@ -76,3 +85,26 @@ def test_long_runs_are_read_in_one_pass(run: str) -> None:
     # Were the time to grow with the square of the length, this would take minutes.
     measures_in((run * LONGEST_READ)[:LONGEST_READ])
     assert measures_in(run * 60_000) == ()
+
+
+AMOUNTS_EVERYWHERE = (
+    "Costs $5, €3k or £ 2 a month; $1 in SQL, and half of twenty-one percent.",
+    "Every 10 s, twice a day, täglich, alle 5 Tage, three times per week, an hour and a half.",
+    "On 5 March 2024, March 5th, 2024-03-05, in Q3 or the second quarter, at 9 am, 09:30, noon.",
+    "A dozen, a hundred, 10k, 4M, 1,200, 3.10, 3/4, 24/7, 2h 30m, 512 MiB, 20 Mbit/s, 90 µs.",
+    "Sıx or ſix ٣ times; x5, 5x, p95, v1.2.3, :8080, src/api/v2, and `5 min` in code.",
+    "Nothing that counts here.",
+)
+
+
+@pytest.mark.parametrize("text", AMOUNTS_EVERYWHERE)
+def test_no_pattern_of_amounts_matches_where_none_is_looked_for(text: str) -> None:
+    starts = _starts(text)
+    for pattern, _ in _PATTERNS:
+        anywhere = [match.span() for match in pattern.finditer(text)]
+        assert [match.span() for match in _matches_at(starts, pattern, text)] == anywhere, pattern.pattern
+
+
+def test_amounts_are_looked_for_at_few_words() -> None:
+    assert _starts("Nothing that counts here.") == []
+    assert _starts("Keep 5 copies and pay $3.") == [5, 22, 23]
