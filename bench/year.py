@@ -101,7 +101,7 @@ class Report:
     core: int = 0
     may_fade: int = 0
     faded: int = 0
-    let_go: Counter[str] = field(default_factory=Counter)
+    expired: Counter[str] = field(default_factory=Counter)
     moved: Counter[str] = field(default_factory=Counter)
     archived: int = 0
     exported_all: int = 0
@@ -128,7 +128,7 @@ class Life:
     clock: MovingClock
     report: Report
     written: dict[int, tuple[str, datetime]] = field(default_factory=dict)  # by number: id and moment
-    let_go: dict[str, str] = field(default_factory=dict)  # by id: the rule
+    expired: dict[str, str] = field(default_factory=dict)  # by id: the rule
     mornings: int = 0
 
 
@@ -197,8 +197,8 @@ async def _ask(life: Life, question: Query) -> None:
     wanted, written_at = life.written[question.answer]
     report.needed += 1
     report.needed_late += days_between(written_at, session.now) > STANDARD.archive_days
-    if wanted in life.let_go:
-        report.gone[life.let_go[wanted]] += 1
+    if wanted in life.expired:
+        report.gone[life.expired[wanted]] += 1
     report.found_off += wanted in await _found_without_decay(session, request)
     answer = await recall.recall(session, request)
     report.found += wanted in {row.id for row in answer.results}
@@ -226,8 +226,8 @@ async def _sweep(life: Life, moment: datetime) -> None:
     with patch.object(maintenance, "KEEP_VERSIONS_FOR", timedelta(0)):  # nobody else is reading an older one
         await life.session.maintenance.run()
     swept = await sweep(life.session)
-    life.let_go |= {memory_id: rule for rule, ids in swept.expired.items() for memory_id in ids}
-    life.report.let_go.update({rule: len(ids) for rule, ids in swept.expired.items()})
+    life.expired |= {memory_id: rule for rule, ids in swept.expired.items() for memory_id in ids}
+    life.report.expired.update({rule: len(ids) for rule, ids in swept.expired.items()})
     life.report.moved.update({move: len(ids) for move, ids in swept.moved.items()})
 
 
@@ -239,7 +239,7 @@ def _insist(memories: Sequence[Memory], report: Report) -> None:
             held = memory.core or memory.layer in HELD
             assert not held or memory.status_reason == "ttl-expired", f"{memory.id} is {memory.layer}"
     gone = sum(memory.status != "active" for memory in memories)
-    assert gone == report.let_go.total(), "the sweeps told what they did"
+    assert gone == report.expired.total(), "the sweeps told what they did"
 
 
 async def _measure(session: Session, memories: Sequence[Memory], questions: Sequence[Query], report: Report) -> None:
@@ -302,12 +302,12 @@ async def _recall_times(session: Session, questions: Sequence[Query]) -> tuple[f
 
 def told(report: Report) -> str:
     """Lay one year out as a table."""
-    rules = ", ".join(f"{rule} {count}" for rule, count in sorted(report.let_go.items())) or "none"
+    rules = ", ".join(f"{rule} {count}" for rule, count in sorted(report.expired.items())) or "none"
     gone_by = ", ".join(f"{rule} {count}" for rule, count in sorted(report.gone.items()))
     rows = [
         ("written", f"{report.written:,}, recalls {report.recalls:,}"),
         ("kept", f"{report.kept:,} ({_share(report.kept, report.written)})"),
-        ("let go", f"{report.let_go.total():,}: {rules}"),
+        ("let go", f"{report.expired.total():,}: {rules}"),
         ("", f"{_share(report.faded, report.may_fade)} of the {report.may_fade:,} that may fade"),
         ("moved", ", ".join(f"{move} {count}" for move, count in sorted(report.moved.items())) or "none"),
         ("core", f"{report.core:,}"),

@@ -44,13 +44,13 @@ async def run_engine(request: EngineRequest, options: Options) -> int:
 def _show(options: Options) -> int:
     found = running_engines(os.environ)
     if options.json:
-        say_json({"off": _is_off(os.environ), "engines": [_told(engine) for engine in found]})
+        say_json({"off": _is_off(os.environ), "engines": [_as_json(engine) for engine in found]})
     else:
         say(*engine_lines(found, is_off=_is_off(os.environ)))
     return DONE
 
 
-def _told(engine: RunningEngine) -> dict[str, object]:
+def _as_json(engine: RunningEngine) -> dict[str, object]:
     return asdict(engine) | {"since": _since(engine)}
 
 

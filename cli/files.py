@@ -129,7 +129,7 @@ async def _import_own(session: "Session", name: str, request: ImportRequest, opt
             tally = so_far
             bar.show(file.tell() / size if size else None, f"{counted(so_far.lines, 'line')}")
 
-        with _told_if_stopped(bar, lambda: tally), alone_with_the_store():
+        with _report_if_stopped(bar, lambda: tally), alone_with_the_store():
             await import_memories(session, file, show, trust=request.trust, revive=request.revive)
     if options.json:
         say_json(_counts(tally))
@@ -139,7 +139,7 @@ async def _import_own(session: "Session", name: str, request: ImportRequest, opt
 
 
 @contextmanager
-def _told_if_stopped(bar: Progress, tally: Callable[[], Imported]) -> Iterator[None]:
+def _report_if_stopped(bar: Progress, tally: Callable[[], Imported]) -> Iterator[None]:
     """Say how far an import came that fails."""
     try:
         yield
@@ -182,7 +182,7 @@ async def _import_notes(session: "Session", found: Collected, request: ImportReq
         tally = so_far
         bar.show(so_far.lines / (len(plan.lines) or 1), f"{counted(so_far.lines, 'note')}")
 
-    with _told_if_stopped(bar, lambda: tally), alone_with_the_store():
+    with _report_if_stopped(bar, lambda: tally), alone_with_the_store():
         done = await import_notes(session, plan, show, trust=request.trust, revive=request.revive)
     if options.json:
         gone = [{"id": memory.id, "source_ref": memory.source_ref} for memory in done.gone]
@@ -330,11 +330,11 @@ async def run_sync(session: "Session", request: SyncRequest, options: Options) -
         )
         foreseen = await sync(session, root, state_file, project=project, trust=request.trust, dry_run=True)
         if request.dry_run:
-            return _told(foreseen, request, options)
+            return _report(foreseen, request, options)
         answers = Answers(_about_conflicts(foreseen, request, options), _about_gone(foreseen, options))
         with alone_with_the_store(if_needed=not foreseen.is_in_step):
             done = await sync(session, root, state_file, project=project, trust=request.trust, answers=answers)
-    return _told(done, request, options)
+    return _report(done, request, options)
 
 
 def _about_conflicts(foreseen: Synced, request: SyncRequest, options: Options) -> dict[str, str]:
@@ -363,7 +363,7 @@ def _about_gone(foreseen: Synced, options: Options) -> dict[str, bool]:
     return dict.fromkeys(gone, agreed)
 
 
-def _told(result: Synced, request: SyncRequest, options: Options) -> int:
+def _report(result: Synced, request: SyncRequest, options: Options) -> int:
     if options.json:
         problems = [str(problem) for problem in result.problems]
         say_json(asdict(result) | {"problems": problems, "dry_run": request.dry_run})

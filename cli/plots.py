@@ -56,9 +56,9 @@ def _plot(curves: Curves) -> list[str]:
     for mode in sorted(RETENTION_MODES, key=lambda mode: mode == curves.chosen):
         for column, left in enumerate(curves.left[mode]):
             grid[_row(left)][column] = LETTERS[mode]
-    if curves.standing is not None:
-        column = round(curves.standing.day / (curves.days[-1] or 1.0) * (WIDTH - 1))
-        grid[_row(curves.standing.retention)][column] = MARK
+    if curves.position is not None:
+        column = round(curves.position.day / (curves.days[-1] or 1.0) * (WIDTH - 1))
+        grid[_row(curves.position.retention)][column] = MARK
     return [f"{_level(number)}|{''.join(cells)}".rstrip() for number, cells in enumerate(grid)]
 
 
@@ -85,13 +85,13 @@ def _axis(days: float) -> str:
 
 def _legend(curves: Curves) -> list[str]:
     names = [f"{LETTERS[mode]} {mode}{' *' if mode == curves.chosen else ''}" for mode in RETENTION_MODES]
-    standing = curves.standing
-    if standing is None:
+    position = curves.position
+    if position is None:
         return ["  ".join(names), "* the curve of this domain (REVERIE_RETENTION)", *_own_parameters(curves)]
     return [
         "  ".join(names),
-        f"{MARK} {standing.id} on day {standing.day:.1f}: {standing.retention:.2f} left by the domain's curve *",
-        f"  {standing.described}"[: _GUTTER + WIDTH],
+        f"{MARK} {position.id} on day {position.day:.1f}: {position.retention:.2f} left by the domain's curve *",
+        f"  {position.described}"[: _GUTTER + WIDTH],
         *_own_parameters(curves),
     ]
 
@@ -128,8 +128,8 @@ def save_png(curves: Curves, file: str) -> None:
     least = curves.parameters.archive_retention
     axes.axhline(least, color="grey", linestyle=":", linewidth=1.0)
     axes.annotate("archived below", (curves.days[-1], least), ha="right", va="bottom", color="grey")
-    if curves.standing is not None:
-        axes.plot([curves.standing.day], [curves.standing.retention], "k*", markersize=14, label=curves.standing.id)
+    if curves.position is not None:
+        axes.plot([curves.position.day], [curves.position.retention], "k*", markersize=14, label=curves.position.id)
     axes.set(
         title=f"How much is left of {curves.subject}",
         xlabel="days",
@@ -221,7 +221,7 @@ def _tuned_lines(found: Tuned, domain: str) -> list[str]:
 
 
 def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
-    standing = curves.standing
+    position = curves.position
     return {
         "subject": curves.subject,
         "chosen": curves.chosen,
@@ -229,13 +229,13 @@ def _as_json(curves: Curves, file: str | None) -> dict[str, object]:
         "curves": curves.left,
         "parameters": asdict(curves.parameters),
         "memory": None
-        if standing is None
+        if position is None
         else {
-            "id": standing.id,
-            "title": standing.title,
-            "day": standing.day,
-            "retention": standing.retention,
-            "described": standing.described,
+            "id": position.id,
+            "title": position.title,
+            "day": position.day,
+            "retention": position.retention,
+            "described": position.described,
         },
         "png": file,
     }
@@ -248,11 +248,11 @@ def _forecast_lines(ahead: Forecast) -> list[str]:
         f"In {ahead.days:g} days ({ahead.at[:10]}), by {ahead.curve}, if nothing is recalled till then, of {whose}:",
         "",
     ]
-    for rule, group in groupby(ahead.let_go, key=lambda going: going.rule):
+    for rule, group in groupby(ahead.expired, key=lambda going: going.rule):
         going = list(group)
         lines.append(f"{counted(len(going), 'memory')} let go ({rule}):")
         lines += [*columns([(one.id, one.at[:10], _short(one.title)) for one in going]), ""]
-    if not ahead.let_go:
+    if not ahead.expired:
         lines += ["Nothing is let go.", ""]
     if ahead.moved:
         lines.append(f"{counted(len(ahead.moved), 'memory')} moved:")

@@ -149,7 +149,7 @@ def _finish(
     """Say what was done, what was left alone and why, and what is left to do by hand."""
     refused = any(plan.refusals for plan in plans)
     if options.json:
-        say_json({"clients": [_told(plan, done) for plan in plans]})
+        say_json({"clients": [_as_json(plan, done) for plan in plans]})
         return FAILED if refused else DONE
     say(*_plan_lines(plans, _DONE, only=done))
     if connects:
@@ -219,7 +219,7 @@ def _show(plans: Sequence[ClientPlan], options: Options) -> int:
     """Show what would change, with each file's difference."""
     refused = any(plan.refusals for plan in plans)
     if options.json:
-        say_json({"dry_run": True, "clients": [_told(plan, [], with_diff=True) for plan in plans]})
+        say_json({"dry_run": True, "clients": [_as_json(plan, [], with_diff=True) for plan in plans]})
         return FAILED if refused else DONE
     say(*_plan_lines(plans, _PLANNED))
     for plan in plans:
@@ -242,7 +242,7 @@ def _painted(line: str) -> Line:
     return (Span(line, "red"),) if line.startswith("-") else line
 
 
-def _told(plan: ClientPlan, done: Sequence[Change], *, with_diff: bool = False) -> dict[str, object]:
+def _as_json(plan: ClientPlan, done: Sequence[Change], *, with_diff: bool = False) -> dict[str, object]:
     return {
         "client": plan.client.name,
         "files": [

@@ -39,7 +39,7 @@ async def run_tokens(request: TokensRequest, options: Options) -> int:
 def _list(tokens: TokenFolder, options: Options) -> None:
     found = tokens.all()
     if options.json:
-        say_json([_told(record) for record in found])
+        say_json([_as_json(record) for record in found])
     elif not found:
         say("There are no tokens. `reverie tokens create NAME --scope read` makes one.")
     else:
@@ -50,7 +50,7 @@ def _list(tokens: TokenFolder, options: Options) -> None:
         say(*columns([("name", "user", "scope", "projects", "created", "expires"), *rows]))
 
 
-def _told(record: TokenRecord) -> dict[str, object]:
+def _as_json(record: TokenRecord) -> dict[str, object]:
     return {
         "name": record.name,
         "user": record.user,

@@ -89,10 +89,10 @@ class Event:
     @property
     def key(self) -> str:
         """What tells this event from another of its session."""
-        told = {START: self.source, PROMPT: self._text("prompt_id", "turn_id") + self.prompt}.get(self.role)
+        identity = {START: self.source, PROMPT: self._text("prompt_id", "turn_id") + self.prompt}.get(self.role)
         if self.role == TOOL:
-            told = self._text("tool_use_id", "toolUseId") or self.error
-        return f"{self.name.lower()} {self.source if told is None else told}"
+            identity = self._text("tool_use_id", "toolUseId") or self.error
+        return f"{self.name.lower()} {self.source if identity is None else identity}"
 
     @property
     def error(self) -> str:
@@ -177,8 +177,8 @@ class Engine:
 class Outcome:
     """What a run gives to the client, and what its trace says; nothing to say leaves no trace."""
 
-    def __init__(self, told: str, context: str = "") -> None:
-        self.told = told
+    def __init__(self, outcome_text: str, context: str = "") -> None:
+        self.outcome_text = outcome_text
         self.context = context
 
 
@@ -425,13 +425,13 @@ class _Run:
             answer = output(self.event, outcome.context)
             sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             sys.stdout.buffer.flush()
-        if outcome.told:
-            self._note(outcome.told)
+        if outcome.outcome_text:
+            self._note(outcome.outcome_text)
 
-    def _note(self, told: str) -> None:
+    def _note(self, outcome_text: str) -> None:
         name = self.event.name if self.event is not None and self.event.name else "unknown event"
         client = self.event.client if self.event is not None else "?"
-        note_run(self._environment, name, client, time.monotonic() - self._started, told)
+        note_run(self._environment, name, client, time.monotonic() - self._started, outcome_text)
 
 
 def output(event: Event, context: str) -> dict[str, Any]:

@@ -251,7 +251,7 @@ _PASSES = re.compile(
 )
 
 
-def standing_statements(text: str) -> list[str]:
+def lasting_statements(text: str) -> list[str]:
     """Return the sentences of a message that state something which lasts."""
     found: list[str] = []
     for sentence in _SENTENCE_END.split(_CODE.sub("\n", text)):
@@ -286,7 +286,7 @@ def _chatgpt_notes(file: str, place: str, message: dict[str, Any]) -> list[Note]
     if message.get("recipient") == "bio" and role == "assistant":  # what it wrote to its own memory
         texts, layer = [line.strip() for line in text.splitlines() if line.strip()], {"layer": "semantic"}
     elif role == "user":
-        texts, layer = standing_statements(text), {}
+        texts, layer = lasting_statements(text), {}
     else:
         return []
     return _notes(file, place, texts, moment(message.get("create_time")), layer)
@@ -303,7 +303,7 @@ def read_claude(file: str, conversations: Sequence[Any]) -> Iterator[Note | Prob
         kept: list[Note] = []
         for message in messages:
             if isinstance(message, dict) and message.get("sender") == "human":
-                texts = standing_statements(_claude_text(message))
+                texts = lasting_statements(_claude_text(message))
                 kept += _notes(file, place, texts, moment(message.get("created_at")), {})
         yield from kept[:_MOST_PER_CONVERSATION]
 

@@ -33,7 +33,7 @@ SHARED = (
 """The fields that a file and the store are compared by; a change of one is carried to the other side."""
 
 _OWN = (*("layer", "importance", "confidence", "pinned", "tier", "happened_at", "entities", "forget_after"),)
-_TOLD = ("project", "author", "source", "source_ref", "trust", "derived_from", "outcome")
+_METADATA_FIELDS = ("project", "author", "source", "source_ref", "trust", "derived_from", "outcome")
 """Fields that a file says of a memory, which an edit there does not change."""
 
 _ACTORS = {
@@ -61,7 +61,7 @@ class Concept:
     values: Mapping[str, Any]
     digest: str
     is_deprecated: bool = False
-    told: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 def shared_fields(memory: Memory) -> dict[str, Any]:
@@ -122,15 +122,17 @@ def written_concept(
     return written_document(values, str(fields["content"]), blocks=(OWN_KEY,))
 
 
-_KNOWN_OWN = frozenset({"id", *_OWN, *_TOLD, "confirmed_by"})
+_KNOWN_OWN = frozenset({"id", *_OWN, *_METADATA_FIELDS, "confirmed_by"})
 
 
 def _front_matter(record: Mapping[str, Any], fields: Mapping[str, Any], *, project: bool) -> dict[str, Any]:
     own: dict[str, Any] = {"id": record["id"]}
     usual = {"confidence": 1.0, "happened_at": record["created_at"]}
     own |= {n: fields[n] for n in _OWN if fields.get(n) not in (None, [], False) and fields[n] != usual.get(n)}
-    told = {name: record[name] for name in _TOLD if record.get(name) not in (None, [], ())}
-    own |= {name: list(v) if isinstance(v, tuple) else v for name, v in told.items() if project or name != "project"}
+    metadata = {name: record[name] for name in _METADATA_FIELDS if record.get(name) not in (None, [], ())}
+    own |= {
+        name: list(v) if isinstance(v, tuple) else v for name, v in metadata.items() if project or name != "project"
+    }
     return {
         "type": fields["kind"] or record["kind"],
         "title": fields["title"],
@@ -215,7 +217,7 @@ def _concept(path: str, document: Document, digest: str) -> Concept:
         values=values,
         digest=digest,
         is_deprecated=values.get("status") == "deprecated",
-        told={name: own[name] for name in _TOLD if own.get(name) is not None} | _generated_at(values),
+        metadata={name: own[name] for name in _METADATA_FIELDS if own.get(name) is not None} | _generated_at(values),
     )
 
 
@@ -275,6 +277,6 @@ def read_concept(name: str, data: bytes) -> Iterator[Note | Problem]:
 def import_fields(concept: Concept) -> dict[str, Any]:
     """Return the fields of an import line for a file: what it says, without what it leaves open."""
     said = {name: value for name, value in concept.fields.items() if value not in (None, [], "")}
-    told = dict(concept.told or {})
-    said |= {name: told[name] for name in ("created_at", "derived_from", "project") if name in told}
+    metadata = dict(concept.metadata or {})
+    said |= {name: metadata[name] for name in ("created_at", "derived_from", "project") if name in metadata}
     return said

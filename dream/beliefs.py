@@ -312,8 +312,8 @@ def _contradicting(
     row: int, belief: Memory, update: Update | None, snapshot: Snapshot
 ) -> Iterator[tuple[Memory, str, bool]]:
     """Yield newer memories that contradict a belief, why, and whether it is certain that both cannot be true."""
-    told_by = outcome.told_by if (outcome := read_outcome(belief.outcome)) is not None else ""
-    if update is not None and update.newer.id == told_by:
+    reported_by = outcome.reported_by if (outcome := read_outcome(belief.outcome)) is not None else ""
+    if update is not None and update.newer.id == reported_by:
         update = None  # it told how the decision ended
     if update is not None and update.is_sure:
         yield update.newer, update.reason, True
@@ -322,7 +322,7 @@ def _contradicting(
         newer = snapshot.memories[other]
         if newer.kind in DERIVED_KINDS or newer.layer == "codebase" or _moment(newer) <= _moment(belief):
             continue
-        if newer.id == told_by:
+        if newer.id == reported_by:
             continue
         found = conflict_between(belief, newer, snapshot)
         if found is not None and found.is_certain:

@@ -206,7 +206,7 @@ def question_about_moved(memory: Memory, checked: EvidenceState) -> ProposedQues
         "the text), stay as it is (holds), or go (forget)?",
         evidence=(*dict.fromkeys(notes), f"proposed: {proposal}"),
         verdicts=_MOVED_VERDICTS,
-        about=(memory.id, *moves_as_told(moves)),
+        about=(memory.id, *described_moves(moves)),
         proposal=proposal,
     )
 
@@ -217,7 +217,7 @@ def moves_of(anchors: Iterable[Anchor]) -> dict[str, str]:
     return {anchor.path: (anchor.now_at or "").partition("::")[0] for anchor in moved}
 
 
-def moves_as_told(moves: Mapping[str, str]) -> list[str]:
+def described_moves(moves: Mapping[str, str]) -> list[str]:
     """Return moves as a question names what it is about."""
     return sorted(f"{old} -> {new}" for old, new in moves.items())
 

@@ -12,7 +12,7 @@ from reverie.dream.plan import Change, ChangeSet, ProposedQuestion, Verdict
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.lifecycle.outcomes import Outcome, followed_by, outcome_on, read_outcome, settled
 from reverie.memory import RESULTS, Memory, OutcomeResult, creation_order
-from reverie.text.outcomes import is_decision, judgements_in, told_outcome
+from reverie.text.outcomes import is_decision, judgements_in, reported_outcome
 from reverie.time import iso
 
 OUTCOME = "outcome"
@@ -27,7 +27,7 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DecisionOutcome:
     """A decision, what a later memory tells came of it, by which words, and whether that is certain."""
 
     decision: Memory
@@ -41,24 +41,27 @@ def is_a_decision(memory: Memory) -> bool:
     return memory.kind == "decision" or (memory.kind in _KINDS and is_decision(memory.content))
 
 
-def outcomes_told(told: Memory, decisions: Iterable[Memory]) -> list[Told]:
+def reported_outcomes(report: Memory, decisions: Iterable[Memory]) -> list[DecisionOutcome]:
     """Return the decisions that a later memory tells the outcome of; only the certain ones if there are any."""
     found = [
-        Told(decision, outcome.result, outcome.phrase, outcome.is_certain)
+        DecisionOutcome(decision, outcome.result, outcome.phrase, outcome.is_certain)
         for decision in decisions
-        if _may_follow(told, decision) and (outcome := told_outcome(decision.content, told.content)) is not None
+        if _may_follow(report, decision)
+        and (outcome := reported_outcome(decision.content, report.content)) is not None
     ]
     return [one for one in found if one.is_certain] or found
 
 
-def outcome_change(decision: Memory, told: Memory, result: OutcomeResult) -> Change | None:
+def outcome_change(decision: Memory, report: Memory, result: OutcomeResult) -> Change | None:
     """Return the change that notes an outcome with its decision; None if the decision has it already."""
-    written = followed_by(decision, outcome_on(result, told.happened_at, told_by=told.id))
-    return None if written is None else _change(decision, outcome_on(result, told.happened_at, told_by=told.id))
+    written = followed_by(decision, outcome_on(result, report.happened_at, reported_by=report.id))
+    return (
+        None if written is None else _change(decision, outcome_on(result, report.happened_at, reported_by=report.id))
+    )
 
 
 def _change(decision: Memory, outcome: Outcome) -> Change:
-    reason = f"{outcome.result}, as {outcome.told_by} tells"
+    reason = f"{outcome.result}, as {outcome.reported_by} tells"
     return Change(memory_id=decision.id, action=OUTCOME, reason=reason, values={"outcome": outcome.written})
 
 
@@ -71,19 +74,19 @@ def outcomes(snapshot: Snapshot) -> Iterator[ChangeSet]:
         if memory.status == "active" and is_a_decision(memory):
             decisions.setdefault(memory.project, []).append(memory)
     still_open = snapshot.open_by_project(OUTCOME)
-    certain: dict[str, list[tuple[Memory, Told]]] = {}
-    for told in snapshot.memories:
-        if not _may_tell(told, decisions) or not judgements_in(told.content):
+    certain: dict[str, list[tuple[Memory, DecisionOutcome]]] = {}
+    for report in snapshot.memories:
+        if not _may_tell(report, decisions) or not judgements_in(report.content):
             continue
-        found = outcomes_told(told, decisions[told.project])
+        found = reported_outcomes(report, decisions[report.project])
         if len(found) == 1 and found[0].is_certain:
-            certain.setdefault(found[0].decision.id, []).append((told, found[0]))
+            certain.setdefault(found[0].decision.id, []).append((report, found[0]))
             continue
         unknown = [one for one in found if one.decision.outcome is None and one.decision.id not in certain]
-        if unknown and still_open[told.project] < MOST_OPEN:
-            question = _question(max(unknown, key=lambda one: one.decision.happened_at), told)
+        if unknown and still_open[report.project] < MOST_OPEN:
+            question = _question(max(unknown, key=lambda one: one.decision.happened_at), report)
             if question.id not in snapshot.asked:
-                still_open[told.project] += 1
+                still_open[report.project] += 1
                 yield ChangeSet(summary="asked what came of a decision", questions=(question,))
     for accounts in certain.values():
         change = _settled_change(accounts)
@@ -91,36 +94,38 @@ def outcomes(snapshot: Snapshot) -> Iterator[ChangeSet]:
             yield ChangeSet(summary="outcome of a decision noted", changes=(change,))
 
 
-def _settled_change(accounts: Sequence[tuple[Memory, Told]]) -> Change | None:
+def _settled_change(accounts: Sequence[tuple[Memory, DecisionOutcome]]) -> Change | None:
     """Return the change that gives a decision the outcome of all accounts, also of one that no memory here tells."""
     decision = accounts[0][1].decision
     in_order = sorted(accounts, key=lambda one: (one[0].happened_at, one[0].created_at, creation_order(one[0].id)))
-    told = [outcome_on(found.result, memory.happened_at, told_by=memory.id) for memory, found in in_order]
+    report = [outcome_on(found.result, memory.happened_at, reported_by=memory.id) for memory, found in in_order]
     known = read_outcome(decision.outcome)
-    if known is not None and known.told_by not in {one.told_by for one in told}:
-        told = sorted([*told, known], key=lambda one: one.day)  # stable: of one day, what somebody said of it is last
-    outcome = settled(told)
+    if known is not None and known.reported_by not in {one.reported_by for one in report}:
+        report = sorted(
+            [*report, known], key=lambda one: one.day
+        )  # stable: of one day, what somebody said of it is last
+    outcome = settled(report)
     if outcome is None or outcome.written == decision.outcome:
         return None
     return _change(decision, outcome)
 
 
-def _may_tell(told: Memory, decisions: dict[str, list[Memory]]) -> bool:
-    return told.project in decisions and told.kind not in DERIVED_KINDS and told.layer != "codebase"
+def _may_tell(report: Memory, decisions: dict[str, list[Memory]]) -> bool:
+    return report.project in decisions and report.kind not in DERIVED_KINDS and report.layer != "codebase"
 
 
-def _may_follow(told: Memory, decision: Memory) -> bool:
-    return decision.id not in (told.id, *told.derived_from) and decision.happened_at <= told.happened_at
+def _may_follow(report: Memory, decision: Memory) -> bool:
+    return decision.id not in (report.id, *report.derived_from) and decision.happened_at <= report.happened_at
 
 
-def _question(one: Told, told: Memory) -> ProposedQuestion:
+def _question(one: DecisionOutcome, report: Memory) -> ProposedQuestion:
     evidence: Sequence[str] = (
         f"compared by words: \u201c{one.phrase}\u201d may speak of this decision, which is not certain",
-        f"{told.id} says since {iso(told.happened_at)[:10]}: {told.content[:_SHOWN]}",
+        f"{report.id} says since {iso(report.happened_at)[:10]}: {report.content[:_SHOWN]}",
     )
     return ProposedQuestion(
         kind="outcome",
-        memory_ids=(one.decision.id, told.id),
+        memory_ids=(one.decision.id, report.id),
         ask="Does the second memory tell what came of the first, a decision? Answer how it ended, or separate.",
         evidence=tuple(evidence),
         verdicts=_VERDICTS,

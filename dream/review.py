@@ -8,7 +8,7 @@ from typing import Any
 
 from reverie.dream.batch import make_batch, write
 from reverie.dream.derived_memories import may_be_written
-from reverie.dream.drift import is_challenged, moves_as_told, moves_of
+from reverie.dream.drift import described_moves, is_challenged, moves_of
 from reverie.dream.judge import missing_facts
 from reverie.dream.merging import merging
 from reverie.dream.outcomes import outcome_change
@@ -53,7 +53,7 @@ def why_moot(asked: ReviewQuestion, memories: Mapping[str, Memory]) -> str | Non
 
 def _names_what_moved(asked: ReviewQuestion, memory: Memory) -> bool:
     asked_about: list[str] = asked.body.get("about", [])[1:]
-    return moves_as_told(moves_of(memory.anchors)) == asked_about
+    return described_moves(moves_of(memory.anchors)) == asked_about
 
 
 async def withdraw_moot(store: MemoryStore, now: datetime) -> list[str]:
@@ -205,9 +205,9 @@ def _change_set(
             return None  # separate, no_bridge
 
 
-def _with_outcome(decision: Memory, told: Memory, result: OutcomeResult) -> ChangeSet | None:
+def _with_outcome(decision: Memory, report: Memory, result: OutcomeResult) -> ChangeSet | None:
     """Return the change that notes with a decision what came of it, as somebody answered."""
-    change = outcome_change(decision, told, result)
+    change = outcome_change(decision, report, result)
     return None if change is None else ChangeSet(summary="outcome noted", changes=(change,))
 
 

@@ -37,13 +37,13 @@ class Outcome:
 
     result: OutcomeResult
     day: str
-    told_by: str = ""
+    reported_by: str = ""
     note: str = ""
 
     @property
     def written(self) -> str:
         """The outcome as a memory keeps it."""
-        start = " ".join(filter(None, (self.result, self.day, self.told_by)))
+        start = " ".join(filter(None, (self.result, self.day, self.reported_by)))
         return f"{start}: {self.note}" if self.note else start
 
     @property
@@ -51,16 +51,16 @@ class Outcome:
         """Whether the decision is no advice any more."""
         return self.result in WARNINGS
 
-    def said(self, told: str = "") -> str:
+    def said(self, newer: str = "") -> str:
         """Say it in a few words; `told` is the text of the memory that tells it."""
         start = f"tried, {self.result}" if self.is_warning else self.result
-        why = " ".join((self.note or told).split())
+        why = " ".join((self.note or newer).split())
         return f"{start}: {why}" if why else start
 
 
-def outcome_on(result: OutcomeResult, at: datetime, *, told_by: str = "", note: str = "") -> Outcome:
+def outcome_on(result: OutcomeResult, at: datetime, *, reported_by: str = "", note: str = "") -> Outcome:
     """Return an outcome as it is told at a moment."""
-    return Outcome(result, f"{at.astimezone(UTC):%Y-%m-%d}", told_by, " ".join(note.split())[:LONGEST_NOTE])
+    return Outcome(result, f"{at.astimezone(UTC):%Y-%m-%d}", reported_by, " ".join(note.split())[:LONGEST_NOTE])
 
 
 def read_outcome(written: str | None) -> Outcome | None:
@@ -81,28 +81,28 @@ def given_outcome(reason: str, at: datetime) -> Outcome | None:
     return outcome_on(result, at, note=found["note"].strip(" ."))
 
 
-def followed_by(decision: Memory, told: Outcome) -> str | None:
+def followed_by(decision: Memory, newer: Outcome) -> str | None:
     """Return the outcome that a decision has after one more account, or None if that changes nothing.
 
     The later account holds. That something else took its place says less than that it failed.
     """
     known = read_outcome(decision.outcome)
-    is_later = known is None or told.day >= known.day
-    return told.written if is_later and _replaces(known, told) else None
+    is_later = known is None or newer.day >= known.day
+    return newer.written if is_later and _replaces(known, newer) else None
 
 
 def settled(accounts: Sequence[Outcome]) -> Outcome | None:
     """Return the outcome after several accounts, the earliest first: the same whoever was heard first."""
     known: Outcome | None = None
-    for told in accounts:
-        known = told if _replaces(known, told) else known
+    for newer in accounts:
+        known = newer if _replaces(known, newer) else known
     return known
 
 
-def _replaces(known: Outcome | None, told: Outcome) -> bool:
+def _replaces(known: Outcome | None, newer: Outcome) -> bool:
     if known is None:
         return True
-    return told.result != known.result and not (told.result == "superseded" and known.is_warning)
+    return newer.result != known.result and not (newer.result == "superseded" and known.is_warning)
 
 
 def joined_outcome(heir: Memory, others: tuple[Memory, ...]) -> str | None:

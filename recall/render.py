@@ -273,7 +273,7 @@ def _outcome(memory: Memory, tellers: Mapping[str, str]) -> str:
     outcome = read_outcome(memory.outcome)
     if outcome is None:
         return ""
-    said = neutralized_line(outcome.said(tellers.get(outcome.told_by, ""))).replace("[", "(").replace("]", ")")
+    said = neutralized_line(outcome.said(tellers.get(outcome.reported_by, ""))).replace("[", "(").replace("]", ")")
     return cut_at_sentence(said, _OUTCOME_TOKENS, "…")
 
 
@@ -312,7 +312,7 @@ def _why(candidate: ScoredMemory) -> dict[str, float]:
         "strength": candidate.strength,
         "freshness": candidate.freshness,
         "trust": candidate.memory.trust,
-        "standing": candidate.kind_factor,
+        "kind_factor": candidate.kind_factor,
         "diversity": candidate.diversity,
     }
     return {name: round(value, 3) for name, value in parts.items() if value is not None}

@@ -324,7 +324,7 @@ async def _past_texts(store: MemoryStore, query: Query, features: Features) -> P
 async def _tellers(store: MemoryStore, scope: Scope, decisions: Iterable[Memory]) -> dict[str, str]:
     """Return the texts of the memories that tell what came of decisions, as far as the scope may see them."""
     outcomes = (read_outcome(memory.outcome) for memory in decisions)
-    ids = {outcome.told_by for outcome in outcomes if outcome is not None and outcome.told_by}
+    ids = {outcome.reported_by for outcome in outcomes if outcome is not None and outcome.reported_by}
     found = await store.get(sorted(ids)) if ids else {}
     return {
         memory.id: memory.content

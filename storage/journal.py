@@ -44,8 +44,8 @@ _ROW_FIELDS = ("id", "updated_at", "embedder", "precision")
 _TEXT = ("content", "content_hash", "title")
 _STATUS = ("status", "status_reason", "expired_at", "superseded_by", "layer", "project", "pinned")
 _OTHER_FIELDS = tuple(name for name in sorted(FIELDS) if name not in (*_COUNTERS, *_ROW_FIELDS, *_TEXT, *_STATUS))
-PARTS: Mapping[str, tuple[str, ...]] = {"text": _TEXT, "standing": _STATUS, "other fields": _OTHER_FIELDS}
-"""The parts of a state. `reverie audit` names them; "standing" is the status, layer, project and pin."""
+PARTS: Mapping[str, tuple[str, ...]] = {"text": _TEXT, "status": _STATUS, "other fields": _OTHER_FIELDS}
+"""The parts of a state. `reverie audit` names them; "status" is the status, layer, project and pin."""
 
 _DEFAULTS = {one.name: one.default for one in fields(Memory)}
 _DIGITS = 24

@@ -170,7 +170,7 @@ class ProjectTable:
         if removed:
             await self._database.table("meta").delete(one_of("id", [f"{_ROW}{name}" for name in removed]))
 
-    async def is_told_first(self, project: str) -> bool:
+    async def is_first_notice(self, project: str) -> bool:
         """Return whether nobody was told yet what could be done in a new project, and note that somebody is now."""
         key = f"{_TOLD}{project}"
         if key in await self._database.read_meta():

@@ -180,7 +180,7 @@ def _features(older: _Cues, newer: _Cues, one: _Reading, other: _Reading) -> tup
     kept = {item: other.has(item) for item in one.items}
     told = {item: one.has(item) for item in other.items}
     ours, theirs = one.of("word"), other.of("word")
-    words_kept, words_told = _share(ours, kept), _share(theirs, told)
+    words_kept, words_added = _share(ours, kept), _share(theirs, told)
     subject = [item for item in one.items if item.is_subject and item.kind in ("word", "name")]
     topic = [item for item in other.items if item.is_subject and item.kind in ("word", "name")]
     subject_kept, topic_known = _share(subject, kept), _share(topic, told)
@@ -200,8 +200,8 @@ def _features(older: _Cues, newer: _Cues, one: _Reading, other: _Reading) -> tup
     longest = max(len(one.items), len(other.items), 1)
     return (
         words_kept,
-        words_told,
-        min(words_kept, words_told),
+        words_added,
+        min(words_kept, words_added),
         alike,
         subject_kept,
         topic_known,
@@ -237,7 +237,7 @@ def _features(older: _Cues, newer: _Cues, one: _Reading, other: _Reading) -> tup
         change * exchange,
         exchange * subject_kept * topic_known,
         parallel * subjects_exchanged,
-        all_shared * min(words_kept, words_told),
+        all_shared * min(words_kept, words_added),
         qualifier,
         float(bool(one.times) and bool(other.times) and not one.times & other.times),
         float(one.is_event),

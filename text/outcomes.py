@@ -23,7 +23,7 @@ LONGEST_DECISION = 1_500
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOutcome:
+class ReportedOutcome:
     """What a statement says came of a decision, the phrase that says it, and whether nothing else can be meant."""
 
     result: OutcomeResult
@@ -147,17 +147,17 @@ def is_decision(text: str) -> bool:
     return len(text) <= LONGEST_DECISION and bool(_DECIDES.search(text))
 
 
-def told_outcome(decision: str, statement: str) -> ToldOutcome | None:
+def reported_outcome(decision: str, statement: str) -> ReportedOutcome | None:
     """Return what a later statement says came of a decision; None if it says nothing of it."""
     if len(decision) > LONGEST_DECISION:
         return None
-    unsure: ToldOutcome | None = None
+    unsure: ReportedOutcome | None = None
     for judged in judgements_in(statement):
         fits = _fits(_chosen(decision), judged)
         if fits is True:
-            return ToldOutcome(judged.result, judged.phrase, is_certain=True)
+            return ReportedOutcome(judged.result, judged.phrase, is_certain=True)
         if fits is None and unsure is None:
-            unsure = ToldOutcome(judged.result, judged.phrase, is_certain=False)
+            unsure = ReportedOutcome(judged.result, judged.phrase, is_certain=False)
     return unsure
 
 

@@ -338,7 +338,7 @@ async def first_steps(session: Session) -> str:
     offers = await asyncio.to_thread(_offers, root)
     if not offers or await session.store.count(one_of("project", session.names_of(project))):
         return ""
-    if not await session.store.projects.is_told_first(project):
+    if not await session.store.projects.is_first_notice(project):
         return ""
     return f"\nThis project is new to memory. {' '.join(offers)}"
 

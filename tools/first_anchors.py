@@ -23,12 +23,12 @@ MOST_AT_ONCE = 8
 log = logging.getLogger(__name__)
 
 
-def missing_files_told(evidence: Evidence, absent: Sequence[AbsentFile]) -> list[str]:
+def missing_file_warnings(evidence: Evidence, absent: Sequence[AbsentFile]) -> list[str]:
     """Say of each file that a text names whether it was moved, was removed or never was there."""
-    return [_told(evidence, one) for one in absent]
+    return [_warning(evidence, one) for one in absent]
 
 
-def _told(evidence: Evidence, absent: AbsentFile) -> str:
+def _warning(evidence: Evidence, absent: AbsentFile) -> str:
     if absent.anchor is not None and absent.last_commit is not None:
         now_at = evidence.where_now(absent.anchor)
         what = f"it moved to {now_at}" if now_at else f"it was there until {absent.last_commit[:8]}"

@@ -51,7 +51,7 @@ class Curves:
     chosen: RetentionMode
     days: list[float]
     left: dict[RetentionMode, list[float]]
-    standing: CurvePosition | None = None
+    position: CurvePosition | None = None
     parameters: Parameters = STANDARD
 
 
@@ -91,7 +91,7 @@ def curves_of(
         mode: [retention_of(memory, later(since, day) or now, mode, tier, parameters) for day in at]
         for mode in RETENTION_MODES
     }
-    standing = CurvePosition(
+    position = CurvePosition(
         memory.id, memory.title, idle, retention_of(memory, now, chosen, tier, parameters), _described(memory, now)
     )
     return Curves(
@@ -99,7 +99,7 @@ def curves_of(
         chosen,
         at,
         left,
-        standing,
+        position,
         parameters,
     )
 
@@ -157,11 +157,11 @@ class Forecast:
     at: str
     days: float
     curve: str
-    let_go: list[ForecastExpiry]
+    expired: list[ForecastExpiry]
     moved: list[ForecastMove]
     made_core: list[str]
     kept: dict[str, int]
-    total_let_go: int  # more than are named, where only so many are
+    total_expired: int  # more than are named, where only so many are
     total_moved: int
 
 
@@ -187,12 +187,12 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False,
     planned = planned.without_promotions_of(await demoted_ids(session.store, planned.promoted))
     ending = [index for index, _ in planned.ending]
     memories = {memory.id: memory for memory in await columns.memories(session.store, ending)}
-    let_go = []
+    expired = []
     for memory_id, (_, at) in zip(columns.ids_of(ending), planned.ending, strict=True):
         memory = memories.get(memory_id)
         expiry = memory and due_expiry(memory, then, settings.retention, settings.tier, settings.parameters)
         if memory and expiry:  # or else it changed while we looked
-            let_go.append(
+            expired.append(
                 ForecastExpiry(
                     memory.id, memory.title, memory.layer, memory.project, iso(at), expiry.rule, expiry.reason
                 )
@@ -207,10 +207,10 @@ async def forecast(session: Session, days: float, *, all_projects: bool = False,
         at=iso(then),
         days=days,
         curve=settings.retention,
-        let_go=sorted(let_go, key=lambda one: (one.rule, one.at, creation_order(one.id))),
+        expired=sorted(expired, key=lambda one: (one.rule, one.at, creation_order(one.id))),
         moved=moved,
         made_core=columns.ids_of(planned.made_core),
         kept=planned.kept,
-        total_let_go=planned.total_ending,
+        total_expired=planned.total_ending,
         total_moved=len(planned.moving),
     )

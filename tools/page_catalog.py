@@ -214,8 +214,8 @@ class ForecastResult:
     at: str
     days: float
     curve: str
-    let_go: list[dict[str, Any]]
-    total_let_go: int
+    expired: list[dict[str, Any]]
+    total_expired: int
     moved: list[dict[str, Any]]
     total_moved: int
     kept: dict[str, int]

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from reverie.dream.outcomes import is_a_decision, outcome_change, outcomes_told
+from reverie.dream.outcomes import is_a_decision, outcome_change, reported_outcomes
 from reverie.embeddings.base import Embedding
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.classifier import LEAST_COSINE, PairVerdict, embedder_for_models, judged_pair
@@ -35,7 +35,7 @@ from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, Reading, classified, readings_for
 from reverie.tools.entities import with_names
-from reverie.tools.first_anchors import missing_files_told
+from reverie.tools.first_anchors import missing_file_warnings
 from reverie.tools.quarantine import hold
 from reverie.tools.requests import RememberRequest
 from reverie.tools.resolve import resolved
@@ -284,9 +284,9 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     elif around.duplicate is not None:
         confirmed = await confirm(session, around.duplicate, draft, now)
     else:
-        told_outcome = await note_outcome(session, memory, around.decisions, now)
-        warnings = [*warnings, *told_outcome]
-        if told_outcome:  # what came of a decision names much that the decision names
+        reported_outcome = await note_outcome(session, memory, around.decisions, now)
+        warnings = [*warnings, *reported_outcome]
+        if reported_outcome:  # what came of a decision names much that the decision names
             around = replace(around, restated=None)
     if around.restated is not None:
         warnings += [f"seems to say the same as {around.restated.id}: both are kept, nothing is confirmed by it"]
@@ -379,7 +379,7 @@ async def note_outcome(session: Session, told: Memory, decisions: Sequence[Memor
         return ()
     named = await session.store.find(_of_the_same(session, told)) if told.entities else []
     known = {one.id: one for one in (*decisions, *named) if is_a_decision(one)}
-    found = outcomes_told(told, [one for one in known.values() if one.owner == told.owner])
+    found = reported_outcomes(told, [one for one in known.values() if one.owner == told.owner])
     if len(found) != 1 or not found[0].is_certain:
         return ()
     async with session.store.changing():
@@ -412,7 +412,7 @@ async def supersede(
     """
     values = {"status": "superseded", "superseded_by": by.id, "expired_at": now, "status_reason": reason}
     if ends_it and is_a_decision(old) and not restates(old.content, by.content):
-        outcome = followed_by(old, outcome_on("superseded", now, told_by=by.id))
+        outcome = followed_by(old, outcome_on("superseded", now, reported_by=by.id))
         values |= {} if outcome is None else {"outcome": outcome}
     await session.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
 
@@ -499,7 +499,7 @@ async def anchored(session: Session, draft: Memory, files: list[str]) -> tuple[M
     noted = [_noted(given) for given in found.unresolved] if not _can_look(session, draft) else []
     warnings = [] if noted else [f"{given} is not in this project: not anchored" for given in found.unresolved]
     if found.absent and _can_look(session, draft):
-        warnings += await asyncio.to_thread(missing_files_told, session.evidence, found.absent)
+        warnings += await asyncio.to_thread(missing_file_warnings, session.evidence, found.absent)
     branch = checkout.branch if _can_look(session, draft) else draft.branch
     return screened_evidence(replace(draft, anchors=(*found.anchors, *noted), branch=branch)), warnings
 

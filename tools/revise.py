@@ -17,7 +17,7 @@ from reverie.memory import Layer, Memory, content_hash
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.compare import restates
-from reverie.text.outcomes import is_decision, told_outcome
+from reverie.text.outcomes import is_decision, reported_outcome
 from reverie.text.tokenize import title_of
 from reverie.tools.entities import with_names
 from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
@@ -88,7 +88,7 @@ async def revise(session: Session, request: ReviseRequest) -> Revised:
             return _revised(done, old if done.status != "quarantined" else None, screening, embedding)
         if old.status == "superseded":
             raise InvalidInput("id", f"{old.id} was already replaced by {old.superseded_by}", "Revise that one.")
-        outcome = _outcome_told(old, content, reason, now)
+        outcome = _reported_outcome(old, content, reason, now)
         visibility = request.visibility or old.visibility
         moves = visibility != old.visibility
         if moves and old.author != session.author:
@@ -142,7 +142,7 @@ async def _make_way(session: Session, old: Memory, now: datetime) -> None:
     await session.store.change([old], values, action="forgotten", actor="revise", at=now, reason=MADE_PERSONAL)
 
 
-def _outcome_told(old: Memory, content: str, reason: str, now: datetime) -> str | None:
+def _reported_outcome(old: Memory, content: str, reason: str, now: datetime) -> str | None:
     """Return what a correction says came of a decision: its reason by its first word, else its text, else as before.
 
     What came of one decision did not come of another, so a text that says something else begins without.
@@ -153,7 +153,7 @@ def _outcome_told(old: Memory, content: str, reason: str, now: datetime) -> str 
     given = given_outcome(reason, now)
     if given is not None:
         return given.written
-    told = told_outcome(old.content, content)
+    told = reported_outcome(old.content, content)
     return outcome_on(told.result, now).written if told is not None and told.is_certain else kept
 
 

@@ -47,12 +47,12 @@ async function then(days, now, project) {
 
 async function ahead(days, project, again) {
   const [left, here] = await Promise.all([call("forecast", { days, all_projects: project.isAll() }), call("browse", { ...project.scope(), limit: 100, ahead: days })]);
-  const going = new Map(left.let_go.map((one) => [one.id, one]));
+  const going = new Map(left.expired.map((one) => [one.id, one]));
   const kept = Object.values(left.kept).reduce((sum, number) => sum + number, 0);
   const hold = (memory) => el("button", { onclick: () => attempt(async () => { await pin(memory, true); await again(); }) }, "Pin");
   return [
-    el("p", { class: "quiet total" }, `${memories(left.total_let_go)} would be let go, ${kept.toLocaleString("en")} kept.`),
-    left.let_go.length ? el("section", {}, el("h2", {}, "Gone by then"), el("ul", { class: "rows gone" }, left.let_go.slice(0, 100).map((one) => el("li", { class: "row fading" },
+    el("p", { class: "quiet total" }, `${memories(left.total_expired)} would be let go, ${kept.toLocaleString("en")} kept.`),
+    left.expired.length ? el("section", {}, el("h2", {}, "Gone by then"), el("ul", { class: "rows gone" }, left.expired.slice(0, 100).map((one) => el("li", { class: "row fading" },
       el("div", { class: "said" }, el("a", { class: "text", href: `#/memory/${encodeURIComponent(one.id)}` }, one.title), el("p", { class: "facts" }, el("span", { class: `layer ${one.layer}` }, one.layer), el("span", {}, `on ${day(one.at)}`), el("span", {}, one.reason))),
       el("div", { class: "beside" }, hold(one)))))) : null,
     left.moved.length ? el("section", {}, el("h2", {}, "Moved by then"), el("ul", { class: "rows small" }, left.moved.slice(0, 50).map((one) => el("li", { class: "row" }, el("div", { class: "said" }, el("a", { class: "text", href: `#/memory/${encodeURIComponent(one.id)}` }, one.title), el("p", { class: "facts" }, el("span", {}, `${one.from_layer} → ${one.to_layer}`), el("span", {}, one.reason))))))) : null,

@@ -17,7 +17,7 @@ const FILTERS = [
 ];
 const WHY = {
   fit: "how likely it answers", vector: "meaning", text: "words", pieces: "meaning, word by word", strength: "strength",
-  freshness: "evidence", trust: "trust", standing: "standing", diversity: "not a repetition",
+  freshness: "evidence", trust: "trust", kind_factor: "what it is", diversity: "not a repetition",
 };
 
 export const title = "Memories";

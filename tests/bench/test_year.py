@@ -62,7 +62,7 @@ async def test_a_small_year_lets_go_of_some_and_of_nothing_that_is_held(
 ) -> None:
     year = _bench("year", monkeypatch)
     report = await year.live(year.year_of(7, 120, 0.05), "l2", None, str(tmp_path))
-    assert (report.written, report.kept + report.let_go.total()) == (120, 120)
+    assert (report.written, report.kept + report.expired.total()) == (120, 120)
     assert 0 < report.faded < report.may_fade
     assert report.archived > 0
     assert report.searched < report.searched_without

@@ -129,7 +129,7 @@ def test_a_forecast_lists_what_goes_and_counts_what_stays(run: Run) -> None:
 
 def test_a_forecast_in_json_says_the_same_and_changes_nothing(run: Run) -> None:
     answer = _json(run("forecast", "--days", "91", "--json"))
-    assert [going["id"] for going in answer["let_go"]] == ["faded-one"]
+    assert [going["id"] for going in answer["expired"]] == ["faded-one"]
     assert answer["kept"] == {"semantic": 1}
     assert _json(run("status", "--json"))["counts"]["episodic"] == {"active": 1}
 

@@ -7,7 +7,7 @@ import pytest
 
 from reverie.clients.formats import Format
 from reverie.clients.importers import read_notes, recognised
-from reverie.clients.memory_exports import standing_statements
+from reverie.clients.memory_exports import lasting_statements
 from reverie.tools.import_files import Note, Problem
 
 GRAPH = [
@@ -210,4 +210,4 @@ def test_no_reader_falls_over_a_file_that_is_not_its_own(kind: Format, text: str
     ],
 )
 def test_of_a_conversation_only_what_lasts_is_kept(sentence: str, lasts: bool) -> None:
-    assert standing_statements(sentence) == ([sentence] if lasts else [])
+    assert lasting_statements(sentence) == ([sentence] if lasts else [])

@@ -23,10 +23,14 @@ Build = Callable[..., Memory]
 @pytest.mark.parametrize(
     ("outcome", "written", "said"),
     [
-        (outcome_on("failed", START, told_by="m2"), "failed 2026-01-01 m2", "tried, failed: too slow"),
+        (outcome_on("failed", START, reported_by="m2"), "failed 2026-01-01 m2", "tried, failed: too slow"),
         (outcome_on("reversed", START), "reversed 2026-01-01", "tried, reversed: too slow"),
         (outcome_on("worked", START, note="a\nb: c"), "worked 2026-01-01: a b: c", "worked: a b: c"),
-        (outcome_on("superseded", START, told_by="x:1", note="n"), "superseded 2026-01-01 x:1: n", "superseded: n"),
+        (
+            outcome_on("superseded", START, reported_by="x:1", note="n"),
+            "superseded 2026-01-01 x:1: n",
+            "superseded: n",
+        ),
     ],
 )
 def test_an_outcome_is_read_as_it_was_written(outcome, written, said) -> None:
@@ -59,11 +63,11 @@ def test_a_reason_gives_an_outcome_by_its_first_word(reason: str, result: str | 
 
 
 def test_the_later_account_holds_and_superseded_says_less_than_failed(a_memory: Build) -> None:
-    failed = outcome_on("failed", START, told_by="m2")
+    failed = outcome_on("failed", START, reported_by="m2")
     decision = a_memory(outcome=failed.written)
     assert followed_by(a_memory(), failed) == failed.written
     assert followed_by(decision, outcome_on("worked", START - timedelta(days=1))) is None
-    assert followed_by(decision, outcome_on("failed", START + timedelta(days=1), told_by="m3")) is None
+    assert followed_by(decision, outcome_on("failed", START + timedelta(days=1), reported_by="m3")) is None
     assert followed_by(decision, outcome_on("superseded", START + timedelta(days=1))) is None
     assert followed_by(decision, outcome_on("worked", START + timedelta(days=1))) == "worked 2026-01-02"
 
@@ -76,8 +80,8 @@ def test_of_memories_that_become_one_the_latest_outcome_is_kept(a_memory: Build)
 
 
 def test_accounts_in_their_order_are_settled_to_one() -> None:
-    failed, ended = outcome_on("failed", START, told_by="a"), outcome_on("superseded", START, told_by="b")
-    worked = outcome_on("worked", START, told_by="c")
+    failed, ended = outcome_on("failed", START, reported_by="a"), outcome_on("superseded", START, reported_by="b")
+    worked = outcome_on("worked", START, reported_by="c")
     assert settled([]) is None
     assert settled([failed, ended]) == failed
     assert settled([ended, failed]) == failed

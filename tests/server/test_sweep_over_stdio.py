@@ -31,7 +31,7 @@ KEPT: dict[str, dict[str, Any]] = {
         "tier": "permanent",  # else it would be over after 90 days (000-passing)
     },
 }
-LET_GO: dict[str, tuple[str, dict[str, Any]]] = {
+EXPIRED: dict[str, tuple[str, dict[str, Any]]] = {
     "assistant": ("archived", {"content": "A pull request about button colours was merged."}),
     "ingested": ("archived", {"content": "Someone mentioned rain over the valley.", "source": "ingest"}),
     "recalled twice": ("archived", {"content": "The printer on the third floor ran out of toner."}),
@@ -58,16 +58,16 @@ def _fill(start: Starter) -> tuple[dict[str, str], dict[str, str]]:
     sessions = [start() for _ in range(3)]
     sessions[0].until_ready()
     kept = {name: _remembered(sessions[0], given) for name, given in KEPT.items()}
-    let_go = {name: _remembered(sessions[0], given) for name, (_, given) in LET_GO.items()}
+    expired = {name: _remembered(sessions[0], given) for name, (_, given) in EXPIRED.items()}
     for number, session in enumerate(sessions):
         session.until_ready()
         _recall(session, KEPT["recalled thrice"]["content"], kept["recalled thrice"])
         if number:
-            _recall(session, LET_GO["recalled twice"][1]["content"], let_go["recalled twice"])
+            _recall(session, EXPIRED["recalled twice"][1]["content"], expired["recalled twice"])
     reader = sessions[0]
-    for memory_id, times in ((kept["recalled thrice"], 3), (let_go["recalled twice"], 2)):
+    for memory_id, times in ((kept["recalled thrice"], 3), (expired["recalled twice"], 2)):
         _until(lambda i=memory_id, n=times: reader.full(i)["access_count"] == n, "the recalls were not counted")
-    return kept, let_go
+    return kept, expired
 
 
 def _remembered(server: Any, given: dict[str, Any]) -> str:
@@ -86,45 +86,45 @@ def _recall(server: Any, query: str, wanted: str, **arguments: Any) -> None:
 @pytest.mark.rule("003-start")
 @pytest.mark.rule("003-audit")
 def test_ninety_one_days_later_exactly_the_expected_memories_are_gone(start: Starter) -> None:
-    kept, let_go = _fill(start)
+    kept, expired = _fill(start)
     # Two servers at once: whatever is due is done by one of them.
     later, beside = start(REVERIE_CLOCK="+91d"), start(REVERIE_CLOCK="+91d")
     for server in (later, beside):
         server.until_ready()
-    _until(lambda: _expired(later) >= len(let_go), "the sweep never let go of what it should")
+    _until(lambda: _expired(later) >= len(expired), "the sweep never let go of what it should")
     time.sleep(SETTLED)
 
-    seen = {name: later.full(memory_id) for name, memory_id in let_go.items()}
+    seen = {name: later.full(memory_id) for name, memory_id in expired.items()}
     assert {name: (m["status"], m["status_reason"]) for name, m in seen.items()} == {
-        name: ("expired", rule) for name, (rule, _) in LET_GO.items()
+        name: ("expired", rule) for name, (rule, _) in EXPIRED.items()
     }
     assert {name: later.full(memory_id)["status"] for name, memory_id in kept.items()} == dict.fromkeys(
         KEPT, "active"
     )
-    assert _expired(later) == len(LET_GO)
-    assert later.total() == len(KEPT) + len(LET_GO)
+    assert _expired(later) == len(EXPIRED)
+    assert later.total() == len(KEPT) + len(EXPIRED)
     assert later.full(kept["working"])["layer"] == "episodic"
     for name, memory in seen.items():
         events = [(event["action"], event["actor"]) for event in memory["events"]]
-        assert events == [("remembered", "remember"), (LET_GO[name][0], "sweep")]
+        assert events == [("remembered", "remember"), (EXPIRED[name][0], "sweep")]
 
-    gone = LET_GO["assistant"][1]["content"]
+    gone = EXPIRED["assistant"][1]["content"]
     found = [row["id"] for row in later.call("recall", query=gone, limit=100)["results"]]
-    assert not set(found) & set(let_go.values())
-    _recall(later, gone, let_go["assistant"], include=["expired"])
+    assert not set(found) & set(expired.values())
+    _recall(later, gone, expired["assistant"], include=["expired"])
 
-    before = {memory_id: later.full(memory_id) for memory_id in let_go.values()}
+    before = {memory_id: later.full(memory_id) for memory_id in expired.values()}
     again = start(REVERIE_CLOCK="+91d")
     again.until_ready()
     time.sleep(SETTLED)
-    assert _expired(again) == len(LET_GO)
+    assert _expired(again) == len(EXPIRED)
     for memory_id, memory in before.items():
         after = again.full(memory_id)
         assert (after["events"], after["status"]) == (memory["events"], memory["status"])
 
-    assert again.call("restore", ids=[let_go["assistant"]])["restored"] == [let_go["assistant"]]
-    _recall(again, gone, let_go["assistant"])
+    assert again.call("restore", ids=[expired["assistant"]])["restored"] == [expired["assistant"]]
+    _recall(again, gone, expired["assistant"])
     last = start(REVERIE_CLOCK="+91d")
     last.until_ready()
     time.sleep(SETTLED)
-    assert last.full(let_go["assistant"])["status"] == "active"
+    assert last.full(expired["assistant"])["status"] == "active"

@@ -213,7 +213,7 @@ TAMPERINGS = {
     _remove_last: "journal/last, is missing",
     _remove_last_and_the_newest_event: "events 4 to 4 are missing at the end",
     _change_a_text: "was changed behind the journal: its text differ",
-    _revive_what_was_forgotten: "was changed behind the journal: its standing differ",
+    _revive_what_was_forgotten: "was changed behind the journal: its status differ",
     _set_back_what_was_forgotten: "does not show its last change, event 4 (forgotten)",
     _change_the_source: "was changed behind the journal: its other fields differ",
     _delete_a_row: "is gone from its table, and no event says so",

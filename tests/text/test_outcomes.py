@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.text.outcomes import is_decision, told_outcome
+from reverie.text.outcomes import is_decision, reported_outcome
 
 PAIRS = [
     json.loads(line) for line in (Path(__file__).parent / "outcome_statements.jsonl").read_text("utf-8").splitlines()
@@ -23,7 +23,7 @@ def test_outcomes_are_told_from_look_alikes(held_out: bool) -> None:
     for pair in PAIRS:
         if pair["held_out"] != held_out:
             continue
-        told = told_outcome(pair["decision"], pair["statement"])
+        told = reported_outcome(pair["decision"], pair["statement"])
         if pair["outcome"] is None:
             counted["look-alike " + ("left" if told is None else "set" if told.is_certain else "asked")] += 1
         elif told is None or not told.is_certain:
@@ -48,11 +48,11 @@ def test_outcomes_are_told_from_look_alikes(held_out: bool) -> None:
     ],
 )
 def test_what_tells_nothing_of_a_decision_is_left(statement: str) -> None:
-    assert told_outcome("We decided to move the event bus from RabbitMQ to Kafka.", statement) is None
+    assert reported_outcome("We decided to move the event bus from RabbitMQ to Kafka.", statement) is None
 
 
 def test_what_may_be_about_it_is_asked_and_not_set() -> None:
-    told = told_outcome(
+    told = reported_outcome(
         "We chose Redis as the session store.", "Redis for carts and sessions turned out to be a mistake."
     )
     assert told is not None

@@ -34,9 +34,9 @@ async def test_a_memory_is_marked_where_it_stands(session: Session, keep: Keep, 
     kept = await keep("the harbour froze", layer="episodic", source="ingest")
     clock.advance(days=10)  # type: ignore[attr-defined]
     curves = curves_of(await session.store.resolve(kept.id), session.now, "l2", 20, 3)
-    assert curves.standing is not None
+    assert curves.position is not None
     # A half-life of ten days, for what was taken in by itself.
-    assert (curves.standing.day, curves.standing.retention) == (10, pytest.approx(0.5))
+    assert (curves.position.day, curves.position.retention) == (10, pytest.approx(0.5))
     assert curves.left["l2"] == pytest.approx([1.0, 0.5, 0.25])
 
 
@@ -49,8 +49,8 @@ async def test_the_days_count_from_the_last_recall_but_age_counts_on(
     async with session.store.changing():
         await record(session.store, {kept.id: session.now})
     curves = curves_of(await session.store.resolve(kept.id), session.now, "huber", 30, 2)
-    assert curves.standing is not None
-    assert curves.standing.day == 0
+    assert curves.position is not None
+    assert curves.position.day == 0
     # 3.5 of 7 days gone, and a fifth won back by the recall.
     assert curves.left["lifespan"][0] == pytest.approx(0.7)
 

@@ -22,7 +22,7 @@ async def test_what_is_forecast_is_what_the_sweep_does_on_that_day(
     open_task = await keep("glass iron wool", layer="working", importance=0.9, tier="permanent")
     await keep("salt rope anchor", layer="semantic")
     ahead = await forecast(session, 91)
-    assert [(going.rule, going.id) for going in ahead.let_go] == [("archived", faded.id), ("ttl-expired", fair.id)]
+    assert [(going.rule, going.id) for going in ahead.expired] == [("archived", faded.id), ("ttl-expired", fair.id)]
     assert [(move.id, move.from_layer, move.to_layer) for move in ahead.moved] == [
         (open_task.id, "working", "episodic")
     ]
@@ -35,7 +35,7 @@ async def test_what_is_forecast_is_what_the_sweep_does_on_that_day(
 
 async def test_each_going_memory_is_told_with_its_title_day_and_reason(session: Session, keep: Keep) -> None:
     await keep("The fair is in town.\nBring a coat.", forget_after="30d")
-    [going] = (await forecast(session, 90)).let_go
+    [going] = (await forecast(session, 90)).expired
     assert (going.title, going.at) == ("The fair is in town.", "2026-04-01T09:30:01Z")
     assert going.reason == "it was to be forgotten after 2026-04-01T09:30:00Z"
 
@@ -57,14 +57,14 @@ async def test_a_forecast_changes_nothing(session: Session, keep: Keep) -> None:
     await keep("glass iron wool", layer="working")
     before = await session.store.find()
     events = len(await session.store.journal.rows())
-    assert (await forecast(session, 1000)).let_go
+    assert (await forecast(session, 1000)).expired
     assert await session.store.find() == before
     assert len(await session.store.journal.rows()) == events
 
 
 async def test_an_empty_store_has_an_empty_future(session: Session) -> None:
     ahead = await forecast(session, 90)
-    assert (ahead.let_go, ahead.moved, ahead.made_core, ahead.kept) == ([], [], [], {})
+    assert (ahead.expired, ahead.moved, ahead.made_core, ahead.kept) == ([], [], [], {})
 
 
 @pytest.mark.parametrize("days", [-1.0, 1e9, float("nan")])

@@ -69,9 +69,9 @@ class Life:
         self.wrote_and_took_back = False  # whether an undo left something without a row
         self._told = 0
         self._deeds: list[Callable[[], Awaitable[None]]] = [
-            self._tell, self._tell, self._tell, self._repeat, self._let_go, self._let_go, self._bring_back,
+            self._tell, self._tell, self._tell, self._repeat, self._expire, self._expire, self._bring_back,
             self._move, self._move, self._pin, self._revise, self._set, self._set, self._import, self._undo,
-            self._supersede, self._let_go_of_many, self._sweep, self._answer,
+            self._supersede, self._expire_many, self._sweep, self._answer,
         ]  # fmt: skip
 
     async def go_on(self) -> None:
@@ -157,7 +157,7 @@ class Life:
                 ),
             )
 
-    async def _let_go(self) -> None:
+    async def _expire(self) -> None:
         one = self._any(status=("active",), pinned=(False,))
         if one is not None:
             await forget(self.session, ForgetRequest(ids=[one.id], reason=self.dice.choice(WORDS)))
@@ -192,7 +192,7 @@ class Life:
             text = f"{' '.join(self.dice.sample(WORDS, 4))} instead{self._told}"
             await remember(self.session, RememberRequest(content=text, supersedes=one.id))
 
-    async def _let_go_of_many(self) -> None:
+    async def _expire_many(self) -> None:
         await forget(self.session, ForgetRequest(older_than="300d", layer=self.dice.choice(("episodic", "semantic"))))
 
     async def _sweep(self) -> None:

@@ -99,7 +99,7 @@ async def test_a_later_memory_tells_what_came_of_a_decision_and_recall_shows_it(
     assert f"[tried, failed: {FAILED}] {DECISION}" in answer.text
     assert any(as_text(line).lstrip().startswith("[tried, failed: ") for line in recalled_lines(answer))
     assert row.why is not None
-    assert row.why["standing"] == 0.6
+    assert row.why["kind_factor"] == 0.6
     assert before.outcome == ""
     past = row_of(await asked(session, as_of=then.isoformat()), decision.id)
     assert past.outcome == "", "nobody knew it then"
