@@ -281,6 +281,7 @@ UNKNOWN = "zzzzzzzzzzzz"
 HERS = ("personal", "prefix", "held", "expired", "long", "event", "event_prefix", "purged_event", "question", "dream")
 
 
+@pytest.mark.slow
 async def test_a_personal_memory_is_found_by_its_author_and_by_nobody_else(
     people: People, clock: ManualClock, tmp_path: Path
 ) -> None:
