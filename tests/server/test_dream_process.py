@@ -48,11 +48,19 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
 
 
 def children() -> list[int]:
-    found: list[int] = []
+    """Return the processes of dreams that this one has started; other tests may have left a server beside them."""
+    started: list[int] = []
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
-            found += map(int, (task / "children").read_text().split())
-    return found
+            started += map(int, (task / "children").read_text().split())
+    return [child for child in started if _is_a_dream(child)]
+
+
+def _is_a_dream(process: int) -> bool:
+    try:
+        return b"dream_process" in Path(f"/proc/{process}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # it has just ended
 
 
 async def superseded(session: Session) -> int:
