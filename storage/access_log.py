@@ -51,6 +51,7 @@ class AccessRecorder:
         self._wrote = wrote  # called after each count, so that maintenance knows of it
         self._served: dict[tuple[str, str], datetime] = {}  # by session and memory
         self._noted: list[Access] = []
+        self._writing = asyncio.Lock()  # held while what was noted is on its way to the file
         self._keeping: asyncio.Task[None] | None = None
         self._counting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -74,16 +75,19 @@ class AccessRecorder:
     async def keep(self) -> None:
         """Write what was noted to the file; from there any session counts it. Enough at exit.
 
+        On return everything noted before is in the file, also what another call was writing.
+
         Raises:
             StoreError: if it cannot be written; what was noted is kept for another try.
         """
-        noted, self._noted = self._noted, []
-        if noted:
-            try:
-                await self._log_file.append(lambda _last: [_to_line(access) for access in noted])
-            except BaseException:
-                self._noted = noted + self._noted
-                raise
+        async with self._writing:
+            noted, self._noted = self._noted, []
+            if noted:
+                try:
+                    await self._log_file.append(lambda _last: [_to_line(access) for access in noted])
+                except BaseException:
+                    self._noted = noted + self._noted
+                    raise
 
     async def count(self) -> None:
         """Count in the tables whatever any session noted. For callers that judge a memory by its recalls.

@@ -11,6 +11,7 @@ from reverie.storage import access_log as accesses
 from reverie.storage.access_log import AccessRecorder, record
 from reverie.storage.filters import Condition
 from reverie.storage.lance_table import Table
+from reverie.storage.locks import ProcessLock
 from reverie.storage.purge import purge
 from reverie.storage.rows import Embedded
 from reverie.tools.session import Session
@@ -119,6 +120,21 @@ async def test_what_a_session_noted_before_it_ended_is_counted_by_the_next(
     await second.accesses.count()
     found = await second.store.resolve(memory.id)
     assert (found.access_count, found.sessions) == (1, (first.store.session,))
+
+
+async def test_who_leaves_waits_for_what_is_on_its_way_to_the_file(session: Session, make: Make) -> None:
+    memory = await _kept(session, make("served"))
+    recorder = AccessRecorder(session.store)
+    folder = session.store.folder
+    async with ProcessLock(folder / "locks" / "accesses.lock").held():  # as another process does while it writes
+        recorder.note([memory], session.now)
+        await asyncio.sleep(0.05)  # the write behind the answer has begun, and waits for the lock
+        leaving = asyncio.create_task(recorder.keep())
+        await asyncio.sleep(0.05)
+        assert not leaving.done()
+    await leaving
+    assert memory.id.encode() in (folder / "accesses" / "waiting.jsonl").read_bytes()
+    await recorder.stop()
 
 
 async def test_a_counting_that_was_cut_short_counts_nothing_twice_and_loses_nothing(
