@@ -1,6 +1,7 @@
 """A folder and a store in step: edits, new and deleted files on both sides, conflicts, two stores on one folder."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -79,14 +80,15 @@ async def here(session: Session, folder: Path) -> Side:
 
 
 @pytest.fixture
-async def there(folder: Path, tmp_path: Path, clock: ManualClock) -> "Side":
+async def there(folder: Path, tmp_path: Path, clock: ManualClock) -> AsyncIterator["Side"]:
     """Another store on the same folder."""
     from reverie.settings import Settings
     from tests.tiny_embedder import TinyEmbedder
 
     settings = Settings(home=str(tmp_path / "other"), project="tests")
     session = await Session.open(settings, embedder=TinyEmbedder(), clock=clock, folder=tmp_path)
-    return Side(session, folder)
+    yield Side(session, folder)
+    await session.close()
 
 
 pytestmark = pytest.mark.anyio
@@ -296,7 +298,6 @@ async def test_two_stores_that_take_turns_end_up_with_the_same(here: Side, there
     assert (await here.sync()).is_in_step
     assert (await there.sync()).is_in_step
     assert here.snapshot() == before
-    await there.session.close()
 
 
 async def test_an_edit_that_two_stores_see_apart_becomes_one_memory(here: Side, there: Side) -> None:
@@ -310,7 +311,6 @@ async def test_an_edit_that_two_stores_see_apart_becomes_one_memory(here: Side, 
     path.write_bytes(edited)
     await there.sync()
     assert (await here.texts())["Deploys run on Fridays."].id == (await there.texts())["Deploys run on Fridays."].id
-    await there.session.close()
 
 
 async def test_a_file_that_was_moved_or_copied_is_the_same_memory(here: Side) -> None:
@@ -451,7 +451,6 @@ async def test_two_syncs_at_once_wait_for_each_other(here: Side, there: Side) ->
         with pytest.raises(StoreBusy):
             async with one_sync_at_a_time(there.session, here.folder, patience=0.0):
                 pass
-    await there.session.close()
 
 
 async def test_an_export_can_be_read_back_and_written_again_without_a_change(here: Side, tmp_path: Path) -> None:
@@ -528,7 +527,6 @@ async def test_a_store_that_lost_its_notes_and_memories_takes_the_folder_up_agai
     [ours], [theirs] = (await here.texts()).values(), (await there.texts()).values()
     assert (ours.id, ours.tags, ours.created_at) == (theirs.id, theirs.tags, theirs.created_at)
     assert (ours.trust, theirs.trust) == (1.0, 0.5)
-    await there.session.close()
 
 
 async def test_a_text_that_two_stores_know_by_two_ids_is_left_at_rest(here: Side, there: Side) -> None:
@@ -545,4 +543,3 @@ async def test_a_text_that_two_stores_know_by_two_ids_is_left_at_rest(here: Side
     assert (await there.sync()).is_in_step
     assert (await here.sync()).is_in_step
     assert list(await here.texts()) == list(await there.texts()) == list(here.files()) == ["Deploys run on Sundays."]
-    await there.session.close()

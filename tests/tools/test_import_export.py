@@ -4,7 +4,7 @@ import io
 import json
 import os
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -131,13 +131,14 @@ async def full_memory(session: Session, content: str, number: int = 0) -> Memory
 
 
 @pytest.fixture
-async def other(tmp_path: Path) -> Session:
+async def other(tmp_path: Path) -> AsyncIterator[Session]:
     """An empty store elsewhere, in another project."""
     from reverie.settings import Settings
 
-    return await Session.open(
-        Settings(home=str(tmp_path / "other"), project="elsewhere"), embedder=TinyEmbedder(), folder=tmp_path
-    )
+    settings = Settings(home=str(tmp_path / "other"), project="elsewhere")
+    session = await Session.open(settings, embedder=TinyEmbedder(), folder=tmp_path)
+    yield session
+    await session.close()
 
 
 async def test_every_field_of_a_memory_comes_back_exactly(session: Session, other: Session, tmp_path: Path) -> None:
