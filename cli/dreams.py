@@ -32,16 +32,9 @@ from reverie.cli.terminal import (
     say_json,
 )
 from reverie.errors import InvalidInput, ReverieError
-from reverie.memory import short_ids
+from reverie.memory import Verdict, short_ids
 from reverie.tools import catalog
-from reverie.tools.requests import (
-    MOST_QUESTIONS,
-    ConsolidateRequest,
-    RestoreRequest,
-    ReviewDecision,
-    ReviewRequest,
-    Verdict,
-)
+from reverie.tools.requests import MOST_QUESTIONS, ConsolidateRequest, RestoreRequest, ReviewDecision, ReviewRequest
 from reverie.tools.results import Consolidated
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ from reverie.cli.terminal import (
     terminal_width,
 )
 from reverie.errors import ReverieError
+from reverie.memory import Verdict
 from reverie.settings import meant_by, unknown_variables
-from reverie.tools.requests import Argument, Request, ReviewDecision, Verdict, arguments_of
+from reverie.tools.requests import Argument, Request, ReviewDecision, arguments_of
 
 _READER_GONE = 141
 

@@ -44,6 +44,28 @@ Status = Literal["active", "challenged", "superseded", "expired", "quarantined"]
 Tier = Literal["goldfish", "standard", "elephant", "permanent"]
 Visibility = Literal["team", "personal"]
 OutcomeResult = Literal["worked", "failed", "reversed", "superseded"]
+StepName = Literal[
+    "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
+]
+"""The steps of a dream, in order."""
+
+Verdict = Literal[
+    "merge",
+    "separate",
+    "bridge",
+    "no_bridge",
+    "outdated",
+    "holds",
+    "revise",
+    "forget",
+    "keep",
+    "drop",
+    "worked",
+    "failed",
+    "reversed",
+    "superseded",
+]
+"""What somebody may answer to a review question; which of them, its kind says."""
 Freshness = Literal["verified", "changed", "moved", "missing", "unverifiable", "unanchored"]
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)

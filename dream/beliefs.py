@@ -18,14 +18,14 @@ from typing import Final
 
 from reverie.dream.judge import Judge
 from reverie.dream.outcomes import outcomes
-from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict, question_id, was_undone
+from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, question_id, was_undone
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.classifier import LEAST_COSINE
 from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.rules import contradiction_reason
 from reverie.lifecycle.voices import CODE, Voice, confirmed
-from reverie.memory import Memory
+from reverie.memory import Memory, Verdict
 from reverie.settings import Settings
 from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import contradictions, restates

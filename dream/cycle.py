@@ -21,7 +21,7 @@ from reverie.dream.batch import (
 )
 from reverie.dream.fading import embedded_again, lifted
 from reverie.dream.judge import Judge
-from reverie.dream.plan import ChangeSet, SkippedChange, StepName
+from reverie.dream.plan import ChangeSet, SkippedChange
 from reverie.dream.reading import FINGERPRINTS, TEXTS_AT_ONCE, DreamContext, Reading, fingerprints_after, read
 from reverie.dream.review import withdraw_moot
 from reverie.dream.snapshot import Snapshot
@@ -29,7 +29,7 @@ from reverie.dream.steps import KEEP_LOGS_FOR, STEPS, Plan, Planner, by_step
 from reverie.embeddings.base import Embedder
 from reverie.errors import StoreBusy
 from reverie.lifecycle.rules import overdue
-from reverie.memory import Memory
+from reverie.memory import Memory, StepName
 from reverie.storage.bulk import Edit, read_versions
 from reverie.storage.dream_records import OWNER, DreamRecord, DreamStatus
 from reverie.storage.maintenance import fold_old_logs

@@ -24,9 +24,9 @@ from reverie.codebase.evidence import Evidence, EvidenceState
 from reverie.codebase.identity import identify_project, root_commits
 from reverie.codebase.tree import stored_folder
 from reverie.dream.judge import Judge
-from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion, Verdict
+from reverie.dream.plan import Change, ChangeSet, Proposal, ProposedQuestion
 from reverie.dream.snapshot import DERIVED_KINDS, EvidenceCheck, ProjectEvidence, Snapshot
-from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, Verdict
 from reverie.settings import Settings
 from reverie.storage.dream_records import OPEN
 from reverie.storage.journal import Event

@@ -11,39 +11,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from reverie.lifecycle.rules import WHOLE
-from reverie.memory import Memory, memory_id
+from reverie.memory import Memory, StepName, Verdict, memory_id
 from reverie.storage.dream_records import DreamRecord
 from reverie.storage.journal import Event
 
-StepName = Literal[
-    "sweep",
-    "forget",
-    "dedupe",
-    "cluster",
-    "digest",
-    "peer_cards",
-    "synthesis",
-    "beliefs",
-    "drift",
-    "prune",
-]
 QuestionKind = Literal["merge", "bridge", "belief", "drift", "moved", "outcome"]
-Verdict = Literal[
-    "merge",
-    "separate",
-    "bridge",
-    "no_bridge",
-    "outdated",
-    "holds",
-    "revise",
-    "forget",
-    "keep",
-    "drop",
-    "worked",
-    "failed",
-    "reversed",
-    "superseded",
-]
 
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 

@@ -12,10 +12,11 @@ from reverie.dream.drift import drift
 from reverie.dream.judge import Judge
 from reverie.dream.merging import cluster, dedupe
 from reverie.dream.peer_cards import peer_cards
-from reverie.dream.plan import ChangeSet, Proposal, StepName, StepPlan, resolve_conflicts
+from reverie.dream.plan import ChangeSet, Proposal, StepPlan, resolve_conflicts
 from reverie.dream.snapshot import Snapshot
 from reverie.dream.sweep import forget, sweep
 from reverie.dream.synthesis import synthesis
+from reverie.memory import StepName
 from reverie.settings import Settings
 
 KEEP_LOGS_FOR = timedelta(days=90)

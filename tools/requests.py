@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from reverie.errors import InvalidInput
-from reverie.memory import KINDS, Kind, Layer, Source, Status, Tier, Visibility, checked_text
+from reverie.memory import KINDS, Kind, Layer, Source, Status, StepName, Tier, Verdict, Visibility, checked_text
 
 LONGEST_CONTENT = 100_000
 LONGEST_LABEL = 200
@@ -128,25 +128,6 @@ def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]
             raise InvalidInput(argument, f"{value!r} is unknown", f"It takes: {', '.join(allowed)}.")
 
 
-StepName = Literal[
-    "sweep", "forget", "dedupe", "cluster", "digest", "peer_cards", "synthesis", "beliefs", "drift", "prune"
-]
-Verdict = Literal[
-    "merge",
-    "separate",
-    "bridge",
-    "no_bridge",
-    "outdated",
-    "holds",
-    "revise",
-    "forget",
-    "keep",
-    "drop",
-    "worked",
-    "failed",
-    "reversed",
-    "superseded",
-]
 HiddenStatus = Literal["expired", "superseded", "quarantined"]
 ListOrder = Literal["newest", "oldest", "used", "strongest", "weakest", "important"]
 

@@ -6,7 +6,6 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from reverie.dream import plan
 from reverie.errors import InvalidInput
 from reverie.memory import Status
 from reverie.recall.results import Recalled, lean
@@ -22,8 +21,6 @@ from reverie.tools.requests import (
     ReviewDecision,
     ReviewRequest,
     ReviseRequest,
-    StepName,
-    Verdict,
     arguments_of,
 )
 from reverie.tools.results import Result
@@ -61,9 +58,7 @@ def test_names_are_their_own_and_each_result_has_a_tool() -> None:
     assert all(is_dataclass(tool.result) and fields(tool.result) for tool in TOOLS)
 
 
-def test_the_words_that_requests_repeat_are_those_of_their_owners() -> None:
-    assert get_args(StepName) == get_args(plan.StepName)
-    assert get_args(Verdict) == get_args(plan.Verdict)
+def test_what_is_hidden_is_a_status() -> None:
     assert set(get_args(HiddenStatus)) < set(get_args(Status))
 
 
