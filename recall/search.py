@@ -418,7 +418,8 @@ async def compared_past_texts(
 
 def with_past_texts(features: Features, past: PastTexts, reworded: Sequence[str]) -> Features:
     """Return the features with those of past texts, in place of today's texts of the same memories."""
-    today = [one for one in features.candidates if one.id not in set(reworded)]
+    replaced = frozenset(reworded)
+    today = [one for one in features.candidates if one.id not in replaced]
     return replace(features, candidates=[*today, *past.features])
 
 

@@ -100,14 +100,21 @@ def serving(api: Api) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.fixture
-def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    """A server that the settings of the test name; it waits for no real pauses."""
+@contextmanager
+def named_in_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    """Serve a model that the settings of a test name."""
     api = Api()
     with serving(api) as address:
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("NO_PROXY", "*")
+        yield api
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    """A server that the settings of the test name; it waits for no real pauses."""
+    with named_in_settings(monkeypatch) as api:
         quick = Timeouts(answer=0.5, total=1.0, pauses=(0.0,), sleep=lambda _: None, jitter=lambda: 0.0)
         monkeypatch.setattr(client, "TIMEOUTS", quick)
         yield api

@@ -8,7 +8,7 @@ import pytest
 
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
 from reverie.llm.client import TIMEOUTS, UNKNOWN_PRICE, Budget, LanguageModel, Price, fenced, price_of
-from tests.model_server import KEY, Api, dies, refuses, says, serving
+from tests.model_server import KEY, Api, dies, named_in_settings, refuses, says
 
 FORM = {"text": str, "same": bool, "ids": list}
 GOOD = {"text": "one", "same": True, "ids": ["a"]}
@@ -16,11 +16,7 @@ GOOD = {"text": "one", "same": True, "ids": ["a"]}
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    api = Api()
-    with serving(api) as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "*")
+    with named_in_settings(monkeypatch) as api:
         yield api
 
 

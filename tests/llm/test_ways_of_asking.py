@@ -10,7 +10,7 @@ import pytest
 from reverie.errors import ModelError, ModelNonsense
 from reverie.llm import client
 from reverie.llm.client import TIMEOUTS, Budget, LanguageModel, Price
-from tests.model_server import KEY, Api, refuses, says, serving
+from tests.model_server import Api, named_in_settings, refuses, says
 
 FORM = {"text": str, "same": bool}
 GOOD = {"text": "one", "same": True}
@@ -18,11 +18,7 @@ GOOD = {"text": "one", "same": True}
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    api = Api()
-    with serving(api) as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "*")
+    with named_in_settings(monkeypatch) as api:
         monkeypatch.setattr(client, "_KNOWN_WAYS", {})
         yield api
 

@@ -15,7 +15,7 @@ from reverie.tools.requests import ConsolidateRequest, RecallRequest, RememberRe
 from reverie.tools.results import Remembered
 from reverie.tools.review import review
 from reverie.tools.session import Session
-from tests.model_server import KEY, Api, says, serving
+from tests.model_server import Api, named_in_settings, says
 
 pytestmark = pytest.mark.anyio
 
@@ -113,11 +113,7 @@ async def test_recall_puts_what_happened_later_first_also_if_it_was_written_earl
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    api = Api()
-    with serving(api) as address:
-        monkeypatch.setenv("OPENAI_BASE_URL", address)
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("NO_PROXY", "*")
+    with named_in_settings(monkeypatch) as api:
         yield api
 
 
