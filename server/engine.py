@@ -91,7 +91,8 @@ class Engine:
 
     def start(self) -> None:
         """Begin to open the domain in the background, unless another process has the store to itself."""
-        if self._free.is_set() and (self._opening is None or (self._opening.done() and _failed(self._opening))):
+        opening = self._opening
+        if self._free.is_set() and (opening is None or (opening.done() and _must_be_repeated(opening))):
             self._opening = asyncio.create_task(self._open())
 
     async def domain(self) -> "OpenDomain":
@@ -397,6 +398,10 @@ class SessionElsewhere(LazySession):
 
 def _failed(task: "asyncio.Task[OpenDomain]") -> bool:
     return task.cancelled() or task.exception() is not None
+
+
+def _must_be_repeated(task: "asyncio.Task[OpenDomain]") -> bool:
+    return _failed(task) or not task.result().store.is_current()
 
 
 def _failed_or_running(task: "asyncio.Task[OpenDomain]") -> bool:

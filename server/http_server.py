@@ -325,9 +325,13 @@ class HttpServer:
         """Say whether calls can be answered: the store is open, or can be opened, and nobody asked to stop."""
         if self._stopping.is_set():
             return JSONResponse({"status": "stopping"}, 503)
-        if self._engine.opened is None:
+        domain = self._engine.opened
+        if domain is None:
             self._engine.start()
             return JSONResponse({"status": "opening"}, 503)
+        if not domain.store.is_current():  # a newer version upgraded it, or it was re-embedded
+            self._engine.start()
+            return JSONResponse({"status": "replaced"}, 503)
         if self._engine.has_lost_its_store():
             return JSONResponse({"status": "no store"}, 503)
         return JSONResponse({"status": "ready"})

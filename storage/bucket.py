@@ -4,6 +4,7 @@ Objects are written on condition (if absent, if unchanged), which every lease, t
 on; a bucket that does not keep such conditions is refused. obstore is the one client for all three kinds of bucket.
 """
 
+import asyncio
 import json
 import os
 import secrets
@@ -19,6 +20,7 @@ from reverie.errors import StoreDamaged, StoreUnavailable
 from reverie.storage.homes import (
     CHAIN,
     FIRST,
+    META,
     POINTER,
     PURGED,
     STAGING,
@@ -52,6 +54,7 @@ _HOST = "host"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LEASES = "leases/"
 _MOST_TRIES = 20
+_COPIES_AT_ONCE = 16
 _NOBODYS_TAG = json.dumps(['"00000000000000000000000000000000"', None])
 
 STORE_OPTIONS: Mapping[str, str] = {
@@ -153,6 +156,23 @@ class BucketObjects:
         except BaseError as error:
             raise self._translated(prefix, error) from error
         return sizes
+
+    async def copy(self, keys: Mapping[str, str]) -> None:
+        """Copy objects to other keys, within the store.
+
+        Raises:
+            StoreUnavailable: if the store does not answer or refuses.
+        """
+        turns = asyncio.Semaphore(_COPIES_AT_ONCE)
+
+        async def one(source: str, target: str) -> None:
+            async with turns:
+                await obstore.copy_async(self.store, source, target)
+
+        try:
+            await asyncio.gather(*(one(source, target) for source, target in keys.items()))
+        except (BaseError, FileNotFoundError) as error:
+            raise self._translated("copy", error) from error
 
     async def folders(self) -> list[str]:
         """Return the names of what has objects below it."""
@@ -258,7 +278,7 @@ class BucketHome:
         self.purged_texts: PurgedTexts = self._purged
         self.host_chain: HostChain | None = None
         self._host = ""
-        self._current = FIRST
+        self._current = 0  # not looked up yet
         self._pointer_tag: str | None = None
 
     @property
@@ -344,8 +364,11 @@ class BucketHome:
         raise StoreUnavailable(f"Another host keeps writing {name!r} in {self.uri}.")
 
     def current(self) -> int:
-        """Return the generation in use, as this process last saw it."""
-        return self._current
+        """Return the generation in use, as any process of this host last saw it."""
+        try:
+            return int((self.folder / POINTER).read_text("ascii"))
+        except (OSError, ValueError):
+            return self._current or FIRST
 
     async def refresh(self) -> int:
         """Look up the generation in use.
@@ -355,12 +378,24 @@ class BucketHome:
         """
         there = await self.objects.get(POINTER)
         try:
-            self._current = FIRST if there is None else int(there.content)
+            seen = FIRST if there is None else int(there.content)
         except ValueError as error:
             raise StoreDamaged(POINTER, str(error)) from error
+        if seen != self._current or not (self.folder / POINTER).exists():
+            self._current = seen
+            self._tell_host()
         self._pointer_tag = None if there is None else there.tag
         self._own_state.note_answer()
         return self._current
+
+    def _tell_host(self) -> None:
+        """Tell the other processes of this host which generation is in use: they look it up only now and then."""
+        fresh = self.folder / f"{POINTER}.{secrets.token_hex(4)}"
+        try:
+            fresh.write_text(str(self._current), "ascii")
+            fresh.replace(self.folder / POINTER)
+        except OSError:
+            fresh.unlink(missing_ok=True)  # then they notice as other hosts do
 
     async def _watch(self) -> None:
         await self.refresh()
@@ -380,6 +415,22 @@ class BucketHome:
         ):
             raise StoreUnavailable(f"Another host has re-embedded {self.uri} meanwhile. Nothing was changed.")
         await self.refresh()
+
+    async def go_back(self, number: int) -> None:
+        """Make an earlier generation the one in use again, unless the lease is another host's by now."""
+        await self.refresh()
+        check_leases()
+        await self.objects.put(POINTER, str(number).encode(), instead_of=self._pointer_tag)
+        await self.refresh()
+
+    async def copy_tables(self, source: int, target: int) -> None:
+        """Have the store copy the objects of every table but `meta`."""
+        prefixes = f"{TABLES}{source}/", f"{TABLES}{target}/"
+        left = await self.objects.sizes(prefixes[1])  # by an attempt that was cut short
+        await self.objects.delete(key for key in left if not key.startswith(f"{prefixes[1]}{META}/"))
+        # In the order of the listing, which names a version before its files: those were there before it.
+        wanted = [key for key in await self.objects.sizes(prefixes[0]) if not key.startswith(f"{prefixes[0]}{META}/")]
+        await self.objects.copy({key: f"{prefixes[1]}{key.removeprefix(prefixes[0])}" for key in wanted})
 
     def tables(self, number: int) -> str:
         """Return the address of the tables of a generation."""

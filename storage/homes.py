@@ -33,6 +33,8 @@ PURGED = "purged"
 CHAIN = "chain"
 MOVED = "moved"
 MOVING = "moving"
+META = "meta.lance"
+_VERSIONS = "_versions"
 _DROPPED = "dropped-"
 
 
@@ -83,6 +85,12 @@ class DomainHome(Protocol):
 
     async def switch(self, number: int) -> None:
         """Make a generation the one in use, in one step."""
+
+    async def go_back(self, number: int) -> None:
+        """Make the generation before the one in use that in use again: nobody has written to the later one."""
+
+    async def copy_tables(self, source: int, target: int) -> None:
+        """Replace the tables of a generation by those of another, all but `meta`."""
 
     def tables(self, number: int) -> str:
         """Return where the tables of a generation are, as LanceDB takes it."""
@@ -195,6 +203,14 @@ class FolderHome:
         """Make a generation the one in use, atomically."""
         await self.set_note(POINTER, str(number))
 
+    async def go_back(self, number: int) -> None:
+        """Make an earlier generation the one in use again."""
+        await self.switch(number)
+
+    async def copy_tables(self, source: int, target: int) -> None:
+        """Link the files of every table but `meta`: LanceDB never changes a file, and no room is needed."""
+        await asyncio.to_thread(_link_tables, self.logs(source), self.logs(target))
+
     def tables(self, number: int) -> str:
         """Return the folder that holds the tables of a generation."""
         return str(self.logs(number))
@@ -251,7 +267,7 @@ class FolderHome:
 
     def versions_folder(self, number: int, table: str) -> Path | None:
         """Return the folder of a table's versions."""
-        return self.logs(number) / f"{table}.lance" / "_versions"
+        return self.logs(number) / f"{table}.lance" / _VERSIONS
 
     def remote_table(self, name: str, table: "AsyncTable") -> "RemoteTable | None":
         """Return None: LanceDB itself looks for new versions."""
@@ -305,6 +321,26 @@ def write_chain(folder: Path, index: int) -> HostChain:
     fresh.write_text(str(index), "ascii")
     fresh.replace(folder / CHAIN)
     return HostChain(index)
+
+
+def _link_tables(source: Path, target: Path) -> None:
+    for table in sorted(source.glob("*.lance")):
+        if table.name == META:
+            continue
+        copy = target / table.name
+        shutil.rmtree(copy, ignore_errors=True)  # of an attempt that was cut short
+        # Versions first: the files of each were there before it.
+        for part in sorted(table.iterdir(), key=lambda path: (path.name != _VERSIONS, path.name)):
+            shutil.copytree(part, copy / part.name, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        shutil.copy2(source, target)
 
 
 def _sizes(folder: Path) -> dict[str, int]:

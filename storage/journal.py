@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
@@ -240,6 +240,8 @@ _WRITTEN = {*_COLUMNS, *_LINKS} - {"state", "seal"}  # a line from before these 
 _IDS_PER_READ = 500
 _WRITE_LEASE = "/write"
 
+FLUSH_LOCK = "settle-journal.lock"
+
 FOLDED = "folded"
 """The action of an event that replaces older ones."""
 
@@ -295,8 +297,10 @@ class Journal:
         self.sealed_head = head
         locks = folder / "locks"
         self._log_file = LogFile(folder / "journal", locks / "journal.lock", keep=_link_of)
-        self._flush_lock = ProcessLock(locks / "settle-journal.lock")
+        self._flush_lock = ProcessLock(locks / FLUSH_LOCK)
         self._started = False
+        self.check_current: Callable[[], Awaitable[None]] | None = None
+        """In a bucket looks up whether the tables are still those in use, and raises StoreBusy if they are not."""
 
     async def write(self, events: Sequence[Event]) -> None:
         """Append events; on return they survive the process."""
@@ -340,6 +344,8 @@ class Journal:
         rows = await self._not_yet_flushed(earlier) + _rows_of(now)
         if rows:
             await self._table.add(_as_table(rows))
+            if self.check_current is not None:  # else the table may have been copied without these; the files stay
+                await self.check_current()
         for path in (*earlier, *now):
             path.unlink(missing_ok=True)
         return len(rows)

@@ -167,6 +167,8 @@ class Maintenance:
                 return []
             if idle or self._journal.pending_bytes() > MOST_PENDING_BYTES:
                 await self._journal.flush()
+            if idle:
+                await self._database.drop_replaced()
             tables = [self._database.raw_table(name) for name in TABLES]
             return [table.name for table in tables if await self._maintain(table, idle=idle)]
 

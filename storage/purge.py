@@ -297,6 +297,7 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
     Of those only memories and events that came late are ever looked at again; everything else is in the new tables.
     """
     home = store.database.home
+    await store.database.drop_replaced()
     newest = (await store.database.raw_table("events").rows(["number"])).column("number").to_pylist()
     for number in await home.older_than(store.database.generation):
         try:

@@ -22,6 +22,8 @@ import pyarrow as pa
 from reverie.errors import StoreDamaged, WrongEmbedder
 from reverie.memory import Memory
 from reverie.storage.database import (
+    FLUSH_LOCK,
+    UPGRADE,
     Database,
     Stamp,
     as_home,
@@ -64,7 +66,7 @@ Tables = dict[str, Table]
 _TEXTS_AT_ONCE = 256
 _ROWS_AT_ONCE = 2_000
 _TEXT = -1
-_NOT_COPIED = ("schema", "embedder", "dimensions")
+_NOT_COPIED = ("schema", "embedder", "dimensions", UPGRADE)
 
 
 async def stamp_of(place: Path | DomainHome) -> Stamp | None:
@@ -106,6 +108,7 @@ async def reembed(
 
 
 async def _converted(old: Database, work: "_Conversion", now: datetime) -> int | None:
+    await old.drop_replaced()
     if old.stamp == work.stamp:
         await work.finish(old)
         return None
@@ -339,25 +342,33 @@ async def _with_vectors(memories: Sequence[Memory], staging: Table, stamp: Stamp
 
 
 async def carry_over_log(store: MemoryStore, embed: Embed) -> int:
-    """Write what waited in this host's log when another host re-embedded the store; return how many memories.
+    """Write what waited in this host's log when another host re-embedded or upgraded the store; return how many.
 
-    Their vectors are the old model's, so they are embedded again. Killed at any point, it does the rest next time.
+    Their vectors may be the old model's, so they are embedded again. Killed at any point, it does the rest next time.
     """
-    home, carried = store.database.home, 0
-    for folder in sorted(home.folder.glob(f"{TABLES_FOLDER}*")) if home.state is not None else ():
-        if folder == home.logs(store.database.generation):
-            continue
-        async with ProcessLock(home.folder / "locks" / "settle-additions.lock").held():
-            waiting = [memory_in(line) for line in pending_lines(write_ahead_log_folder(folder))]
-            known = await store.get([memory.id for memory in waiting])
-            memories = [memory for memory in waiting if memory.id not in known]
-        for part in _parts(memories):
-            made = await asyncio.to_thread(embed, [memory.content for memory in part])
-            items = [
-                Embedded(replace(memory, embedder=store.database.stamp.embedder), vector, passages, pieces)
-                for memory, (vector, passages, pieces) in zip(part, made, strict=True)
-            ]
-            await store.database.write_ahead_log.write(items)
-            carried += len(items)
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-    return carried
+    home = store.database.home
+    if home.state is None or not _older_logs(store):
+        return 0
+    async with ProcessLock(home.folder / "locks" / "carry-over.lock").held():  # two processes may open it at once
+        return sum([await _carry_over(store, folder, embed) for folder in _older_logs(store)])
+
+
+def _older_logs(store: MemoryStore) -> list[Path]:
+    home = store.database.home
+    return sorted(set(home.folder.glob(f"{TABLES_FOLDER}*")) - {home.logs(store.database.generation)})
+
+
+async def _carry_over(store: MemoryStore, folder: Path, embed: Embed) -> int:
+    async with ProcessLock(store.folder / "locks" / FLUSH_LOCK).held():
+        waiting = [memory_in(line) for line in pending_lines(write_ahead_log_folder(folder))]
+    known = await store.get([memory.id for memory in waiting])  # not inside the lock: a read flushes the log first
+    memories = [memory for memory in waiting if memory.id not in known]
+    for part in _parts(memories):
+        made = await asyncio.to_thread(embed, [memory.content for memory in part])
+        items = [
+            Embedded(replace(memory, embedder=store.database.stamp.embedder), vector, passages, pieces)
+            for memory, (vector, passages, pieces) in zip(part, made, strict=True)
+        ]
+        await store.database.write_ahead_log.write(items)
+    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    return len(memories)

@@ -97,6 +97,7 @@ class MemoryStore:
         database.write_ahead_log.on_flush = self._note_added
         if database.home.state is not None:
             database.write_ahead_log.flush_events = self.journal.flush
+            self.journal.check_current = database.check_current
 
     @classmethod
     async def open(

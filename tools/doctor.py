@@ -190,8 +190,8 @@ class Doctor:
                 Check(
                     "re-embedding",
                     "warn",
-                    "a conversion was interrupted; the store is complete, but some of its work still lies there",
-                    "Run `reverie reembed` with the embedder you want: it goes on where it was.",
+                    "tables that are not in use lie there, of an upgrade or of a conversion that was interrupted",
+                    "After an upgrade they go by themselves. Else run `reverie reembed`: it goes on where it was.",
                 )
             ]
         return []

@@ -205,12 +205,17 @@ def environment(folder: Path, settings: dict[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def serving(
-    folder: Path, *options: str, listen: str = "127.0.0.1:0", patches: Sequence[str] = (), **settings: str
+    folder: Path,
+    *options: str,
+    listen: str = "127.0.0.1:0",
+    patches: Sequence[str] = (),
+    program: Sequence[str] = ("-m", "reverie"),
+    **settings: str,
 ) -> Iterator[HttpProcess]:
     """Run a server until the block ends; `patches` are assignments to constants of http_limits, as `l`."""
     folder.mkdir(exist_ok=True)
     errors = folder / f"stderr-{time.monotonic_ns()}"
-    program = ["-c", _PATCHED.format(patches="; ".join(patches))] if patches else ["-m", "reverie"]
+    program = ["-c", _PATCHED.format(patches="; ".join(patches))] if patches else program
     with errors.open("w") as stderr:
         process = subprocess.Popen(
             [sys.executable, *program, "serve", "--http", listen, *options],

@@ -4,12 +4,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import lancedb
+import pyarrow as pa
 import pytest
 
-from reverie.errors import StoreTooNew, WrongEmbedder
+from reverie.errors import StoreBusy, StoreError, StoreTooNew, WrongEmbedder
 from reverie.memory import LAYERS
-from reverie.storage.migrations import MIGRATIONS, NEWEST
-from reverie.storage.schema import memory_schema, side_schema
+from reverie.storage import database
+from reverie.storage.migrations import MIGRATIONS, NEWEST, Migration, _add_to_layers
+from reverie.storage.purge import purge
+from reverie.storage.schema import MEMORY_TABLES, memory_schema, side_schema
 from reverie.storage.scope import TEAM, Scope
 from reverie.tools import remember
 from reverie.tools.requests import RememberRequest
@@ -146,3 +149,98 @@ async def test_a_store_embedded_otherwise_is_refused_with_the_remedy(open_sessio
 
 def test_migrations_are_numbered_without_gaps() -> None:
     assert [migration.number for migration in MIGRATIONS] == list(range(1, NEWEST + 1))
+
+
+@pytest.fixture
+def tomorrow(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Turn this process into the next version: one more migration, which may fail once."""
+
+    def become(failure: BaseException | None = None) -> None:
+        failures = [failure] if failure is not None else []
+
+        async def add_column(connection: lancedb.AsyncConnection, dimensions: int) -> None:
+            await _add_to_layers(connection, pa.field("weather", pa.string()), MEMORY_TABLES)
+            if failures:
+                raise failures.pop()
+
+        last = Migration(NEWEST + 1, "a memory knows the weather", add_column)
+        monkeypatch.setattr(database, "MIGRATIONS", (*MIGRATIONS, last))
+        monkeypatch.setattr(database, "NEWEST", last.number)
+
+    return become
+
+
+async def columns_of(session: Session) -> set[str]:
+    return set((await session.store.database.table("semantic").lance.schema()).names)
+
+
+async def test_an_upgrade_takes_along_what_waits_in_the_log_and_shuts_older_sessions_out(
+    home: Path, open_session: OpenSession, tomorrow: Callable[..., None]
+) -> None:
+    old = await open_session()
+    await remember.remember(old, RememberRequest(content="flushed before the upgrade"))
+    await old.store.database.write_ahead_log.flush()
+    await remember.remember(old, RememberRequest(content="acknowledged, and waits in the log"))
+    tomorrow()
+    new = await open_session()
+    assert {memory.content for memory in await new.store.find()} == {
+        "flushed before the upgrade",
+        "acknowledged, and waits in the log",
+    }
+    assert "weather" in await columns_of(new)
+    assert not old.store.is_current()
+    with pytest.raises(StoreBusy, match="upgraded"):
+        await remember.remember(old, RememberRequest(content="too late"))
+    await new.domain.maintenance.run()  # the old tables go once nobody reads them any more
+    assert [path.name for path in (home / "domains" / "default").glob("tables-*")] == ["tables-2"]
+    assert await new.store.count() == 2
+    assert "upgrade" not in await new.store.database.read_meta()
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("lance error: no space left on device"), OSError(5, "I/O error")])
+async def test_an_upgrade_that_fails_leaves_the_store_as_it_was_and_in_use(
+    open_session: OpenSession, tomorrow: Callable[..., None], failure: Exception
+) -> None:
+    old = await open_session()
+    await remember.remember(old, RememberRequest(content="kept in any case"))
+    tomorrow(failure)
+    with pytest.raises(StoreError):
+        await open_session()
+    assert old.store.is_current()
+    await remember.remember(old, RememberRequest(content="written after the failure"))
+    assert await old.store.count() == 2
+    assert "weather" not in await columns_of(old)
+    assert await (await open_session()).store.count() == 2  # the next attempt succeeds
+
+
+async def test_an_upgrade_that_is_killed_half_way_is_finished_by_the_next_to_open_the_store(
+    open_session: OpenSession, tomorrow: Callable[..., None]
+) -> None:
+    old = await open_session()
+    await remember.remember(old, RememberRequest(content="kept in any case"))
+    tomorrow(asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        await open_session()
+    with pytest.raises(StoreBusy):
+        await remember.remember(old, RememberRequest(content="refused meanwhile"))
+    sessions = await asyncio.gather(*(open_session() for _ in range(3)))
+    assert [await session.store.count() for session in sessions] == [1, 1, 1]
+    assert "weather" in await columns_of(sessions[0])
+
+
+def files_with(word: bytes, folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and word in path.read_bytes()]
+
+
+async def test_a_purge_after_an_upgrade_leaves_nothing_in_the_tables_that_were_replaced(
+    home: Path, open_session: OpenSession, tomorrow: Callable[..., None]
+) -> None:
+    old = await open_session()
+    kept = await remember.remember(old, RememberRequest(content="The albatross nests on the northern cliff."))
+    await old.store.database.write_ahead_log.flush()
+    tomorrow()
+    new = await open_session()
+    assert {path.parts[-4] for path in files_with(b"albatross", home)} >= {"tables-1", "tables-2"}
+    async with new.store.changing():
+        await purge(new.store, [await new.store.resolve(kept.id)], actor="tests", at=new.now)
+    assert not files_with(b"albatross", home)
