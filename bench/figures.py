@@ -21,15 +21,15 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
-def write_between(name: str, text: str) -> None:
-    """Write a text into docs/benchmarks.md between the markers of that name.
+def write_between(name: str, text: str, page: Path = PAGE) -> None:
+    """Write a text into a page, by default docs/benchmarks.md, between the markers of that name.
 
     Raises:
         ValueError: if the page has no such markers.
     """
     opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
-    before, _, rest = PAGE.read_text("utf-8").partition(opening)
+    before, _, rest = page.read_text("utf-8").partition(opening)
     _, found, after = rest.partition(closing)
     if not found:
-        raise ValueError(f"{PAGE.name} has no {opening} … {closing}")
-    PAGE.write_text(f"{before}{opening}\n{text}\n{closing}{after}", "utf-8")
+        raise ValueError(f"{page.name} has no {opening} … {closing}")
+    page.write_text(f"{before}{opening}\n{text}\n{closing}{after}", "utf-8")

@@ -62,7 +62,7 @@ from reverie.recall.score import (
     with_fit,
     with_tokens,
 )
-from reverie.storage.rows import CandidateRow, cosine
+from reverie.storage.rows import CandidateRow, Embedded, cosine
 from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
 from reverie.text.alignment import LONGEST_ALIGNED
@@ -315,10 +315,24 @@ async def _archived(store: MemoryStore, scope: Scope) -> int:
 
 
 async def _past_texts(store: MemoryStore, query: Query, features: Features) -> PastTexts:
+    if waiting := await store.waiting(query.scope):
+        return await _compared_with_waiting(waiting, query, features)
     memories = await store.past_texts(query.scope) if query.embed is not None else []
     if not memories or query.embed is None:
         return PastTexts()
     return await compared_past_texts(memories, features, query.embedding, query.embed)
+
+
+async def _compared_with_waiting(waiting: Sequence[Embedded], query: Query, features: Features) -> PastTexts:
+    """Compare what waits in the log while the object store is away; it is embedded already."""
+    found = {one.id for one in features.candidates}  # written by now, or by a flush that was cut short
+    embeddings = {one.memory.content: Embedding(one.vector, one.passages, one.pieces) for one in waiting}
+
+    async def embed(texts: Sequence[str]) -> list[Embedding]:
+        return [embeddings[text] for text in texts]
+
+    memories = [one.memory for one in waiting if one.memory.id not in found]
+    return await compared_past_texts(memories, features, query.embedding, embed)
 
 
 async def _tellers(store: MemoryStore, scope: Scope, decisions: Iterable[Memory]) -> dict[str, str]:

@@ -155,8 +155,8 @@ class MemoryStore:
             return ""
         waiting = self.database.write_ahead_log.pending_bytes()
         return (
-            f"the object store has not answered for {seconds:.0f} s: this is what this host has in memory, without "
-            f"what others wrote since, and {waiting / 1024:.0f} KB of new memories wait in its log until it does"
+            f"the object store has not answered for {seconds:.0f} s: this is what this host has in memory and in its "
+            f"log, where {waiting / 1024:.0f} KB of new memories wait until it does, without what others wrote since"
         )
 
     async def disk_bytes(self) -> int:
@@ -316,6 +316,16 @@ class MemoryStore:
             return []
         now = await self.get(scope.past.reworded) if scope.past.reworded else {}
         return [*scope.past.gone, *(scope.as_asked(memory) for memory in now.values())]
+
+    async def waiting(self, scope: Scope) -> list[Embedded]:
+        """Return the memories in scope that wait in this host's log because the object store could not take them.
+
+        Read it after a search: what the search could flush is not among them.
+        """
+        if self.database.home.state is None or scope.as_of is not None:
+            return []
+        pending = await self.database.write_ahead_log.pending()
+        return [item for item in pending if scope.admits({name: getattr(item.memory, name) for name in FIELDS})]
 
     async def memories_of(self, near: NearMemories, scope: Scope) -> dict[str, Memory]:
         """Return the memories behind vector hits, with the fields that recall reads."""

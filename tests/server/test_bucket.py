@@ -4,6 +4,7 @@ A host is a folder (`REVERIE_HOST_FOLDER`): its write-ahead log, its locks, its 
 """
 
 import asyncio
+import itertools
 import json
 import re
 import threading
@@ -255,6 +256,8 @@ def test_while_the_store_is_away_reads_go_on_and_say_so_and_writes_wait(
         assert "has not answered" in answer.structured_content["scope"]["store"]
         assert "has not answered" in answer.content[0].text
         waiting = here.call("remember", content="Deployments of the web shop go out on Tuesday mornings.")["id"]
+        rows = here.call("recall", query="when do deployments of the web shop go out")["results"]
+        assert [row["id"] for row in rows][:1] == [waiting]  # where it was written it is found at once
         assert "does not answer" in here.refused("forget", ids=[known], reason="a change has to wait")
         monkeypatch.setattr(write_ahead_log, "MOST_WAITING_BYTES", 6_000)
         said = [refused(here, "remember", content=fact(number)) for number in range(8)]
@@ -264,6 +267,53 @@ def test_while_the_store_is_away_reads_go_on_and_say_so_and_writes_wait(
     there = start_here(**on_host("two"))
     assert found(there, "when do deployments of the web shop go out", waiting)
     assert until(lambda: "store" not in here.call("recall", query="which database is it").get("scope", {}))
+
+
+SECONDS_AWAY = 60.0
+
+
+def test_when_the_store_is_away_for_a_minute_nothing_acknowledged_is_lost(start_here, s3, on_host, monkeypatch):
+    here, idle = start_here(**on_host("one")), start_here(**on_host("two"))
+    known = here.call("remember", content="The parcel lockers run on PostgreSQL 16 in production.")["id"]
+    for host in (here, idle):
+        assert found(host, "which database do the parcel lockers run on", known)
+    monkeypatch.setattr(write_ahead_log, "MOST_WAITING_BYTES", 40_000)  # so much comes together in the minute
+    acknowledged: dict[str, str] = {}
+    refusals: list[str] = []
+    s3.stop()
+    try:
+        left = time.monotonic()
+        late = start_here(**on_host("three"))  # it cannot open the store, and says so with every call
+        for number in itertools.count():
+            started = time.monotonic()
+            answer = here.answer("recall", query="which database do the parcel lockers run on")
+            assert [row["id"] for row in answer.structured_content["results"]][:1] == [known]
+            assert "has not answered" in answer.structured_content["scope"]["store"]
+            said = here.answer("remember", content=fact(number))
+            if said.is_error:
+                refusals.append(said.content[0].text)
+            else:
+                acknowledged[said.structured_content["id"]] = fact(number)
+            assert "does not answer" in late.refused("recall", query="which database is it")
+            assert "does not answer" in late.refused("remember", content="This host has no log yet.")
+            assert time.monotonic() - started < 30
+            if time.monotonic() - left > SECONDS_AWAY and refusals:
+                break
+            time.sleep(1)
+        written, text = next(iter(acknowledged.items()))  # what waits in the log is found where it was written
+        assert written in [row["id"] for row in here.call("recall", query=text)["results"]]
+    finally:
+        s3.start()
+    assert len(acknowledged) > 3
+    assert all("no more are taken until it answers" in one for one in refusals), refusals
+    last_id, last = list(acknowledged.items())[-1]
+    assert found(idle, last, last_id)
+    assert until(lambda: not late.answer("recall", query=last).is_error)  # the same process, not started again
+    for memory_id, text in acknowledged.items():
+        assert found(late, text, memory_id)
+    assert until(lambda: "store" not in here.call("recall", query=last).get("scope", {}))
+    assert here.call("remember", content="Writing goes on when the store is back.")["id"]
+    assert until(lambda: idle.total() == len(acknowledged) + 2)
 
 
 @pytest.mark.parametrize(
