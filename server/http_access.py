@@ -5,9 +5,11 @@ a JWT, signed with a key that the issuer publishes, for this server and no other
 """
 
 import asyncio
+import base64
 import hashlib
 import json
 import logging
+import re
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -21,7 +23,7 @@ from pydantic import AnyHttpUrl
 
 from reverie.errors import InvalidInput, NotAllowed, ReverieError
 from reverie.guard.secrets import redact
-from reverie.server.tokens import PREFIX, TokenFolder, TokenScope, highest_scope, scopes_up_to
+from reverie.server.tokens import PREFIX, TokenFolder, TokenScope, are_projects, highest_scope, scopes_up_to
 from reverie.time import Clock, system_clock
 from reverie.tools.catalog import INDEX_CODEBASE, AnyTool
 from reverie.tools.requests import ConsolidateRequest, ForgetRequest, Request, ReviewRequest
@@ -37,10 +39,11 @@ SECONDS_BETWEEN_FETCHES = 30.0
 """A key that is not known is looked for, but a flood of tokens with made-up key ids is no flood on the issuer."""
 
 PROJECTS: Final = "reverie_projects"
-"""The claim, made here of a personal token's record, that names the projects it is limited to."""
+"""The claim that names the projects a token is limited to; of a personal token it is made here of its record."""
 
 _SECONDS_FOR_KEYS = 5.0
 _LONGEST_KEYS = 256 * 1024
+_NAMESPACE = re.compile(r"[/:#.]")  # issuers put one before claims of their own
 _LEEWAY = 30.0  # seconds by which the clocks of two hosts may differ
 _SMALLEST_RSA = 2048
 _LONGEST_USER = 96
@@ -162,6 +165,8 @@ class CallerVerifier(TokenVerifier):
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject or not _is_for(claims.get("resource"), oauth.audience):
             raise jwt.InvalidAudienceError
+        _check_said_once(token)
+        projects = _projects_in(claims)
         scope = highest_scope(_scopes_in(claims))
         return AccessToken(
             token=token,
@@ -170,7 +175,7 @@ class CallerVerifier(TokenVerifier):
             expires_at=int(claims["exp"]) + int(_LEEWAY),
             subject=oauth_user(subject),
             resource=self._resource,  # its audience was compared above
-            claims={"iss": oauth.issuer},
+            claims={"iss": oauth.issuer} | ({} if projects is None else {PROJECTS: projects}),
         )
 
 
@@ -201,6 +206,46 @@ def _scopes_in(claims: Mapping[str, Any]) -> list[str]:
     given = claims.get("scope", claims.get("scp", ""))
     parts = given.split() if isinstance(given, str) else given
     return [part for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+
+
+def _projects_in(claims: Mapping[str, Any]) -> list[str] | None:
+    """Return the projects that an issuer limits a token to; None if it says nothing about projects.
+
+    A limit that cannot be read must not be read as none, so anything but a list of names is refused: nothing or a
+    wildcard in it, and the claim under a name that only looks like it.
+
+    Raises:
+        ValueError: if it cannot be read.
+    """
+    alike = [name for name in claims if _NAMESPACE.split(name)[-1].strip().casefold().replace("-", "_") == PROJECTS]
+    if not alike:
+        return None
+    named = claims.get(PROJECTS)
+    if (
+        alike != [PROJECTS]
+        or not isinstance(named, list)
+        or not named
+        or not are_projects(named)
+        or "*" in "".join(named)
+    ):
+        raise ValueError(PROJECTS)
+    return named
+
+
+def _check_said_once(token: str) -> None:
+    """Insist that a token says nothing twice: of two claims with one name another reader may take the other.
+
+    Raises:
+        ValueError: if it does.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({name for name, _ in pairs}) != len(pairs):
+            raise ValueError("a claim twice")
+        return dict(pairs)
+
+    payload = token.split(".")[1]
+    json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), object_pairs_hook=once)
 
 
 def _is_for(resource: object, audience: str) -> bool:

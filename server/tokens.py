@@ -110,7 +110,7 @@ class TokenFolder:
             iso(expires_at) if expires_at else None,
             tuple(dict.fromkeys(projects)),
         )
-        if not _are_projects(record.projects):
+        if not are_projects(record.projects):
             raise InvalidInput("--project", "that is no project's name", "`reverie projects` lists them.")
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -211,8 +211,8 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _are_projects(names: Sequence[object]) -> bool:
-    """Whether these can be names of projects; a file that says something else lets nobody in."""
+def are_projects(names: Sequence[object]) -> bool:
+    """Whether these can be names of projects; a token that says something else lets nobody in."""
     return all(isinstance(name, str) and 0 < len(name) <= _LONGEST_PROJECT and name.isprintable() for name in names)
 
 
@@ -230,7 +230,7 @@ def _read(file: Path) -> TokenRecord | None:
         record = TokenRecord(**{**stored, "projects": tuple(stored.get("projects", ()))})
         if record.scope not in SCOPES or not _USER.fullmatch(record.user) or len(record.digest) != _DIGITS:
             return None
-        if not isinstance(stored.get("projects", []), list) or not _are_projects(record.projects):
+        if not isinstance(stored.get("projects", []), list) or not are_projects(record.projects):
             return None
         record.is_expired(parse_iso(record.created_at, "created_at"))  # both moments can be read
     except (ValueError, TypeError, AttributeError, ReverieError):

@@ -157,6 +157,24 @@ WRONG: dict[str, Callable[[], str]] = {
     "raised scope": lambda: tampered(scope="admin"),
     "of another kind": lambda: signed(headers={"typ": "dpop+jwt"}),
     "with a key of its own": lambda: own_key(),
+    "for projects by the name of one": lambda: signed(reverie_projects="shop"),
+    "for no project": lambda: signed(reverie_projects=[]),
+    "for projects that are null": lambda: unfiltered(reverie_projects=None),
+    "for projects that are true": lambda: signed(reverie_projects=True),
+    "for projects in an object": lambda: signed(reverie_projects={"shop": True}),
+    "for every project by a wildcard": lambda: signed(reverie_projects=["*"]),
+    "for projects by a pattern": lambda: signed(reverie_projects=["shop", "github.com/acme/*"]),
+    "for a project without a name": lambda: signed(reverie_projects=["shop", ""]),
+    "for a project and a number": lambda: signed(reverie_projects=["shop", 3]),
+    "for a list of lists": lambda: signed(reverie_projects=[["shop"]]),
+    "for a project of two lines": lambda: signed(reverie_projects=["shop\nother"]),
+    "for a very long project": lambda: signed(reverie_projects=["s" * 300]),
+    "for projects in capitals": lambda: signed(Reverie_Projects=["shop"]),
+    "for projects in a namespace": lambda: signed(**{"https://example.com/reverie_projects": ["shop"]}),
+    "for projects with a hyphen": lambda: signed(**{"reverie-projects": ["shop"]}),
+    "for projects in two spellings": lambda: signed(reverie_projects=["shop"], REVERIE_PROJECTS=["other"]),
+    "for projects, said twice": lambda: said_twice('"reverie_projects": ["shop"], "reverie_projects": ["other"]'),
+    "for projects, the second time for none": lambda: said_twice('"reverie_projects": ["shop"], "scope": "write"'),
     "five parts": lambda: signed() + ".a.b",
     "no parts": lambda: "a" * 500,
     "dots": lambda: "..",
@@ -185,6 +203,17 @@ def confused() -> str:
     text = f"{part({'alg': 'HS256', 'kid': 'rsa', 'typ': 'at+jwt'})}.{part(claims())}"
     signature = hmac.digest(pem, text.encode(), hashlib.sha256)
     return f"{text}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
+
+
+def unfiltered(**changed: Any) -> str:
+    """Sign claims with what is null left in."""
+    return jwt.encode(claims() | changed, RSA, "RS256", headers={"kid": "rsa", "typ": "at+jwt"})
+
+
+def said_twice(more: str) -> str:
+    """Sign a payload in which a claim stands twice; readers of JSON differ in which of them they take."""
+    payload = json.dumps(claims())[:-1] + f", {more}}}"
+    return jwt.PyJWS().encode(payload.encode(), RSA, "RS256", headers={"kid": "rsa", "typ": "at+jwt"})
 
 
 def own_key() -> str:
@@ -237,6 +266,40 @@ def test_no_subject_can_pass_for_the_user_of_a_personal_token(server: HttpProces
     kept = server.call("remember", {"content": "The quay floods in spring."}, token=signed(sub="carla")).structured
     [memory] = server.call("inspect", {"ids": [kept["id"]]}, token=signed()).structured["memories"]
     assert memory["session"].startswith("sso:carla/")
+
+
+def test_an_issuer_can_limit_a_token_to_projects(server: HttpProcess) -> None:
+    shop, other = signed(reverie_projects=["shop"]), signed(reverie_projects=["other"])
+    everywhere = signed()
+    told = "The safe of the other project is opened with a copper key."
+    kept = server.call("remember", {"content": told}, token=everywhere, project="other").structured["id"]
+    asked = {"query": "what opens the safe of the other project"}
+    for token, sees in ((everywhere, [kept]), (other, [kept]), (signed(reverie_projects=["shop", "other"]), [kept])):
+        rows = server.call("recall", asked, token=token, project="other").structured["results"]
+        assert [row["id"] for row in rows] == sees
+    refused = server.call("recall", asked, token=shop, project="other")
+    assert refused.result["isError"]
+    assert "not for the project 'other'" in refused.text
+    for more in ({"project": "other"}, {"all_projects": True}):
+        assert server.call("recall", asked | more, token=shop, project="shop").structured["results"] == []
+    assert server.call("inspect", {"ids": [kept]}, token=shop, project="shop").result["isError"]
+    assert server.call("remember", {"content": "x y z"}, token=shop, project="global").result["isError"]
+    assert "other" not in server.call("status", token=shop, project="shop").text
+
+
+def test_a_session_opened_with_a_wider_token_does_not_widen_a_limited_one(server: HttpProcess) -> None:
+    session = server.open_session(signed())
+    text = "The ferry of the tests leaves from the second pier."
+    server.call("remember", {"content": text}, token=signed())
+    call = {
+        "id": 7,
+        "method": "tools/call",
+        "params": {"name": "recall", "arguments": {"query": "where does the ferry of the tests leave from"}},
+    }
+    assert text in server.in_session(call, signed(), session).text
+    limited = server.in_session(call, signed(reverie_projects=["shop"]), session).result
+    assert limited["isError"], limited
+    assert text not in json.dumps(limited)
 
 
 # -- keys --------------------------------------------------------------------------------------------------
