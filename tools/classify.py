@@ -47,6 +47,8 @@ PASSING_TIER: Tier = "elephant"
 
 PASSING_NOTE = "taken for passing context, which fades in weeks; give a layer if it lasts"
 
+PERSONAL_NOTE = "kept personal: nobody but you sees it"
+
 LONGEST_PASSING = 300
 """A longer text, in characters, is never given a short life: it says several things, and one of them may last."""
 

@@ -33,7 +33,7 @@ from reverie.text.conflicts import find_conflict
 from reverie.text.outcomes import judgements_in
 from reverie.text.tokenize import title_of
 from reverie.time import iso, parse_moment
-from reverie.tools.classify import PASSING_NOTE, Reading, classified, readings_for
+from reverie.tools.classify import PASSING_NOTE, PERSONAL_NOTE, Reading, classified, readings_for
 from reverie.tools.entities import with_names
 from reverie.tools.first_anchors import missing_file_warnings
 from reverie.tools.quarantine import hold
@@ -563,6 +563,6 @@ def _remembered(memory: Memory, around: Neighbours, *, confirmed: bool, warnings
         conflicts=around.conflicts,
         anchors=[encode(anchor) for anchor in memory.anchors],
         redactions=[],
-        warnings=warnings,
+        warnings=warnings if memory.owner is None else [*warnings, PERSONAL_NOTE],
         project=memory.project,
     )

@@ -19,6 +19,7 @@ from reverie.storage.rows import Embedded
 from reverie.text.compare import restates
 from reverie.text.outcomes import is_decision, reported_outcome
 from reverie.text.tokenize import title_of
+from reverie.tools.classify import PERSONAL_NOTE
 from reverie.tools.entities import with_names
 from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
 from reverie.tools.requests import MoveRequest, PinRequest, ReviseRequest, checked_content
@@ -165,7 +166,11 @@ def _revised(new: Memory, old: Memory | None, screening: Screening, embedding: E
         new.kind,
         new.status,
         list(screening.redactions),
-        [*partial_embedding_warnings(embedding), *screening.warnings("ai")],
+        [
+            *partial_embedding_warnings(embedding),
+            *screening.warnings("ai"),
+            *([PERSONAL_NOTE] if new.owner is not None else ()),
+        ],
         new.project,
     )
 

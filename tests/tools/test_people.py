@@ -25,6 +25,7 @@ from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import import_memories
 from reverie.tools.recall import recall
 from reverie.tools.remember import remember
+from reverie.tools.render import render
 from reverie.tools.requests import (
     ConsolidateRequest,
     ForgetRequest,
@@ -54,6 +55,26 @@ async def told(session: Session, content: str, **more: object) -> Memory:
 
 
 STEPS = [f"Step {number} of the move to Terraform went well today." for number in range(5)]
+
+
+async def test_an_answer_says_that_a_memory_was_kept_personal_and_only_then(session: Session) -> None:
+    ann = await person(session, "ann")
+    mine = RememberRequest(content="The spare key is under the third stone.", visibility="personal")
+    said = "Note: kept personal: nobody but you sees it."
+    for repeated in (False, True):
+        answer = render(await remember(ann, mine))
+        assert (said in answer, "kept personal" in answer) == (not repeated, True)
+    shared = await remember(ann, RememberRequest(content="The alarm is armed at ten every night."))
+    assert "personal" not in render(shared)
+    for visibility in ("personal", "team"):
+        change = ReviseRequest(
+            id=shared.id,
+            content=f"The alarm is armed at eleven, for {visibility}.",
+            reason="later",
+            visibility=visibility,
+        )
+        shared = await revise(ann, change)
+        assert (said in render(shared)) == (visibility == "personal")
 
 
 # -- dreams --------------------------------------------------------------------------------------------------
