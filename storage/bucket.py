@@ -55,6 +55,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _LEASES = "leases/"
 _MOST_TRIES = 20
 _COPIES_AT_ONCE = 16
+_ALLOW_HTTP = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")
 _NOBODYS_TAG = json.dumps(['"00000000000000000000000000000000"', None])
 
 STORE_OPTIONS: Mapping[str, str] = {
@@ -222,7 +223,7 @@ def _mode(instead_of: str | None) -> Any:
 
 
 def _may_use_http() -> bool:
-    return os.environ.get("AWS_ALLOW_HTTP", "").strip().lower() in ("1", "true", "yes")
+    return any(os.environ.get(name, "").strip().lower() in ("1", "true", "yes") for name in _ALLOW_HTTP)
 
 
 class PurgedTextsObject:

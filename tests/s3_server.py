@@ -28,7 +28,7 @@ class S3Server:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.port, self._metrics, self._others = _free_port(), _free_port(), [_free_port() for _ in range(6)]
+        self.port, self._metrics, self._others = free_port(), free_port(), [free_port() for _ in range(6)]
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         user = {
@@ -73,7 +73,7 @@ class S3Server:
                     f"-filer.port.grpc={grpc[2]}",
                     "-s3",
                     f"-s3.port={self.port}",
-                    f"-s3.port.grpc={_free_port()}",
+                    f"-s3.port.grpc={free_port()}",
                     f"-s3.config={self._folder / 's3.json'}",
                     "-master.telemetry=false",
                     f"-metricsPort={self._metrics}",
@@ -161,7 +161,7 @@ def _weed() -> str:
     return str(next(file.locate() for file in files if file.name in ("weed", "weed.exe")))
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
