@@ -135,9 +135,12 @@ def test_the_recorded_terminal_is_a_picture_of_every_command_of_its_script() -> 
         assert [line for line in commands if line not in picture] == []
 
 
-@pytest.mark.parametrize("name", ["figures", "recall-quality", "sizes"])
-def test_the_benchmarks_find_their_markers(name: str) -> None:
-    page = _read("docs/benchmarks.md")
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("benchmarks", "figures"), ("benchmarks", "recall-quality"), ("benchmarks", "sizes"), ("team", "team")],
+)
+def test_the_benchmarks_find_their_markers(file: str, name: str) -> None:
+    page = _read(f"docs/{file}.md")
     assert page.count(f"<!-- {name} -->") == page.count(f"<!-- /{name} -->") == 1
 
 
