@@ -47,8 +47,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_names_by_type: dict[type, tuple[str, ...]] = {}  # `fields` makes its list anew each time
+
+
 def _field_names(result: type) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(result))
+    if result not in _names_by_type:
+        _names_by_type[result] = tuple(one.name for one in fields(result))
+    return _names_by_type[result]
 
 
 def text_only_fields(result: type) -> tuple[str, ...]:
