@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from typing import Any, Final, Literal
+
+from reverie.declaration import declaration
 
 IndexState = Literal["ready", "warming", "lexical_only"]
 Fits = Literal["well", "weak", "none"]
@@ -94,7 +96,7 @@ def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str | list | dict) and not value)
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class RecalledMemory:
     """One row of an answer."""
 
@@ -120,7 +122,7 @@ class RecalledMemory:
     why: dict[str, float] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Recalled:
     """The memories that answer a question, best first, and what was left out."""
 
