@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -228,10 +229,9 @@ class LexicalIndex:
         if len(known) and self._lengths[known].any():
             self._terms[: self._size][np.isin(self._owners[: self._size], known)] = _NO_TERM
         self._make_room(int(indices.max(initial=-1)) + 1)
-        for index, text in zip(indices.tolist(), texts, strict=True):
-            counted = Counter(terms(text))
-            self._append(index, counted)
-            self._lengths[index] = counted.total()
+        counted = [Counter(terms(text)) for text in texts]
+        self._lengths[indices] = [one.total() for one in counted]
+        self._append(indices, counted)
 
     def lengths(self, count: int) -> np.ndarray:
         """Return how many words each of the first `count` memories has."""
@@ -266,16 +266,18 @@ class LexicalIndex:
             self._order = np.argsort(self._terms[: self._size], kind="stable").astype(np.int32)
             self._sorted = self._terms[self._order]
 
-    def _append(self, index: int, counted: Counter[int]) -> None:
-        start, end = self._size, self._size + len(counted)
+    def _append(self, indices: np.ndarray, counted: Sequence[Counter[int]]) -> None:
+        sizes = [len(one) for one in counted]
+        start, end = self._size, self._size + sum(sizes)
         if end > len(self._terms):
             extra = max(end, len(self._terms) * 3 // 2) - len(self._terms)
             self._terms = np.concatenate([self._terms, np.zeros(extra, np.uint32)])
             self._owners = np.concatenate([self._owners, np.zeros(extra, np.int32)])
             self._counts = np.concatenate([self._counts, np.zeros(extra, np.uint8)])
-        self._terms[start:end] = list(counted)
-        self._owners[start:end] = index
-        self._counts[start:end] = [min(count, _MOST_COUNTED) for count in counted.values()]
+        self._terms[start:end] = np.fromiter(chain.from_iterable(counted), np.uint32, end - start)
+        self._owners[start:end] = np.repeat(indices, sizes)
+        counts = np.fromiter(chain.from_iterable(one.values() for one in counted), np.int64, end - start)
+        self._counts[start:end] = np.minimum(counts, _MOST_COUNTED)
         self._size = end
 
     def _make_room(self, count: int) -> None:
