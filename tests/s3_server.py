@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import itertools
 import json
+import random
 import signal
 import socket
 import subprocess
@@ -162,9 +163,12 @@ def _weed() -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """Return a port that nobody listens on, below those that the system gives to outgoing connections."""
+    while True:
+        port = random.randrange(20_000, 32_000)  # noqa: S311 - no secret
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 class LosingProxy(BaseHTTPRequestHandler):
