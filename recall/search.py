@@ -113,17 +113,20 @@ def reranked(found: Sequence[ScoredMemory], query: str, limit: int, *, judges_pa
 
 def _copies_last(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
     """Halve the score of what only repeats a better row."""
+    compared = found[:COMPARED_FOR_COPIES]
+    if len(compared) < 2:
+        return list(found)
+    vectors = np.stack([row.candidate_row.vector for row in compared])
+    is_near = vectors @ vectors.T >= COPY_COSINE
     seen: list[ScoredMemory] = []
-    for row in found[:COMPARED_FOR_COPIES]:
-        repeats = any(_is_copy(row, other) for other in seen)
+    for number, row in enumerate(compared):
+        near = np.flatnonzero(is_near[number, :number]).tolist()
+        repeats = any(_is_copy(row.memory, compared[other].memory) for other in near)
         seen.append(replace(row, score=row.score * COPY_FACTOR, diversity=COPY_FACTOR) if repeats else row)
     return best_first([*seen, *found[COMPARED_FOR_COPIES:]])
 
 
-def _is_copy(row: ScoredMemory, other: ScoredMemory) -> bool:
-    if cosine(row.candidate_row, other.candidate_row) < COPY_COSINE:
-        return False
-    ours, theirs = row.memory, other.memory
+def _is_copy(ours: Memory, theirs: Memory) -> bool:
     if len(ours.content) + len(theirs.content) > LONGEST_COMPARED:
         return ours.content == theirs.content
     return not substantive_differences(ours.content, theirs.content)
