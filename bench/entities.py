@@ -2,8 +2,8 @@
 
     python bench/entities.py [--data ../shared/data] [--list FILE] [--half first] [--project each] [--fails]
 
-It reads coding/entities.jsonl of the data folder, or the list: {content, entities, optional}. A name is right if it is
-among the entities or the optional ones, in any case and without quotes and call brackets.
+It reads coding/entities.jsonl of the data folder, or the list: {content, entities, optional}. A name is right if it
+is among the entities or the optional ones, in any case and without quotes and call brackets.
 
 The texts are remembered, and the names are those that `remember` stored: each text in a project of its own, which
 knows nothing yet (`--project each`), or all in one, which knows the names of the texts before (`--project one`).
