@@ -1,6 +1,7 @@
 """What came of decisions, as the tools read it from later statements: `python bench/outcomes.py [--list FILE]`.
 
-Each line of the list is {language, decision, statement, outcome}; a line without an outcome is a look-alike. Decision
+Each line of the list is {language, decision, statement, outcome, or}; `or` is a second outcome that a reader may see
+(what was given up may have failed or been taken back), a line without an outcome is a look-alike. Decision
 and statement are remembered a month apart in a project of their own, then a dream looks at all of them. An outcome is
 right if the decision has it, asked if the review queue has a question about the two, missed otherwise.
 `--show` prints what went wrong.
@@ -46,17 +47,17 @@ async def verdicts_of(pairs: list[Pair]) -> list[str]:
         memories = await session.store.get(decisions)
         await session.close()
     return [
-        verdict(pair["outcome"], memories[one].outcome, asked=one in asked)
+        verdict([pair["outcome"], pair.get("or")], memories[one].outcome, asked=one in asked)
         for pair, one in zip(pairs, decisions, strict=True)
     ]
 
 
-def verdict(wanted: str | None, noted: str | None, *, asked: bool) -> str:
-    """Return one of `VERDICTS` for the outcome that a reader sees and the one that was noted."""
-    if wanted is None:
+def verdict(wanted: list[str | None], noted: str | None, *, asked: bool) -> str:
+    """Return one of `VERDICTS` for the outcomes that a reader may see and the one that was noted."""
+    if wanted[0] is None:
         return "look-alike " + ("set" if noted else "asked" if asked else "left")
     if noted:
-        return "right" if noted.startswith(wanted) else "wrong"
+        return "right" if noted.split()[0] in wanted else "wrong"
     return "asked" if asked else "missed"
 
 
