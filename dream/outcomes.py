@@ -21,7 +21,7 @@ OUTCOME = "outcome"
 MOST_OPEN = 5
 """Open questions of this kind in one project: a night adds no more than that, and waits for answers."""
 
-_KINDS = ("decision", "fact", "event", "how_to")
+_KINDS = ("decision", "fact", "event", "how_to", "preference")
 _VERDICTS: tuple[Verdict, ...] = (*RESULTS, "separate")
 _SHOWN = 300
 

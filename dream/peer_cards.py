@@ -2,21 +2,26 @@
 
 A card stands for an entity by whatever name: Alice, Alice Johnson and @alice share one. It says what the entity is
 and what it is also called, quotes the facts in force, each with who said it, when, and the id of its memory, and says
-which are in question and what is in doubt. When its sources have changed, a new card supersedes it, and time alone
-changes nothing; when fewer than five are left it expires, so that nothing forgotten is still quoted.
+which are in question, by which memory, and what is in doubt. What it is, what it does and who answers for it come
+first; of two statements the newer is quoted rather than the older one that it may replace. When its sources have
+changed, a new card supersedes it, and time alone changes nothing; when fewer than five are left it expires, so that
+nothing forgotten is still quoted.
 
 A language model, if one is set, words the facts of a card. Each of its lines must name memories that it was shown and
 say nothing that they do not; what it left out or shortened is quoted, and without any such line the whole card is.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from reverie.dream.derived_memories import derived_memory, line_of, may_be_built_on, may_be_written
 from reverie.dream.judge import CardLine, Judge
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal
 from reverie.dream.snapshot import Snapshot
+from reverie.lifecycle.outcomes import Outcome, read_outcome
 from reverie.lifecycle.vitals import adjusted_importance_of
 from reverie.memory import Memory, content_hash, creation_order, short_id
 from reverie.settings import Settings
@@ -44,7 +49,7 @@ class _Sources:
     entity: Entity
     facts: Sequence[Memory]
     doubts: Sequence[Memory]  # challenged
-    questioned: frozenset[str]  # the ids of facts that an open question is about
+    questioned: Mapping[str, str]  # the ids of facts that an open question is about, and of what questions each
 
 
 def peer_cards(snapshot: Snapshot, settings: Settings, judge: Judge) -> Proposal:
@@ -78,7 +83,7 @@ def _sources(snapshot: Snapshot) -> tuple[dict[Subject, _Sources], dict[Subject,
         if memory.layer not in ("working", "codebase") and (may_be_built_on(memory) or doubted):
             memories.setdefault(memory.project, []).append(memory)
     asked = (ids for kind, ids in snapshot.open_questions.values() if kind in ("belief", "drift"))
-    questioned = frozenset(memory_id for ids in asked for memory_id in ids)
+    questioned = {first: rest[0] if rest else "" for first, *rest in asked}
     sources: dict[Subject, _Sources] = {}
     subjects: dict[Subject, Subject] = {}
     for project, own in memories.items():
@@ -131,7 +136,7 @@ def _reference_of(quoted: str) -> str:
 
 
 def _card_change_set(sources: _Sources, replaced: Sequence[Memory], snapshot: Snapshot, judge: Judge) -> ChangeSet:
-    lines, doubts = _chosen(sources.facts, MOST_LINES), _chosen(sources.doubts, MOST_DOUBTS)
+    lines, doubts = _chosen(sources.facts, MOST_LINES, sources), _chosen(sources.doubts, MOST_DOUBTS, sources)
     entity = sources.entity
     quoted = _text(sources)
     worded = [line for line in judge.card_lines(entity.name, lines, MOST_LINES) if may_be_written(line.text)]
@@ -178,12 +183,37 @@ def _expiring(card: Memory, snapshot: Snapshot) -> ChangeSet:
     )
 
 
-def _chosen(memories: Sequence[Memory], most: int) -> list[Memory]:
-    """Return the memories to quote, oldest first, chosen by values that do not change from dream to dream."""
-    best = sorted(
-        memories, key=lambda m: (-adjusted_importance_of(m), -m.created_at.timestamp(), creation_order(m.id))
-    )[:most]
-    return sorted(best, key=lambda memory: (memory.happened_at, creation_order(memory.id)))
+_ROLE: Final = re.compile(
+    r"\b(?:is|are) (?:an?|the|our|in charge|on call|owned|maintained|used|where)\b"
+    r"|\b(?:owns?|owner|maintain(?:s|ed|er)|responsible|leads?|contact|in charge|keeps?|holds?|stores?|handles?|runs?"
+    r"|serves?|takes care|decided|depends?|reviews?|approves?|zuständig|verantwortlich|betreut|responsable|encarga"
+    r"|gère)\b|担当|负责",
+    re.IGNORECASE,
+)
+"""Words of a statement that says what something is, what it does or who answers for it."""
+
+_FOR_THE_SUBJECT, _FOR_A_ROLE, _FOR_THE_NEWER, _IN_QUESTION = 0.1, 0.15, 0.2, -0.15
+
+
+def _worth(memory: Memory, sources: _Sources) -> float:
+    """Return how much a memory belongs on a card, on the scale of importance.
+
+    Only what stays the same from dream to dream counts, so that time alone rewrites no card.
+    """
+    text = memory.content.casefold().removeprefix("the ").removeprefix("our ")
+    return (
+        adjusted_importance_of(memory)
+        + _FOR_THE_SUBJECT * text.startswith(tuple(name.casefold() for name in sources.entity.spellings))
+        + _FOR_A_ROLE * bool(_ROLE.search(memory.content))
+        + _FOR_THE_NEWER * (memory.id in sources.questioned.values())
+        + _IN_QUESTION * (memory.id in sources.questioned)
+    )
+
+
+def _chosen(memories: Sequence[Memory], most: int, sources: _Sources) -> list[Memory]:
+    """Return the memories to quote: those that say what the entity is or does, then the others, each oldest first."""
+    best = sorted(memories, key=lambda m: (-_worth(m, sources), -m.created_at.timestamp(), creation_order(m.id)))
+    return sorted(best[:most], key=lambda m: (not _ROLE.search(m.content), m.happened_at, creation_order(m.id)))
 
 
 def _text(sources: _Sources, worded: Sequence[CardLine] = ()) -> str:
@@ -195,10 +225,14 @@ def _text(sources: _Sources, worded: Sequence[CardLine] = ()) -> str:
     lines = [f"{entity.name} ({notes}):" if notes else f"{entity.name}:"]
     said = {memory_id for line in worded for memory_id in line.in_full}
     lines += [f"- {line.text} ({'; '.join(_said(one, sources) for one in line.sources)})" for line in worded]
-    lines += [_quoted(memory, sources) for memory in _chosen(sources.facts, MOST_LINES) if memory.id not in said]
+    lines += [
+        _quoted(memory, sources) for memory in _chosen(sources.facts, MOST_LINES, sources) if memory.id not in said
+    ]
+    if len(sources.facts) > MOST_LINES:
+        lines.append(f'More is known: recall(entity="{entity.name}").')
     if sources.doubts:
         lines.append("In doubt:")
-        lines += [_quoted(memory, sources) for memory in _chosen(sources.doubts, MOST_DOUBTS)]
+        lines += [_quoted(memory, sources) for memory in _chosen(sources.doubts, MOST_DOUBTS, sources)]
     return "\n".join(lines)
 
 
@@ -207,7 +241,11 @@ def _quoted(memory: Memory, sources: _Sources) -> str:
 
 
 def _said(memory: Memory, sources: _Sources) -> str:
-    """Return who said something, when, and the id of the memory."""
+    """Return who said something, when, and the id of the memory; what came of it, and whether it is in question."""
     said = [memory.source, f"{memory.happened_at:%Y-%m-%d}", short_id(memory.id)]
-    said += ["in question"] if memory.id in sources.questioned else []
+    outcome = read_outcome(memory.outcome)
+    said += [Outcome(outcome.result, outcome.day).said()] if outcome is not None else []
+    if memory.id in sources.questioned:
+        by = sources.questioned[memory.id]
+        said.append(f"in question: see {short_id(by)}" if by else "in question")
     return ", ".join(said)

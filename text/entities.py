@@ -537,12 +537,12 @@ def what_is(name: str, texts: Iterable[str]) -> str:
     bare = name.removesuffix("()")
     if "/" in bare or _is_file(bare):
         return "a path or file"
-    said = _called(bare, texts)
+    said = "" if is_software(bare) or is_software(bare.capitalize()) else _called(bare, texts)
     if said:
         return said
     if _CONSTANT.fullmatch(bare):
         return "a variable or constant"
-    if is_software(bare):
+    if is_software(bare) or is_software(bare.capitalize()):
         return "software"
     if name.startswith("@") or _is_full_name(bare):
         return "a person"

@@ -7,7 +7,7 @@ it that say of what.
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal
 
@@ -22,8 +22,8 @@ Dimension = Literal[
 class Measure:
     """A span of a text that states a value in a dimension.
 
-    `unit` is the currency of money, or a decimal that may be a version. `binary` is the value of a size if its prefix
-    means powers of 1024.
+    `unit` is the currency of money, what a rate counts, a decimal that may be a version, or says that an hour may be
+    of either half of the day (`half past six`). `binary` is the value of a size if its prefix means powers of 1024.
     """
 
     start: int
@@ -50,14 +50,29 @@ _MONTHS: Final = {
     "year years yr yrs jahr jahre jahren año años ans": 12.0,
 }
 _TIME_UNITS: Final = {name: seconds for names, seconds in _SECONDS.items() for name in names.split()}
+_EITHER_HALF: Final = "either half"
+_ORDINAL_WORDS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_ORDINALS: Final = {word: number for number, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
+_COUNTED = "attempts?|tries|try|retry|retries|failures?|errors?|requests?|timeouts?|reminders?|warnings?"
 _MONTH_UNITS: Final = {name: months for names, months in _MONTHS.items() for name in names.split()}
 _PREFIXES: Final = {name: power for power, names in enumerate(("", "k kilo", "m mega", "g giga", "t tera", "p peta"))
                     for name in names.split() or [""]}  # fmt: skip
 _SCALES: Final = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0, "k": 1e3, "m": 1e6}
 _PARTS: Final = {"half": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5}
 _TIMES: Final = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
-_ADVERBS: Final = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month", "yearly": "year",
-                   "annually": "year", "stündlich": "hour", "täglich": "day", "wöchentlich": "week"}  # fmt: skip
+_ADVERBS: Final = {
+    "hourly": "hour",
+    "daily": "day",
+    "weekly": "week",
+    "fortnightly": "fortnight",
+    "monthly": "month",
+    "quarterly": "quarter",
+    "yearly": "year",
+    "annually": "year",
+    "stündlich": "hour",
+    "täglich": "day",
+    "wöchentlich": "week",
+}
 _CURRENCIES: Final = {
     name: code
     for code, names in (("usd", "$ usd dollar dollars"), ("eur", "€ eur euro euros"), ("gbp", "£ gbp pound pounds"))
@@ -78,11 +93,16 @@ _DIGITS = r"(?<![\w.,:/-])\d+(?:[,_]\d{3})*(?:\.\d+)?(?!\d|[.:]\d)"
 _SPELLED = rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})(?:[ -](?:{_ONES}))?\b"
 _NUMBER = rf"(?:{_DIGITS}(?:/\d+)?|{_SPELLED})"
 _SCALED = (
-    rf"(?P<n>{_NUMBER}|\ba(?= (?:dozen|hundred|thousand|million)\b))"
+    rf"(?P<n>{_NUMBER}|(?<![\w.,:/-])\d+,\d{{1,2}}(?= ?(?:%|[kmgt]i?b\b))"
+    r"|\ba(?= (?:dozen|hundred|thousand|million)\b))"
     r"(?:(?: ?(?P<scale>hundred|thousand|million|billion|dozen)\b)|(?P<suffix>(?-i:[kKM]))(?![\w/]))?"
 )
+_DECIMAL_COMMA: Final = re.compile(r"\d+,\d{1,2}")
+_SHORT: Final = {"req": "request", "reqs": "request", "msg": "message", "msgs": "message", "tx": "transaction"}
 _PERIOD = rf"(?P<period>{'|'.join(sorted((*_TIME_UNITS, *_MONTH_UNITS), key=len, reverse=True))})\b"
 _NAMED = rf"(?P<named>{'|'.join(_MONTH_NUMBERS)})"
+_DAY_PART = r"(?: (?:in the|at) (?P<day>morning|afternoon|evening|night)\b)?"
+_NO_PERIOD = f"(?! ?{_PERIOD.replace('?P<period>', '?:')})"
 _CODE_SPAN: Final = re.compile(r"`[^`\n]*`")
 _SIZE: Final = re.compile(r"([kmgtp]|kilo|mega|giga|tera|peta|)(i?)(b|bytes?)", re.IGNORECASE)
 
@@ -91,6 +111,7 @@ _FIRST_WORDS: Final = frozenset(
     (
         *(word.partition("-")[0] for word in NUMBER_WORDS),
         *(*_MONTH_NUMBERS, *_QUARTERS, *_TIMES, *_ADVERBS, *_PARTS),
+        *_ORDINALS,
         *("q1", "q2", "q3", "q4", "the", "noon", "midnight", "every", "alle", "a", "an", "$", "€", "£"),
     )
 )
@@ -110,14 +131,23 @@ def measures_in(text: str) -> tuple[Measure, ...]:
 
 def same_measure(one: Measure, other: Measure) -> bool:
     """Return whether two measures are one amount; sizes may be in thousands or in powers of two."""
+    if one.dimension == other.dimension == "clock":
+        return _equal(one.value, other.value) or _is_other_half(one, other)
     if one.dimension == other.dimension and one.unit == other.unit:
         return _equal(one.value, other.value) or any(
             _equal(x, y)
             for x, y in ((one.binary, other.binary), (one.value, other.binary), (one.binary, other.value))
         )
+    if {one.dimension, other.dimension} == {"rate", "time"}:
+        return not (one.unit or other.unit) and _equal(one.value * other.value, 1.0)  # ten times a second, 100 ms
     if {one.dimension, other.dimension} == {"count", "ratio"}:
         return 0 < one.value < 1 and _equal(one.value, other.value)
     return False
+
+
+def _is_other_half(one: Measure, other: Measure) -> bool:
+    """Return whether two times of day are twelve hours apart and one of them does not say which half it means."""
+    return _EITHER_HALF in (one.unit, other.unit) and _equal(one.value % 720, other.value % 720)
 
 
 def surely_differ(one: Measure, other: Measure) -> bool:
@@ -127,7 +157,7 @@ def surely_differ(one: Measure, other: Measure) -> bool:
     if {one.dimension, other.dimension} == {"time", "months"}:
         seconds = [m.value * (_SECONDS_A_MONTH if m.dimension == "months" else 1.0) for m in (one, other)]
         return not math.isclose(*seconds, rel_tol=_NEARLY_A_MONTH)
-    if one.dimension != other.dimension or (one.unit != other.unit and one.dimension != "count"):
+    if one.dimension != other.dimension or (one.unit != other.unit and one.dimension not in ("count", "clock")):
         return False
     if one.dimension == "size":
         return not math.isclose(one.value, other.value, rel_tol=_NEARLY_A_SIZE)
@@ -225,6 +255,28 @@ def _clock(match: re.Match[str]) -> Measure | None:
     return Measure(*match.span(), "clock", float(hour % 24 * 60 + minute))
 
 
+def _spoken_clock(match: re.Match[str]) -> Measure | None:
+    """Read `half past six`, `a quarter to eight`, `nine o'clock`, `two in the morning`."""
+    hour, parts = _value(match["hour"]), match.groupdict()
+    if not 1 <= hour <= 12:
+        return None
+    minutes = {"half": 30.0, "quarter": 15.0}.get((parts.get("part") or "").lower(), 0.0)
+    minutes = -minutes if (parts.get("side") or "").lower() == "to" else minutes
+    day = (parts.get("day") or "").lower()
+    if not day:
+        return Measure(*match.span(), "clock", (hour % 12 * 60 + minutes) % 720, _EITHER_HALF)
+    return Measure(*match.span(), "clock", (hour % 12 + (0 if day == "morning" else 12)) * 60 + minutes)
+
+
+def _ordinal(match: re.Match[str]) -> Measure:
+    word = match["word"]
+    return Measure(*match.span(), "count", float(_ORDINALS[word.lower()] if word else int(match["digits"])))
+
+
+def _number_and_a_half(match: re.Match[str]) -> Measure | None:
+    return _with_unit(match.span(), _value(match["n"]) + 0.5, match["period"])
+
+
 def _named_hour(match: re.Match[str]) -> Measure:
     return Measure(*match.span(), "clock", 720.0 if match.group().lower() == "noon" else 0.0)
 
@@ -244,11 +296,29 @@ def _adverb(match: re.Match[str]) -> Measure | None:
 
 def _rate(span: Span, times: float, periods: float, period: str) -> Measure | None:
     name = period.lower()
+    if name == "quarter":
+        name, periods = "month", 3 * periods
     if not (times and periods):
         return None
     if name in _MONTH_UNITS:
         return Measure(*span, "month rate", times / (periods * _MONTH_UNITS[name]))
     return Measure(*span, "rate", times / (periods * _TIME_UNITS[name]))
+
+
+def _rate_of(match: re.Match[str]) -> Measure | None:
+    """Read `600 requests a minute`, `10 req/s`: a rate, and what is counted."""
+    measure = _rate(match.span(), _scaled(match), 1.0, match["period"])
+    counted = match["what"].lower()
+    return None if measure is None else replace(measure, unit=word_form(_SHORT.get(counted, counted)))
+
+
+def _one_in(match: re.Match[str]) -> Measure | None:
+    above, below = _value(match["n"]), _value(match["of"])
+    return Measure(*match.span(), "ratio", above / below) if above < below else None
+
+
+def _basis_points(match: re.Match[str]) -> Measure:
+    return Measure(*match.span(), "ratio", _value(match["n"]) / 10_000.0)
 
 
 def _and_a_half(match: re.Match[str]) -> Measure | None:
@@ -302,6 +372,8 @@ def _with_unit(span: Span, value: float, unit: str) -> Measure | None:
         return Measure(*span, "time", value * _TIME_UNITS[name])
     if name in _MONTH_UNITS:
         return Measure(*span, "months", value * _MONTH_UNITS[name])
+    if name in ("bit", "bits"):
+        return Measure(*span, "size", value / 8.0, "", value / 8.0)
     size = _SIZE.fullmatch(unit)
     if size is None or unit == "b":
         return None
@@ -319,6 +391,8 @@ def _value(number: str) -> float:
     spelled = number.lower().replace(" ", "-")
     if spelled in NUMBER_WORDS:
         return float(NUMBER_WORDS[spelled])
+    if _DECIMAL_COMMA.fullmatch(number):
+        return float(number.replace(",", "."))
     above, _, below = re.sub(r"[,_]", "", number).partition("/")
     if not above.replace(".", "", 1).isdigit():  # two number words in a row that make no number
         return math.nan
@@ -344,10 +418,28 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], Read], ...]] = tuple(
         ),
         (r"(?<![\w:.])(?P<hour>1[0-2]|0?[1-9]) ?(?P<half>[ap])\.?m\b\.?", _clock),
         (r"\b(?:noon|midnight)\b", _named_hour),
+        (rf"\b(?:a )?(?P<part>half|quarter) (?P<side>past|to) (?P<hour>{_NUMBER}){_DAY_PART}", _spoken_clock),
+        (rf"(?P<hour>{_NUMBER}) o'clock\b{_DAY_PART}", _spoken_clock),
+        (rf"(?P<hour>{_NUMBER}){_DAY_PART.removesuffix('?')}", _spoken_clock),
+        (rf"(?<=\bat )(?P<hour>{_SPELLED})(?= sharp\b| on\b| every\b|[.,;!)]|$)", _spoken_clock),
+        (rf"(?:\b(?P<word>{'|'.join(_ORDINALS)})|(?P<digits>\d+)(?:st|nd|rd|th))(?= (?:{_COUNTED})\b)", _ordinal),
+        (r"(?<![\w:.])(?P<hour>[01]?\d|2[0-4]) Uhr(?: (?P<minute>[0-5]\d)\b)?(?P<half>)", _clock),
+        (r"(?:(?<=\bà )|(?<=\bvers )|(?<=\bàs ))(?P<hour>[01]?\d|2[0-4]) ?h(?P<minute>[0-5]\d)?\b(?P<half>)", _clock),
+        (r"(?<=\ba las )(?P<hour>[01]?\d|2[0-4])(?P<half>)(?![\w:])", _clock),
         (rf"\b(?:every|alle) (?:(?P<n>{_NUMBER}) ?)?{_PERIOD}", _every),
         (rf"(?:\b(?P<word>once|twice|thrice)|(?P<n>{_NUMBER}) times) (?:an?|per|each|every) {_PERIOD}", _times),
         (rf"\b(?:{'|'.join(_ADVERBS)})\b", _adverb),
+        (
+            rf"{_SCALED} (?P<what>(?![kmgt]?b(?:its?|ytes?)\b)[a-z]{{3,}})(?: (?:an?|per|each|every) |/){_PERIOD}",
+            _rate_of,
+        ),
+        (
+            rf"(?P<n>{_NUMBER}) (?:in|out of) (?:every )?(?P<of>{_NUMBER}){_NO_PERIOD}",
+            _one_in,
+        ),
+        (rf"(?P<n>{_NUMBER}) basis points\b", _basis_points),
         (rf"\b(?P<n>{_NUMBER}|an?) {_PERIOD} and a half\b", _and_a_half),
+        (rf"\b(?P<n>{_NUMBER}) and a half {_PERIOD}", _number_and_a_half),
         (r"\bhalf (?:an? )?(?P<unit>hour|minute|second|day|year|[kmgt]i?b|gigabyte|megabyte)\b", _half_a),
         (rf"(?<!per )(?<!\btimes )\ban? {_PERIOD}", _one),
         (r"\b(?:(?P<n>a|one|two|three|four) )?(?P<part>half|thirds?|quarters?|fifths?)(?= of\b| the\b)", _part),

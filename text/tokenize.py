@@ -65,14 +65,25 @@ def usual_name(phrase: str) -> str:
 
 def word_groups(name: str) -> Mapping[str, frozenset[str]]:
     """Return the sections of a file of words."""
+    return {
+        title: frozenset(word for line in section for word in line.split())
+        for title, section in line_groups(name).items()
+    }
+
+
+def line_groups(name: str) -> Mapping[str, list[str]]:
+    """Return the sections of a file of lines."""
     found: dict[str, list[str]] = {}
     section: list[str] = []
     for line in _lines(name):
-        if line.startswith("["):
-            section = found.setdefault(line.strip("[]"), [])
+        if title := _SECTION.fullmatch(line):
+            section = found.setdefault(title[1], [])
         else:
-            section += line.split()
-    return {title: frozenset(words) for title, words in found.items()}
+            section.append(line)
+    return found
+
+
+_SECTION: Final = re.compile(r"\[([\w ]+)\]")
 
 
 @cache

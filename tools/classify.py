@@ -100,8 +100,8 @@ _RULES: Final[tuple[tuple[Kind, str], ...]] = (
         r"switching|going to|"
         r"standardi[sz]ing|replacing|dropping|keeping)|rather than|instead of|from now on|standardi[sz]ed? on|"
         r"entschieden|entscheidung|beschlossen|geeinigt|festgelegt|statt|wir (nehmen|setzen)|décid\w+|choisi\w*|"
-        r"plutôt que|convenu|decid\w+|decisi[oó]n|eligi\w+|acord\w+|optou|optamos|vamos (a )?(usar|adotar)|"
-        r"abbiamo deciso|scelto|gekozen|zdecydowa\w+|решили)\b|决定|选择了|決め|採用|することに",
+        r"plutôt que|convenu|decid\w+|decis(i[oó]n|ão|ione)|eligi\w+|acord\w+|optou|optamos|vamos (a )?(usar|adotar)|"
+        r"abbiamo deciso|scelto|gekozen|zdecydowa\w+|решили)\b|决定|决策|选择了|決定|決め|採用|することに",
     ),
     (
         "how_to",

@@ -121,6 +121,17 @@ class Writer:
                     told(chance.choice(frame.others), thing, value),
                     "compatible",
                 )
+        if frame.others:
+            yield from self._changes_beside_the_rest()
+
+    def _changes_beside_the_rest(self) -> Iterator[tuple[str, str, str]]:
+        """Yield what is known of a thing and a change of something else in it, which leaves it true."""
+        frame, chance = self._frame, self._random
+        for _ in range(OF_EACH_SORT // 2):
+            thing, [value, another] = chance.choice(frame.things), chance.sample(frame.values, 2)
+            change, rest = chance.choice(frame.changes), chance.choice(frame.others)
+            newer = self._fill(change, thing, another, value, shorten=True)
+            yield self._fill(rest, thing, value), newer, "compatible"
 
     def _event_pairs(self) -> Iterator[tuple[str, str, str]]:
         """Yield pairs of things that happened at different moments; the later one replaces nothing."""

@@ -128,6 +128,33 @@ def test_lower_case_software_has_a_card_in_any_spelling():
     assert card.content.startswith("Redis (software; also redis):")
 
 
+def test_a_card_begins_with_what_the_subject_does_and_says_where_more_is():
+    asides = [a_memory(n, f"In week {n} Dana was seen near room {n}") for n in range(10)]
+    roles = [a_memory(20, "Dana owns the parser"), a_memory(21, "Dana is the contact for auditors")]
+    [card] = written(planned([*asides, *roles], "peer_cards"))
+    _, first, second, *_, last = card.content.splitlines()
+    assert first.startswith("- Dana owns the parser (")
+    assert second.startswith("- Dana is the contact for auditors (")
+    assert last == 'More is known: recall(entity="Dana").'
+
+
+def test_a_card_quotes_what_questions_a_fact_rather_than_the_fact():
+    asides = [a_memory(n, f"redis has setting {n} at its default") for n in range(10)]
+    old, new = a_memory(20, "redis has version 7.2"), a_memory(21, "Since May redis has version 7.4")
+    asked = {"q1": ("belief", (old.id, new.id))}
+    [card] = written(planned([*asides, old, new], "peer_cards", open_questions=asked))
+    assert "- Since May redis has version 7.4 (human, 2026-01-31, m0021)" in card.content
+    assert "version 7.2" not in card.content
+    [card] = written(planned([*asides[:4], old, new], "peer_cards", open_questions=asked))
+    assert "- redis has version 7.2 (human, 2026-01-31, m0020, in question: see m0021)" in card.content
+
+
+def test_a_card_says_what_came_of_a_decision():
+    decided = a_memory(9, "We decided to give Alice the lexer", outcome="failed 2026-02-01 m0001")
+    [card] = written(planned([*about(5), decided], "peer_cards"))
+    assert "- We decided to give Alice the lexer (human, 2026-01-31, m0009, tried, failed)" in card.content
+
+
 def test_a_card_under_an_earlier_name_gives_way_to_the_one_under_the_full_name():
     [card] = written(planned(about(5), "peer_cards"))
     joined = [*about(5), *about(1, first=5, who="Alice Johnson"), card]

@@ -44,6 +44,21 @@ from reverie.text.numbers import (
         ("1 March 2027", "2027-03-01"),
         ("December 20", "20th of December"),
         ("Q3", "the third quarter"),
+        ("half past two in the morning", "02:30"),
+        ("half past six", "18:30"),
+        ("a quarter to eight", "7:45"),
+        ("nine o'clock", "9 am"),
+        ("two in the afternoon", "14:00"),
+        ("15 Uhr 30", "15:30"),
+        ("quarterly", "every 3 months"),
+        ("one and a half hours", "90 min"),
+        ("600 requests a minute", "10 requests per second"),
+        ("10 req/s", "ten requests each second"),
+        ("ten times a second", "100 ms"),
+        ("one in five", "20 percent"),
+        ("50 basis points", "0.5 %"),
+        ("256 bits", "32 bytes"),
+        ("1,5 GB", "1.5 GB"),
     ],
 )
 def test_one_amount_in_two_notations(one: str, other: str) -> None:
@@ -65,6 +80,10 @@ def test_one_amount_in_two_notations(one: str, other: str) -> None:
         pytest.param("9 am", "9 pm", True, id="morning and evening"),
         pytest.param("5 min", "5 GB", False, id="two dimensions"),
         pytest.param("$5", "€5", False, id="two currencies"),
+        pytest.param("half past six", "19:30", True, id="another hour of either half"),
+        pytest.param("600 reads a minute", "10 writes per second", False, id="rates of two things"),
+        pytest.param("600 reads a minute", "600 reads per second", True, id="two rates of one thing"),
+        pytest.param("one in five", "one in six", True, id="two shares"),
     ],
 )
 def test_amounts_that_are_not_the_same(one: str, other: str, differ: bool) -> None:
@@ -108,3 +127,9 @@ def test_no_pattern_of_amounts_matches_where_none_is_looked_for(text: str) -> No
 def test_amounts_are_looked_for_at_few_words() -> None:
     assert _starts("Nothing that counts here.") == []
     assert _starts("Keep 5 copies and pay $3.") == [5, 22, 23]
+
+
+def test_an_ordinal_counts_attempts_and_nothing_else() -> None:
+    [third] = measures_in("give up after the third attempt")
+    assert same_measure(third, *measures_in("3"))
+    assert not measures_in("the third version of the first draft")

@@ -34,6 +34,50 @@ def test_outcomes_are_told_from_look_alikes(held_out: bool) -> None:
     assert counted["right"] >= (21 if held_out else 22), counted
 
 
+@pytest.mark.parametrize(("numbered", "least"), [("", 54), ("_2", 30), ("_3", 27)])
+def test_outcomes_are_read_in_seven_languages_and_nothing_is_set_wrong(numbered: str, least: int) -> None:
+    """The first scores, before the phrases were read or mended, are in decision 0046: 7 of 56, 10 of 32, 12 of 29."""
+    right = 0
+    for line in (Path(__file__).parent / f"held_out_outcomes{numbered}.jsonl").read_text("utf-8").splitlines():
+        pair = json.loads(line)
+        told = reported_outcome(pair["decision"], pair["statement"])
+        found = told.result if told is not None and told.is_certain else None
+        assert found in (None, pair["outcome"], pair.get("or")), pair
+        right += found is not None
+    assert right >= least
+
+
+@pytest.mark.parametrize(
+    ("decision", "statement"),
+    [
+        ("Wir setzen auf Nomad statt Kubernetes, so ist es beschlossen.", "Nomad hat heute nicht funktioniert."),
+        ("Decidimos usar NATS.", "Si NATS no funciona, volvemos a RabbitMQ."),
+        ("Decidimos usar NATS.", "Las pruebas de NATS fracasaron."),
+        ("Nous avons choisi Hasura.", "Le test de Hasura a échoué."),
+        ("我们决定采用 TiDB。", "TiDB 今天运行得很好。"),
+        ("Grafana に変更することを決定した。", "Grafana のテストに失敗した。"),
+        ("We agreed to move search from Solr to OpenSearch.", "OpenSearch replaced Solr in June."),
+        ("We decided to use Kafka.", "Kafka delivered the message twice."),
+    ],
+)
+def test_an_incident_a_condition_and_what_was_left_are_no_outcome(decision: str, statement: str) -> None:
+    assert reported_outcome(decision, statement) is None
+
+
+@pytest.mark.parametrize(
+    ("decision", "statement"),
+    [
+        ("We decided to move the event bus from RabbitMQ to Kafka.", "The event bus is back on RabbitMQ."),
+        ("Il a été décidé de passer de Vue à Angular.", "Nous sommes revenus à Vue."),
+        ("CI は CircleCI から GitHub Actions に変えることにした。", "結局 CircleCI に戻した。"),
+    ],
+)
+def test_to_be_back_at_what_a_decision_left_reverses_it(decision: str, statement: str) -> None:
+    told = reported_outcome(decision, statement)
+    assert told is not None
+    assert (told.result, told.is_certain) == ("reversed", True)
+
+
 @pytest.mark.parametrize(
     "statement",
     [
