@@ -274,6 +274,8 @@ _LONGEST_NAME = 60
 _NAME_AFTER = re.compile(r"[\w-]{0,40}")
 _ENVIRONMENT_NAME = re.compile(r"(?:^|[\s;&'\"])(?:export |set |ENV |ARG |-e ?|--env[ =])?[A-Z][A-Z0-9_]{2,60}$")
 _REFERENCE = re.compile(r"[&*!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]?")
+_BEGINS_WITH_A_BRACKET = re.compile(r"[(\[{](?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[^()\[\]{}.,:;\s]{6,60}")
+"""A password such as `(Copper7`: what would be code closes its bracket."""
 _CMDLET = re.compile(r"[A-Z][a-z]+(?:To|From)?-[A-Z][A-Za-z]+")
 _ELSEWHERE = re.compile(
     r"(?:https?|file|op|vault|ssm|arn|ref|env|keyring|secretsmanager|projects|gcp-sm|aws-sm|doppler)(?::|/)"
@@ -451,7 +453,7 @@ def _judged(text: str, named: _Named, start: int, how: How, *, in_prose: bool = 
 def _is_code(value: str) -> bool:
     """Return whether an unquoted value is a name, a call or an expression rather than a secret itself."""
     if any(sign in value for sign in ("(", "[", "{")):
-        return True
+        return not _BEGINS_WITH_A_BRACKET.fullmatch(value)
     if len(value) >= _LONG_WORD and value.isalpha() and value.islower():
         return False  # words run together, as in a passphrase; names have joints
     if _CMDLET.fullmatch(value):
