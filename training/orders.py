@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
 from reverie.embeddings.classifier import LinearModel
+from reverie.guard.glosses import in_english
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
 NOTES = Path(__file__).with_name("notes.jsonl")
 COMBINED = "combined"
-AUTHORS = ("", "a", "b", "c", "d", "e")
+AUTHORS = ("", "a", "b", "c", "d", "e", "f")
 PARTS = 3
 RATES = (0.01, 0.015, 0.02, 0.05)
 
@@ -75,13 +76,13 @@ class Features:
     def pieces(self, statement: str) -> NDArray[np.float16]:
         """Return a row for each word piece; half precision, because there are two hundred thousand of them."""
         if statement not in self._pieces:
-            self._pieces[statement] = self._embedder.third_layer(statement).astype(np.float16)
+            self._pieces[statement] = self._embedder.third_layer(in_english(statement)).astype(np.float16)
         return self._pieces[statement]
 
     def cues(self, statement: str) -> NDArray[np.float32]:
         """Return the cues and words."""
         if statement not in self._cues:
-            self._cues[statement] = np.array(injection_cues_in(statement), np.float32)
+            self._cues[statement] = np.array(injection_cues_in(in_english(statement)), np.float32)
         return self._cues[statement]
 
 
