@@ -218,7 +218,9 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
         return False
     digit, letter = has_digit(value), value.upper() != value.lower()
     match kind:
-        case "argument" | "capital" | "camel":
+        case "camel":
+            return digit and letter and classes_of(value) >= 3
+        case "argument" | "capital":
             return not value.isdigit() and (digit or classes_of(value) >= 2) and not _is_a_name(value)
         case "login":
             return digit and letter and not _is_a_name(value)
@@ -259,7 +261,7 @@ def _is_a_name(value: str) -> bool:
     return value.islower() or value.isupper() or not has_digit(value) or not _JOINED.fullmatch(value)
 
 
-_JOINED = re.compile(r"[A-Za-z]+(?:[_=-]\w+)+")
+_JOINED = re.compile(r"[A-Za-z]+(?:[._=-]\w+)+")
 
 
 def _is_mixed(kind: str, value: str, *, digit: bool, letter: bool) -> bool:

@@ -18,6 +18,11 @@ _PASSWORDS: tuple[str, ...] = (
 )
 _SECRETS = (*_PASSWORDS, "key", "token", "secret", "cred", "login")
 _Q = r"[\"'`]?"
+_NOT_ITSELF = (
+    r"(?!s?[ -](?:polic\w+|length|manager|hash\w*|reset|field|rules?|storage|algorithm|format|type|encoding|scheme"
+    r"|expir\w*|file|store|generator|prompt|column)\b)"
+)
+"""Not followed by what a text has that is about passwords, not of one."""
 _LINE_END = r"[ \t]*(?=\n|$)"
 
 PHRASES = (
@@ -41,7 +46,7 @@ PHRASES = (
         "number",
         ("code",),
         r"\bcode (?:for|to|of|on) (?:the |our |my )?(?:[\w-]{1,20} ){0,2}?(?:safe|door|gate|lock|lockbox|alarm"
-        r"|garage|vault"
+        r"|garage|vault|shed|cellar|basement|cabinet|drawer|warehouse|apartment|house|gym|lift"
         r"|building|entrance|elevator|box|locker|keypad|padlock|parking|room|office) (?:is|was"
         r"|[:=]) ?(?P<value>\d{3,8}#?)(?!\w)",
     ),
@@ -63,7 +68,7 @@ PHRASES = (
         r"(?: (?:for|of|to|für|vom) (?:[\w-]{1,20} ){0,2}[\w-]{1,20}?)?"
         r"\s{0,2}(?:is|was|ist|est|es|è|é|er|är|jest|lautet|[:=→])?\s{0,2}[\"'`(]{0,2}"
         r"(?P<value>\d{3,8}#?)(?!\w)(?=[\"'`)]{0,2}(?:\s*(?:$|\n|[.,;)!](?!\d))|\s+(?:for|until|unlocks|opens"
-        r"|works|and|or|on|at|when|if|gilt|is|expires|valid)\b))",
+        r"|works|and|or|on|at|when|if|gilt|is|expires|valid)\b|\s+\())",
     ),
     SecretPattern(
         "number",
@@ -74,7 +79,8 @@ PHRASES = (
         r"|entrance|intercom"
         r"|parking|storage|office|server room|padlock|bike|voicemail|backup|recovery|reset) ?(?:pin|code)"
         r"|one[- ]time pass(?:word|code)|einmal-?passwor[dt]|einmal-?kennwort"
-        r"|(?:\w{1,20} )?passcode|tür-?code|zugangs-?code|sicherheits-?code|bestätigungs-?code"
+        r"|(?:\w{1,20} )?passcode|(?:tür|tresor|tor|garagen|haus|alarm|schließfach|entsperr)-?code|zugangs-?code"
+        r"|sicherheits-?code|bestätigungs-?code"
         r"|code (?:pin|de vérification|d'accès|de sécurité)|código (?:de )?(?:verificación|verificação"
         r"|acc?es?so|seguridad|segurança|pin)"
         r"|codice (?:di )?(?:verifica|accesso|sicurezza|pin))"
@@ -213,8 +219,8 @@ PHRASES = (
     # -- what a sixth list of secrets showed to be missing
     SecretPattern(  # `login: ops` and on the next line `pass: …`
         "labelled",
-        ("user", "login", "account", "name", "ssid", "benutzer"),
-        r"\b(?:user(?: ?name)?|logins?|account|name|ssid"
+        ("user", "login", "account", "ssid", "benutzer"),
+        r"\b(?:user(?: ?name)?|logins?|account|ssid"
         r"|benutzer(?:name)?)[ \t]{0,4}[:=]?[ \t]{1,4}[\w.@+-]{2,60}[ \t]{0,4}"
         rf"\n[ \t*-]{{0,12}}(?:pass|pw|psk|key|pin|secret|{_CALLED})[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}"
         rf"(?P<value>[^\s\"'`]{{5,100}}){_Q}{_LINE_END}",
@@ -292,6 +298,16 @@ PHRASES = (
         r"\b(?:unlocks?|unlocked|opens|entsperrt?|déverrouille|disarms?|disarmed) (?:it )?(?:with|by|mit|using|avec)"
         r" (?:the )?(?:code |pin )?(?P<value>\d{4,8}#?)(?=[.,;!)]?(?:\s|$))(?!\s+(?:tokens?|coins?|points?|\w+s\b))",
     ),
+    SecretPattern(
+        "number", ("screen lock",), r"\bscreen lock (?:code )?(?:is|[:=]) ?(?P<value>\d{4,8})(?=[.,;!)]?(?:\s|$))"
+    ),
+    SecretPattern(
+        "phrase",
+        ("disk", "drive", "volume", "luks", "backup"),
+        r"\b(?:key|password) (?:for|of) (?:the )?(?:encrypted )?(?:disk|drive|volume|luks \w{1,12}"
+        r"|backups?) (?:is|was)"
+        r" [\"'`“](?P<value>[a-z]{3,9}(?:[ -][a-z0-9]{1,9}){3,7})[\"'`”]",
+    ),
     SecretPattern(  # a password of digits only
         "number",
         _PASSWORDS,
@@ -303,13 +319,13 @@ PHRASES = (
         "line",
         _PASSWORDS,
         rf"\b(?:(?:re)?set|chang\w{{1,3}}|rotat\w{{1,3}}"
-        rf"|updat\w{{1,3}})\b[^.\n]{{0,40}}?\b{_CALLED}\b[^.\n]{{0,40}}? to {_Q}"
+        rf"|updat\w{{1,3}})\b[^.\n]{{0,40}}?\b{_CALLED}\b{_NOT_ITSELF}[^.\n]{{0,40}}? to {_Q}"
         rf"(?P<value>[^\s\"'`]{{6,100}})",
     ),
     SecretPattern(
         "line",
         _PASSWORDS,
-        rf"\b{_CALLED}\b[^.\n]{{0,30}}?\b(?:(?:re)?set|changed|rotated|updated)\b[^.\n]{{0,40}}? to {_Q}"
+        rf"\b{_CALLED}\b{_NOT_ITSELF}[^.\n]{{0,30}}?\b(?:(?:re)?set|changed|rotated|updated)\b[^.\n]{{0,40}}? to {_Q}"
         rf"(?P<value>[^\s\"'`]{{6,100}})",
     ),
     SecretPattern(

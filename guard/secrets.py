@@ -237,7 +237,8 @@ _MARKUP = re.compile(
 )
 # `the password for the staging box is`, `пароль от базы:`
 _OF_WHAT = re.compile(
-    r"[ \t]{1,3}(?:for|of|on|to|für|von|vom|zum|der|des|de|du|del|della|di|da|do|para|per|pour|voor|van|от|для|к|на)"
+    r"[ \t]{1,3}(?:for|of|on|to|between|für|von|vom|zum|der|des|de|du|del|della|di|da|do|para|per|pour|voor|van"
+    r"|от|для|к|на)"
     r"[ \t]{1,3}(?:[\w.@/-]{1,40}[ \t]{1,3}){0,4}?[\w.@/-]{1,40}?"
     r"(?=[ \t]{0,2}(?:[:：=]|[ \t](?:is|was|ist|lautet|est|es|è|é)\b))"
 )
@@ -406,6 +407,8 @@ def _value(text: str, named: _Named) -> Span | None:
         return Span(*beside.span("value"), "password" if named.word == "password" else "secret")
     stated = _IN_PROSE.match(text, end)
     if stated and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
+        if named.word == "key" and _HASH_BEFORE.search(text[max(0, named.start - _NEAR_BEFORE) : stated.end()]):
+            return None  # the key of a cache or of a row
         quoted = bool(stated["quote"] or stated["quote2"] or stated["quote3"])
         return _judged(text, named, stated.end(), "quoted" if quoted else "prose", in_prose=True)
     return None
