@@ -247,8 +247,8 @@ def in_english(statement: str) -> str:
         for language, script in _BY_SCRIPT:
             if len(script.findall(seen)) * 3 >= sum(map(str.isalpha, seen)):
                 return _by_chunks(seen, language) if language in _WITHOUT_SPACES else _by_words(seen, language)
-    language = _latin_language(seen)
-    return _by_words(seen, language) if language else statement
+    latin = _latin_language(seen)
+    return _by_words(seen, latin) if latin else statement
 
 
 def _latin_language(seen: str) -> str | None:
@@ -257,7 +257,8 @@ def _latin_language(seen: str) -> str | None:
     in_english_words = sum(word in _ENGLISH for word in words)
     if in_english_words * 4 >= len(words) and seen.isascii():
         return None  # spares the look into nine tables for most of what is written
-    best, most = None, max(in_english_words * (2 if seen.isascii() else 1), 1)
+    best: str | None = None
+    most = max(in_english_words * (2 if seen.isascii() else 1), 1)
     for language in LANGUAGES:
         if any(language == known for known, _ in _BY_SCRIPT):
             continue

@@ -23,7 +23,7 @@ from reverie.guard.secrets import redact, without_private
 from reverie.memory import Anchor, Memory, checked_text, derived_id
 from reverie.tools.requests import LONGEST_CONTENT, RememberRequest, checked_label
 
-PROBABLE = 0.72
+PROBABLE = 0.70
 """A text of one statement is quarantined from this probability on (decision 0045)."""
 _MARK = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
 _COST_OF_LENGTH = 1.5
