@@ -33,11 +33,11 @@ def _share_held(texts, embedder):
 @pytest.mark.parametrize(
     ("name", "found", "false_alarms"),
     [
-        ("heldout_orders", 0.8, 0.017),
-        ("heldout_orders_second", 0.6, 0.03),
-        ("heldout_orders_third", 0.9, 0.015),
-        ("heldout_orders_fourth", 0.75, 0.025),
-        ("heldout_orders_fifth", 0.69, 0.03),
+        ("heldout_orders", 0.84, 0.014),
+        ("heldout_orders_second", 0.66, 0.03),
+        ("heldout_orders_third", 0.92, 0.01),
+        ("heldout_orders_fourth", 0.77, 0.013),
+        ("heldout_orders_fifth", 0.75, 0.03),
     ],
 )
 def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(name, found, false_alarms, embedder):
