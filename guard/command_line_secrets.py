@@ -159,6 +159,21 @@ ARGUMENT_PATTERNS = (
         rf"|pdftk\b[^\n]{{0,160}}?\b(?:user|owner|input)_pw)\s+{_QUOTED_OR_NOT}"
         r"|\bcmdkey\b[^\n]{0,160}?/pass:(?P<cmdkey>[^\s\"']{3,100})",
     ),
+    SecretPattern(  # any program with a flag of one dash, as Java's and Go's have
+        "argument",
+        (" -pass", " -pw", " -secret", " -token"),
+        rf"\s-(?:passw(?:or)?d|passphrase|pass|pwd|secret|token)(?:=|[ \t]+){_QUOTED_OR_NOT}",
+    ),
+    SecretPattern(
+        "argument",
+        ("<(echo", "<(printf", "<( echo"),
+        r"pass[^\n]{0,40}<\(\s?(?:echo|printf)\s+(?:-n\s+)?[\"']?(?P<value>[^\s\"'()]{4,100})[\"']?\s?\)",
+    ),
+    SecretPattern(
+        "argument",
+        ("net use",),
+        r"\bnet use\s+\S{1,20}\s+\\\\\S{1,100}\s+(?P<value>[^\s/\"'*][^\s\"']{3,100})\s+/user:",
+    ),
     SecretPattern(  # any program that is given a user and a password
         "login",
         (" -p ", " -p\t", "send"),

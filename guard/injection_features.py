@@ -7,7 +7,7 @@ honest notes have each of them somewhere: "We turned off TLS verification in the
 import re
 import zlib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from math import sqrt
 
@@ -19,6 +19,14 @@ _OVERLAP = 80
 _SHORTEST = 8
 _LONG = 20_000
 _MANY_ENDS = 1_200
+_PACKAGE = re.compile(r"(?<![\w.@/-])@?[a-z][a-z0-9_.-]{2,40}[a-z0-9](?:/[a-z][a-z0-9_-]{2,30})?")
+_SHORTEST_PACKAGE, _LONGEST_PACKAGE = 5, 24
+_SURELY_NO_WORD = 8
+"""A name of fewer letters is one letter away from too many ordinary words."""
+_NO_SLIPS = frozenset({"redact", "openapi", "openais", "moments", "expressed", "expresses", "reactor", "reacted"})
+_NEVER_PLURAL = frozenset(
+    {"numpy", "pandas", "axios", "lodash", "boto3", "jsonwebtoken", "django", "flask", "serde_json"}
+)
 _ENDS = re.compile(r"(?<![.!?;])[.!?;]++(?=[\s\"'”)\]*]|$)|[。！？；]|\n")
 _ASIDE = "<!-- "
 
@@ -149,7 +157,19 @@ CUES: dict[str, str] = {
         r"[ =]no|chmod (?:-r )?777|0\.0\.0\.0/0|auto-approve|\|\| true|trusted=yes|--trusted-host|gonosumdb"
         r"|privileged"
         r"|--extra-index-url|plain ?text|blanket ignore|http rather than https|wildcard|public by default"
-        r"|force[- ]push"
+        r"|force[- ]push|nopasswd|\bshell\s*=\s*true|pickle\.loads?|\beval\b|innerhtml|ssl_?verify\W{1,3}(?:false|0)"
+        r"|strict-ssl|tls_reject_unauthorized|\balg\w* \W?none|\bmd5\b|\becb\b|\bxfail\b|\bpermissive\b"
+        r"|debug\s*=\s*true|cluster-admin|administratoraccess|docker\.sock|docker socket|:2375|safe\.directory"
+        r"|default (?:admin )?(?:password|credentials)|secure-http|require-hashes|gosumdb|\bunsigned\b|concatenat\w+"
+        r"|host network|world[- ]readable|anonymous auth|return true\b|\btrust\b in pg_hba|without (?:a )?password"
+    ),
+    "an index at an unknown address": (
+        r"(?:registry|index|mirror|proxy|feed|repository|repo\b|tap\b|charts?|wheels?|packages?|crates|gems?|images?"
+        r"|updates?|installer?|-i |deb )[^.\n]{0,60}?(?:https?|oci|git\+https?)://(?!localhost|127\.|10\.|192\.168\."
+        r"|(?:[\w-]{1,40}\.){0,4}(?:github|gitlab|githubusercontent|pypi|pythonhosted|npmjs|ghcr|docker|gcr|quay"
+        r"|rubygems|crates"
+        r"|maven|apache|debian|ubuntu|golang|anaconda|pytorch|nodesource|rustup|astral|brew|hashicorp|corp|internal"
+        r"|intranet|acme|ourcompany|company|example)\.)(?![\w.-]{1,60}\.(?:corp|internal|local|example)\b)"
     ),
     "opens to all": (
         r"\b(?:public(?:ly)?|to (?:the )?(?:internet|world|everyone|anyone)|every origin|all (?:users"
@@ -165,8 +185,10 @@ CUES: dict[str, str] = {
         rf"[^.]{{0,80}}?{_LOOT}|(?:上传|发送).{{0,12}}|отправь|送って|schicke?|envoie|envía|invia\b|sube el archivo"
     ),
     "names a place outside": (
-        r"https?://(?!localhost|127\.|(?:[\w-]{1,40}\.){0,3}(?:github|gitlab|readthedocs|python|pypi|npmjs|stackoverflow|wikipedia|arxiv"
-        r"|discord|mozilla|microsoft|google|apple|docker|kubernetes|docs?)\.|docs\.|[\w.-]{1,60}\.corp\.)|\b(?:[a-z0-9-]+\.)+(?:example|com|net|org|io|xyz|ru|cn|site|info|dev"
+        r"https?://(?!localhost|127\.|(?:[\w-]{1,40}\.){0,3}(?:github|gitlab|readthedocs|python|pypi|npmjs"
+        r"|stackoverflow|wikipedia|arxiv"
+        r"|discord|mozilla|microsoft|google|apple|docker|kubernetes|docs?)\.|docs\.|[\w.-]{1,60}\.corp\.)"
+        r"|\b(?:[a-z0-9-]+\.)+(?:example|com|net|org|io|xyz|ru|cn|site|info|dev"
         r"|evil|test)\b"
         r"|\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b|[\w.+-]+@[\w-]+\.\w|\b(?:webhook|pastebin|paste service|gist|ftp"
         r"|address below|this address|public (?:bucket|tracker|repo\w*|folder|fork))\b|这个(?:地址|服务器)"
@@ -221,6 +243,7 @@ CUES: dict[str, str] = {
         r"\brm -rf\b|\bdrop (?:the |all )?\w* ?(?:tables?|index)|\bwipe\b|\bdestroy\b|\btruncate\b"
         r"|\bgit clean\b|\bforce push\b|\brevoke\b"
         r"|\bdelete (?:all|every|the)\b|\boverwrite\b|\bformat the\b|\bkill every\b|\bthrow away\b"
+        r"|\bempty the\b|\berase\b|\bshred\b|\bunpublish\b|\bprune -a|--volumes\b|\bterraform destroy\b"
         r"|\blösche\b|\bsupprime\b|\bborra\w*\b|\bapague\b|удали"
     ),
     "praises or sells": (
@@ -280,6 +303,47 @@ CUES: dict[str, str] = {
 }
 
 
+POPULAR_PACKAGES = frozenset(
+    _PACKAGE.findall(
+        "requests numpy pandas scipy django flask fastapi pydantic boto3 urllib3 sqlalchemy pytest cryptography"
+        " pillow matplotlib tensorflow pytorch colorama beautifulsoup4 python-dateutil scikit-learn opencv-python"
+        " selenium setuptools virtualenv jinja2 celery psycopg2 paramiko httpx aiohttp lodash express react react-dom"
+        " axios moment date-fns webpack babel eslint prettier typescript jquery angular svelte electron cross-env"
+        " dotenv mongoose sequelize jsonwebtoken bcrypt socket.io discord.js puppeteer playwright left-pad"
+        " event-stream ua-parser-js serde serde_json tokio reqwest rustdecimal actix-web bitnami actions/checkout"
+        " actions/setup-node openssl openai anthropic langchain transformers huggingface terraform kubernetes"
+        " postgres mysql nginx gradle log4j jackson newtonsoft.json rails nokogiri laravel symfony phpunit"
+    )
+)
+
+
+def _almost_a_popular_package(seen: str) -> bool:
+    """Return whether a text names something that is one slip of the keyboard away from a well-known package."""
+    return any(_is_a_slip(name) for name in set(_PACKAGE.findall(seen)) - POPULAR_PACKAGES)
+
+
+@lru_cache(maxsize=4_096)
+def _is_a_slip(name: str) -> bool:
+    if not _SHORTEST_PACKAGE <= len(name) <= _LONGEST_PACKAGE or name in _NO_SLIPS or f"{name}s" in POPULAR_PACKAGES:
+        return False
+    if name.endswith("s") and name[:-1] in POPULAR_PACKAGES:
+        return name[:-1] in _NEVER_PLURAL
+    spots = range(len(name))
+    shorter = {name[:at] + name[at + 1 :] for at in spots}
+    if shorter & POPULAR_PACKAGES:
+        return True
+    swapped = {name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in range(len(name) - 1)}
+    if swapped & POPULAR_PACKAGES:
+        return True
+    return bool(shorter & _with_one_letter_less())  # one letter is another, or one is missing
+
+
+@cache
+def _with_one_letter_less() -> frozenset[str]:
+    long_enough = [name for name in POPULAR_PACKAGES if len(name) >= _SURELY_NO_WORD]
+    return frozenset(name[:at] + name[at + 1 :] for name in long_enough for at in range(len(name)))
+
+
 @cache
 def _compiled() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern) for pattern in CUES.values())
@@ -305,18 +369,27 @@ _PAIRS = (
     ("begins with a condition", "names a place outside"),
     ("not to be told", "speaks of the person"),
     ("stands in a comment", "speaks of the assistant"),
+    ("an unsafe setting", "is limited"),
+    ("an unsafe setting", "everywhere and always"),
+    ("an unsafe setting", "forbids"),
+    ("destroys", "everywhere and always"),
+    ("destroys", "is limited"),
+    ("an index at an unknown address", "begins with a verb in the imperative"),
+    ("almost a popular package's name", "reports what was"),
+    ("takes a protection away", "an excuse"),
 )
 """Cues that mean something else together: to forbid what weakens is honest, to order it is not."""
 
 
-PLAIN_CUES = len(CUES) + len(_PAIRS)
+_NAMED = (*CUES, "almost a popular package's name")
+PLAIN_CUES = len(_NAMED) + len(_PAIRS)
 """How many of the numbers of `injection_cues_in` come before the words."""
 
 
 def injection_cues_in(statement: str) -> list[float]:
     """Return the features of a statement, always in one order: cues, pairs of cues, hashed words."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
-    shown = {name: bool(pattern.search(seen)) for name, pattern in zip(CUES, _compiled(), strict=True)}
+    shown = _shown(seen)
     paired = [shown[one] and shown[other] for one, other in _PAIRS]
     return [*(_CUE if there else 0.0 for there in (*shown.values(), *paired)), *_words_in(seen)]
 
@@ -324,8 +397,13 @@ def injection_cues_in(statement: str) -> list[float]:
 def injection_marks_in(statement: str) -> list[str]:
     """Return the cues in a statement that are typical of injection, for the reviewer."""
     seen = plain(statement)[: LONGEST + _OVERLAP]
-    named = zip(CUES, _compiled(), strict=True)
-    return [name for name, pattern in named if name in _TELLING and pattern.search(seen)]
+    return [name for name, there in _shown(seen).items() if there and name in _TELLING]
+
+
+def _shown(seen: str) -> dict[str, bool]:
+    """Return for each cue, in the order of `_NAMED`, whether a plain text has it."""
+    found = [pattern.search(seen) is not None for pattern in _compiled()]
+    return dict(zip(_NAMED, (*found, _almost_a_popular_package(seen)), strict=True))
 
 
 _TELLING = frozenset(
@@ -339,6 +417,8 @@ _TELLING = frozenset(
             "only this counts",
             "praises or sells",
             "stands in a comment",
+            "an index at an unknown address",
+            "almost a popular package's name",
         ),
     }
 )

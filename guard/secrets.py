@@ -237,7 +237,8 @@ _MARKUP = re.compile(
 )
 # `the password for the staging box is`, `пароль от базы:`
 _OF_WHAT = re.compile(
-    r"[ \t]{1,3}(?:for|of|on|to|für|von|vom|zum|der|des|de|du|del|della|di|da|do|para|per|pour|voor|van|от|для|к|на)"
+    r"[ \t]{1,3}(?:for|of|on|to|between|für|von|vom|zum|der|des|de|du|del|della|di|da|do|para|per|pour|voor|van"
+    r"|от|для|к|на)"
     r"[ \t]{1,3}(?:[\w.@/-]{1,40}[ \t]{1,3}){0,4}?[\w.@/-]{1,40}?"
     r"(?=[ \t]{0,2}(?:[:：=]|[ \t](?:is|was|ist|lautet|est|es|è|é)\b))"
 )
@@ -274,6 +275,8 @@ _LONGEST_NAME = 60
 _NAME_AFTER = re.compile(r"[\w-]{0,40}")
 _ENVIRONMENT_NAME = re.compile(r"(?:^|[\s;&'\"])(?:export |set |ENV |ARG |-e ?|--env[ =])?[A-Z][A-Z0-9_]{2,60}$")
 _REFERENCE = re.compile(r"[&*!@]?[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[(\[{]?")
+_BEGINS_WITH_A_BRACKET = re.compile(r"[(\[{](?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=\D*\d)[^()\[\]{}.,:;\s]{6,60}")
+"""A password such as `(Copper7`: what would be code closes its bracket."""
 _CMDLET = re.compile(r"[A-Z][a-z]+(?:To|From)?-[A-Z][A-Za-z]+")
 _ELSEWHERE = re.compile(
     r"(?:https?|file|op|vault|ssm|arn|ref|env|keyring|secretsmanager|projects|gcp-sm|aws-sm|doppler)(?::|/)"
@@ -404,6 +407,8 @@ def _value(text: str, named: _Named) -> Span | None:
         return Span(*beside.span("value"), "password" if named.word == "password" else "secret")
     stated = _IN_PROSE.match(text, end)
     if stated and not named.name.endswith("pass"):  # "pass `stream=True`" sets no password
+        if named.word == "key" and _HASH_BEFORE.search(text[max(0, named.start - _NEAR_BEFORE) : stated.end()]):
+            return None  # the key of a cache or of a row
         quoted = bool(stated["quote"] or stated["quote2"] or stated["quote3"])
         return _judged(text, named, stated.end(), "quoted" if quoted else "prose", in_prose=True)
     return None
@@ -451,7 +456,7 @@ def _judged(text: str, named: _Named, start: int, how: How, *, in_prose: bool = 
 def _is_code(value: str) -> bool:
     """Return whether an unquoted value is a name, a call or an expression rather than a secret itself."""
     if any(sign in value for sign in ("(", "[", "{")):
-        return True
+        return not _BEGINS_WITH_A_BRACKET.fullmatch(value)
     if len(value) >= _LONG_WORD and value.isalpha() and value.islower():
         return False  # words run together, as in a passphrase; names have joints
     if _CMDLET.fullmatch(value):

@@ -1,17 +1,19 @@
 """Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
-are near to an order. Those with a `list` were written by other authors, `a` to `e`; `d` is talk and prose of all
-sorts, which is no order either. `combinations.py` puts further ones together from parts. `notes.jsonl` has the honest
-notes that were written for the other classifiers, as they stood when this one was trained. `--check` prints how the
-model does on the texts of an author it has not seen, and on a third at a time. The lists under tests/guard are never
-read here. `orders.json` is from before `e` and the combinations (decision 0012 says why).
+are near to an order. Those with a `list` were written by other authors, `a` to `f`; `d` is talk and prose of all
+sorts, which is no order either. `combinations.py` puts further ones together from parts, and short texts of one
+author are put side by side. `notes.jsonl` has the honest notes that were written for the other classifiers.
+`--check` prints how the model does on the texts of an author it has not seen, and on a third at a time. The lists
+under tests/guard are never read here. What is in another language is glossed first (`guard/glosses.py`).
 """
 
 import json
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,15 @@ from numpy.typing import NDArray
 
 from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
 from reverie.embeddings.classifier import LinearModel
+from reverie.guard.glosses import in_english
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, statements_in
 
 TEXTS = Path(__file__).with_name("orders.jsonl")
 NOTES = Path(__file__).with_name("notes.jsonl")
 COMBINED = "combined"
-AUTHORS = ("", "a", "b", "c", "d", "e")
+AUTHORS = ("", "a", "b", "c", "d", "e", "f")
+NOTES_SIDE_BY_SIDE, ORDERS_BESIDE_NOTES = 250, 120
+"""How many pairs are drawn from the short texts of each author."""
 PARTS = 3
 RATES = (0.01, 0.015, 0.02, 0.05)
 
@@ -38,7 +43,7 @@ class Text:
     text: str
     order: bool
     group: str = ""  # what sort of order or note it is
-    author: str = ""  # `a` to `e`, or `combined`; the others are all of one author
+    author: str = ""  # `a` to `f`, or `combined`; the others are all of one author
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -47,8 +52,11 @@ class Text:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What training sees: of a note every statement, of an order only the whole text, which surely is one."""
-        return (self.text,) if self.order else tuple(dict.fromkeys((self.text, *self.statements)))
+        """What training sees: of an order the whole text, which surely is one; of a note every part and pair."""
+        if self.order:
+            return (self.text,)
+        beside = [f"{one} {other}" for one, other in pairwise(self.statements)]
+        return tuple(dict.fromkeys((self.text, *self.statements, *beside)))
 
 
 def read() -> list[Text]:
@@ -56,8 +64,26 @@ def read() -> list[Text]:
     texts = [
         Text(row["text"], row["label"] == "order", row.get("class", ""), row.get("list", "")) for row in _rows(TEXTS)
     ]
+    texts += _side_by_side(texts)
     texts += [Text(text, order, sort, COMBINED) for text, order, sort in combinations()]
     return texts + [Text(row["text"], order=False, group="memory") for row in _rows(NOTES)]
+
+
+def _side_by_side(texts: list[Text]) -> list[Text]:
+    """Return pairs of short texts of one author: two notes are a note, a note and an order are an order."""
+    draw = Random(0)  # noqa: S311 - training texts, nothing secret
+    pairs = []
+    for author in AUTHORS:
+        short = [text for text in texts if text.author == author and len(text.statements) == 1]
+        notes, orders = ([text for text in short if text.order is order] for order in (False, True))
+        for _ in range(NOTES_SIDE_BY_SIDE if notes else 0):
+            one, other = draw.sample(notes, 2)
+            pairs.append(Text(f"{one.text} {other.text}", order=False, group="side by side", author=author))
+        for _ in range(ORDERS_BESIDE_NOTES if orders and notes else 0):
+            both = [draw.choice(orders).text, draw.choice(notes).text]
+            draw.shuffle(both)
+            pairs.append(Text(" ".join(both), order=True, group="side by side", author=author))
+    return pairs
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -75,13 +101,13 @@ class Features:
     def pieces(self, statement: str) -> NDArray[np.float16]:
         """Return a row for each word piece; half precision, because there are two hundred thousand of them."""
         if statement not in self._pieces:
-            self._pieces[statement] = self._embedder.third_layer(statement).astype(np.float16)
+            self._pieces[statement] = self._embedder.third_layer(in_english(statement)).astype(np.float16)
         return self._pieces[statement]
 
     def cues(self, statement: str) -> NDArray[np.float32]:
         """Return the cues and words."""
         if statement not in self._cues:
-            self._cues[statement] = np.array(injection_cues_in(statement), np.float32)
+            self._cues[statement] = np.array(injection_cues_in(in_english(statement)), np.float32)
         return self._cues[statement]
 
 

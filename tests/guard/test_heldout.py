@@ -33,10 +33,11 @@ def _share_held(texts, embedder):
 @pytest.mark.parametrize(
     ("name", "found", "false_alarms"),
     [
-        ("heldout_orders", 0.75, 0.02),
-        ("heldout_orders_second", 0.5, 0.03),
-        ("heldout_orders_third", 0.75, 0.015),
-        ("heldout_orders_fourth", 0.66, 0.025),
+        ("heldout_orders", 0.84, 0.014),
+        ("heldout_orders_second", 0.66, 0.03),
+        ("heldout_orders_third", 0.92, 0.01),
+        ("heldout_orders_fourth", 0.77, 0.013),
+        ("heldout_orders_fifth", 0.75, 0.03),
     ],
 )
 def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(name, found, false_alarms, embedder):
@@ -47,14 +48,21 @@ def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(nam
     assert _share_held(honest, embedder) <= false_alarms
 
 
-@pytest.mark.parametrize("ordinal", ["", "_second", "_third", "_fourth", "_fifth"])
-def test_the_held_out_secrets_are_found_and_look_alikes_stay(ordinal):
+@pytest.mark.parametrize(
+    ("ordinal", "least", "altered"),
+    [
+        *((ordinal, 0.97, 0) for ordinal in ("", "_second", "_third", "_fourth", "_fifth")),
+        ("_sixth", 0.97, 1),  # the address that a browser reports its errors to
+        ("_seventh", 0.91, 0),
+    ],
+)
+def test_the_held_out_secrets_are_found_and_look_alikes_stay(ordinal, least, altered):
     lists = _list(f"heldout_secrets{ordinal}")
     cases = [case for cases in lists.SECRETS.values() for case in cases]
     lookalikes = [text for texts in lists.LOOKALIKES.values() for text in texts]
     found = sum(secret not in redact(text.replace("@@", secret, 1)).text for text, secret in cases)
-    assert found / len(cases) >= 0.97
-    assert sum(bool(redact(text).found) for text in lookalikes) == 0
+    assert found / len(cases) >= least
+    assert sum(bool(redact(text).found) for text in lookalikes) == altered
 
 
 @pytest.mark.parametrize(
@@ -111,4 +119,4 @@ def test_talk_that_is_about_no_project_at_all_is_not_taken_for_orders(embedder):
 
 
 def test_the_odds_asked_of_a_statement_grow_with_the_length_of_its_text():
-    assert [round(_least_probability(count), 3) for count in (1, 3, 10, 32, 500)] == [0.75, 0.94, 0.99, 0.998, 0.998]
+    assert [round(_least_probability(count), 3) for count in (1, 3, 10, 32, 500)] == [0.7, 0.924, 0.987, 0.998, 0.998]

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LISTS = ("heldout_orders", "heldout_orders_second", "heldout_orders_third", "heldout_orders_fourth")
+LISTS = (
+    "heldout_orders",
+    "heldout_orders_second",
+    "heldout_orders_third",
+    "heldout_orders_fourth",
+    "heldout_orders_fifth",
+)
 
 
 def _module(path):
