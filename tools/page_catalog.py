@@ -441,6 +441,39 @@ class Audited:
     head: str
 
 
+CheckName = Literal["doctor", "audit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChecksRequest(Request):
+    """Which checks to start, if any."""
+
+    start: Annotated[tuple[CheckName, ...], Help("run these behind the answer, unless they run")] = ()
+    older_than: Annotated[float, Range(0, 1_000_000), Help("only if the last verdict is older: minutes")] = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckState:
+    """When a check was last done and how long it took, and how far it is if it runs."""
+
+    running: bool
+    share: float
+    doing: str
+    at: str | None
+    seconds: float
+    failure: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """The last verdicts of this engine, and the checks that run."""
+
+    doctor: CheckState
+    diagnosis: Diagnosis | None
+    audit: CheckState
+    audited: Audited | None
+
+
 def _call(
     name: str,
     title: str,
@@ -451,6 +484,7 @@ def _call(
     reads: bool = True,
     destroys: bool = False,
     module: str = "page",
+    reports_progress: bool = False,
 ) -> AnyTool:
     return AnyTool(
         name=name,
@@ -461,6 +495,7 @@ def _call(
         function=f"reverie.tools.{module}:{name}",
         reads=reads,
         destroys=destroys,
+        reports_progress=reports_progress,
     )
 
 
@@ -512,6 +547,15 @@ FOR_PAGE: tuple[AnyTool, ...] = (
         module="page_health",
     ),
     _call("audit", "Audit", "Whether anything was tampered with.", NothingRequest, Audited, module="page_health"),
+    _call(
+        "checks",
+        "Last verdicts",
+        "What doctor and audit last said, and when; starts them behind the answer, with events of progress.",
+        ChecksRequest,
+        Checks,
+        module="page_health",
+        reports_progress=True,
+    ),
     _call(
         "change_many",
         "Change many memories",

@@ -90,7 +90,7 @@ let refreshing = 0;
 let seen = null; // the number of the last event that is shown
 
 function heard(event) {
-  if (event.event === "progress") nights.heard(event);
+  if (event.event === "progress") { nights.heard(event); health.heard(event); }
   if (event.event === "at") { if (seen !== null && seen !== event.number) refresh(); seen = event.number; document.body.dataset.live = "yes"; }
   if (event.event === "changed") { seen = event.number; clearTimeout(refreshing); refreshing = setTimeout(refresh, 400); }
   if (event.event === "connected" && !isConnected) { isConnected = true; away(null); refresh(); }

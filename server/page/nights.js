@@ -100,5 +100,5 @@ async function dreamNow(main, go) {
 /** Show how far a dream has come. */
 export function heard(event) {
   const progress = document.getElementById("progress");
-  if (progress && event.event === "progress") progress.textContent = `${event.message || "Working"} (${Math.round((event.done / (event.total || 1)) * 100)} %)`;
+  if (progress && event.call !== "checks") progress.textContent = `${event.message || "Working"} (${Math.round((event.done / (event.total || 1)) * 100)} %)`;
 }
