@@ -283,6 +283,7 @@ class Night:
     total_changes: int
     questions: list[Any]
     notes: list[str]
+    named: dict[str, str]  # how the other memories begin that the changes name
 
 
 @dataclass(frozen=True, kw_only=True)

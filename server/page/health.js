@@ -13,7 +13,7 @@ export async function show(main) {
   const facts = {
     Engine: `${status.engine}${health.engine.memory_bytes ? `, ${megabytes(health.engine.memory_bytes)} of memory` : ""}`, Version: status.version, Store: status.home, Domain: status.domain, Embedder: status.embedder,
     Recall: status.index_state === "ready" ? "by meaning and words" : status.index_state.replaceAll("_", " "),
-    "On disk": `${(status.disk_bytes / 1e6).toFixed(1)} MB`, "Last dream": status.last_dream ?? "none yet",
+    "On disk": `${(status.disk_bytes / 1e6).toFixed(1)} MB`, "Last dream": lastDream(status.last_dream),
   };
   main.append(status.health.length ? el("ul", { class: "warnings" }, status.health.map((line) => el("li", {}, line))) : el("p", { class: "lead" }, "Nothing needs your attention."),
     el("dl", { class: "parts table wide" }, Object.entries(facts).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
@@ -82,6 +82,12 @@ function verdict(found) {
     ? el("p", { class: "verdict ok" }, `Intact: ${found.events.toLocaleString("en")} events, each linked to the one before, and ${found.memories.toLocaleString("en")} memories as the last event left them.`)
     : el("div", { class: "verdict fail" }, el("p", {}, "The store was tampered with:"), el("ul", {}, found.faults.map((fault) => el("li", {}, fault)))),
     el("p", { class: "quiet small" }, "Last link ", el("code", {}, found.head))];
+}
+
+/** The last dream as a link; `status` writes it as “ID at MOMENT (STATE)”. */
+function lastDream(said) {
+  const parts = /^(\S+) at (\S+) \((.*)\)$/.exec(said ?? "");
+  return parts ? [el("a", { href: `#/nights/${encodeURIComponent(parts[1])}` }, when(parts[2])), parts[3] === "done" ? "" : `, ${parts[3]}`] : said ?? "none yet";
 }
 
 const megabytes = (size) => `${(size / 1e6).toFixed(1)} MB`;
