@@ -1,11 +1,20 @@
 """What the commands take that are no tools: the same kind of request classes as in `tools/requests.py`."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 from reverie.clients.formats import Format
-from reverie.server.tokens import TokenScope
-from reverie.tools.requests import Check, CommandLine, Help, Label, Positional, Range, Request, checked_choices
+from reverie.declaration import declaration
+from reverie.tools.requests import (
+    Check,
+    CommandLine,
+    Help,
+    Label,
+    Positional,
+    Range,
+    Request,
+    TokenScope,
+    checked_choices,
+)
 
 LONGEST_DAYS = 36_500.0
 
@@ -34,19 +43,19 @@ UninstallScope = Literal["all", "user", "project"]
 ProjectAction = Literal["list", "rename", "merge", "move", "undo", "mark"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class NoRequest(Request):
     """Nothing: the command takes no arguments of its own."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class CompletionRequest(Request):
     """The shell to write a script for."""
 
     shell: Annotated[Shell, Help("bash, zsh or fish"), Positional("SHELL")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class EditRequest(Request):
     """The memory to open in the editor."""
 
@@ -54,7 +63,7 @@ class EditRequest(Request):
     reason: Annotated[Label, Help("why it is corrected")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class CurvesRequest(Request):
     """Which memory to mark on the forgetting curves, and how far to draw them."""
 
@@ -63,19 +72,19 @@ class CurvesRequest(Request):
     png: Annotated[str, Help("write a picture instead; needs reverie-mcp[plots]"), CommandLine(metavar="FILE")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ForecastRequest(Request):
     """How far to look ahead."""
 
     days: Annotated[float, Help("how far ahead")] = 90.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class TuneRequest(Request):
     """Nothing to say: all recalls of the domain are read."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class DreamsRequest(Request):
     """The dream to show or undo; without one, all are listed."""
 
@@ -83,7 +92,7 @@ class DreamsRequest(Request):
     undo: Annotated[bool, Help("put everything back as it was before that dream")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ExportRequest(Request):
     """Where to write memories to, and how."""
 
@@ -92,7 +101,7 @@ class ExportRequest(Request):
     format: Annotated[ExportFormat, Help("how")] = "jsonl"
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ImportRequest(Request):
     """Where to read memories from, and how far to trust them."""
 
@@ -104,7 +113,7 @@ class ImportRequest(Request):
     revive: Annotated[bool, Help("bring back what was forgotten here since")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class SyncRequest(Request):
     """Which folder to bring in step, and what to do where both sides changed."""
 
@@ -115,7 +124,7 @@ class SyncRequest(Request):
     trust: Annotated[bool, Help("take the files at their word: you vouch for who edits them")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class PurgeRequest(Request):
     """Which memories to remove for good."""
 
@@ -123,7 +132,7 @@ class PurgeRequest(Request):
     dry_run: Annotated[bool, Help("only say what would be removed")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class QuarantineRequest(Request):
     """What to do with memories in quarantine; without either, they are listed."""
 
@@ -131,7 +140,7 @@ class QuarantineRequest(Request):
     forget: Annotated[tuple[str, ...], Help("ids to forget")] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class AuditRequest(Request):
     """Which events to show after the check."""
 
@@ -140,14 +149,14 @@ class AuditRequest(Request):
     accept: Annotated[bool, Help("take the store as it is, after restoring a backup")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class DriftRequest(Request):
     """Whether the check changes anything."""
 
     dry_run: Annotated[bool, Help("only report")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ProjectsRequest(Request):
     """What to do with projects; without an action, they are listed."""
 
@@ -160,7 +169,7 @@ class ProjectsRequest(Request):
     dry_run: Annotated[bool, Help("only say what would change")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class EngineRequest(Request):
     """What to do with the engine."""
 
@@ -169,7 +178,7 @@ class EngineRequest(Request):
     last: Annotated[int, Range(1, 100_000), Help("lines of the log to show"), CommandLine(metavar="LINES")] = 50
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class TokensRequest(Request):
     """What to do with the tokens of the HTTP server."""
 
@@ -185,7 +194,7 @@ class TokensRequest(Request):
     ] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ServeRequest(Request):
     """How to serve; on stdio, unless an address for HTTP is given."""
 
@@ -206,7 +215,7 @@ class ServeRequest(Request):
     ] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class PageRequest(Request):
     """How to open the page."""
 
@@ -217,7 +226,7 @@ class PageRequest(Request):
     no_engine: Annotated[bool, Help("serve it from this process until Ctrl-C")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class MoveHomeRequest(Request):
     """Where to move all memories."""
 
@@ -225,7 +234,7 @@ class MoveHomeRequest(Request):
     copy: Annotated[bool, Help("make a backup there, and go on with the home that is set")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class DoctorRequest(Request):
     """Whether to repair what can be repaired."""
 
@@ -236,7 +245,7 @@ def _checked_clients(argument: str, names: tuple[str, ...]) -> None:
     checked_choices(argument, names, CLIENT_NAMES)
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class SetupRequest(Request):
     """Which clients to connect; without one, those that are found here."""
 
@@ -249,7 +258,7 @@ class SetupRequest(Request):
     print: Annotated[bool, Help("print the blocks to paste, and change nothing")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class UninstallRequest(Request):
     """Which clients to disconnect; without one, all that setup connected."""
 
@@ -261,7 +270,7 @@ class UninstallRequest(Request):
     purge_data: Annotated[bool, Help("remove all memories of all projects too; asks")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ReindexRequest(Request):
     """Whose memories to read; without a project, all."""
 

@@ -113,6 +113,8 @@ PATTERN = "|".join(
 LONGEST_TOKEN = 128  # bytes; it is a row of spaces
 _MOST_AT_ONCE = 100_000
 """Characters: tiktoken panics at a million spaces, and takes seconds for a million letters without one."""
+_LONGEST_CACHED = 2_000  # characters
+_MOST_CACHED = 2_048
 
 _UP_TO_A_SEAM = re.compile(rf"(?s:.+){SEAM.pattern}")
 _KNOWN_TO_THE_BOUND = 20_000
@@ -200,9 +202,13 @@ class ExactCount:
 
     def __init__(self, encoding: "Encoding") -> None:
         self._encoding = encoding
+        self._counted = lru_cache(maxsize=_MOST_CACHED)(self._count)  # a row is counted again when it is cut to fit
 
     def count(self, text: str) -> int:
         """Count the tokens of a text; a part without a seam that is too long for tiktoken counts by its bytes."""
+        return self._counted(text) if len(text) <= _LONGEST_CACHED else self._count(text)
+
+    def _count(self, text: str) -> int:
         return sum(
             len(self._encoding.encode_ordinary(part))
             if len(part) <= _MOST_AT_ONCE

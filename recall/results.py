@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from typing import Any, Final, Literal
+
+from reverie.declaration import declaration
 
 IndexState = Literal["ready", "warming", "lexical_only"]
 Fits = Literal["well", "weak", "none"]
@@ -47,8 +49,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_names_by_type: dict[type, tuple[str, ...]] = {}  # `fields` makes its list anew each time
+
+
 def _field_names(result: type) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(result))
+    if result not in _names_by_type:
+        _names_by_type[result] = tuple(one.name for one in fields(result))
+    return _names_by_type[result]
 
 
 def text_only_fields(result: type) -> tuple[str, ...]:
@@ -89,7 +96,7 @@ def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str | list | dict) and not value)
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class RecalledMemory:
     """One row of an answer."""
 
@@ -115,7 +122,7 @@ class RecalledMemory:
     why: dict[str, float] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Recalled:
     """The memories that answer a question, best first, and what was left out."""
 

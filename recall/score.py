@@ -32,6 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from reverie.embeddings.base import QueryEmbedding
@@ -345,14 +346,19 @@ def challengers_first(found: Sequence[ScoredMemory]) -> list[ScoredMemory]:
         score = scores[one.memory.id]
         if newer in scores and CHALLENGER_NEAR * score <= scores[newer] < score:
             scores[newer] = score * CHALLENGER_LEAD
-    return best_first(replace(one, score=scores[one.memory.id]) for one in found)
+    return best_first(
+        one if scores[one.memory.id] == one.score else replace(one, score=scores[one.memory.id]) for one in found
+    )
 
 
 def by_freshness(found: Sequence[ScoredMemory], freshness: Mapping[str, Freshness]) -> list[ScoredMemory]:
     """Multiply scores with the factor for each memory's evidence, and return them best first."""
     factors = {one.memory.id: FRESHNESS_FACTORS[freshness[one.memory.id]] for one in found}
     return best_first(
-        replace(one, score=one.score * factors[one.memory.id], freshness=factors[one.memory.id]) for one in found
+        one
+        if factors[one.memory.id] == 1.0
+        else replace(one, score=one.score * factors[one.memory.id], freshness=factors[one.memory.id])
+        for one in found
     )
 
 
@@ -444,10 +450,19 @@ def _coverage_by(query: str, rarity: Mapping[int, float]) -> Callable[[str, str]
     total = math.fsum(weights.values())
 
     def coverage_of(title: str, content: str) -> float:
-        shared = content_words.intersection(terms(search_text(title, content[:_LONGEST_SEARCHED])))
+        shared = content_words & (_terms_of if len(content) > _LONGEST_CACHED else _cached_terms_of)(title, content)
         return math.fsum(weights[term] for term in shared) / total if total > 0.0 else 0.0
 
     return coverage_of
+
+
+def _terms_of(title: str, content: str) -> frozenset[int]:
+    return frozenset(terms(search_text(title, content[:_LONGEST_SEARCHED])))
+
+
+_LONGEST_CACHED = 2_000  # characters
+_cached_terms_of = lru_cache(maxsize=1_024)(_terms_of)
+"""What was found once is often found again."""
 
 
 def _probability(logit: float) -> float:

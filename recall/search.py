@@ -371,13 +371,10 @@ def _is_near(candidate: CandidateFeatures, max_distance: float) -> bool:
 def _in_time(rows: Iterable[CandidateRow], query: Query) -> list[CandidateRow]:
     """Return the rows as they were at the moment asked about, without those overdue that no sweep has expired yet."""
     moment = query.scope.as_of or query.now
-    read = [
-        replace(
-            row,
-            memory=expired_if_overdue(query.scope.as_asked(row.memory), moment, query.tier, query.parameters),
-        )
-        for row in rows
-    ]
+    read: list[CandidateRow] = []
+    for row in rows:
+        memory = expired_if_overdue(query.scope.as_asked(row.memory), moment, query.tier, query.parameters)
+        read.append(row if memory is row.memory else replace(row, memory=memory))
     return [row for row in read if row.memory.status in query.scope.statuses]
 
 

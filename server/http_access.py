@@ -21,10 +21,10 @@ from pydantic import AnyHttpUrl
 
 from reverie.errors import InvalidInput, NotAllowed, ReverieError
 from reverie.guard.secrets import redact
-from reverie.server.tokens import PREFIX, TokenFolder, TokenScope, highest_scope, scopes_up_to
+from reverie.server.tokens import PREFIX, TokenFolder, highest_scope, scopes_up_to
 from reverie.time import Clock, system_clock
 from reverie.tools.catalog import INDEX_CODEBASE, AnyTool
-from reverie.tools.requests import ConsolidateRequest, ForgetRequest, Request, ReviewRequest
+from reverie.tools.requests import ConsolidateRequest, ForgetRequest, Request, ReviewRequest, TokenScope
 
 ALGORITHMS: Final = ("RS256", "ES256")
 """Signatures with a public key alone: `none` and the HMAC family are never tried."""

@@ -28,7 +28,7 @@ from reverie.server.http_access import scope_needed
 from reverie.server.http_sessions import MOST_SESSIONS_OF_A_USER, user_of
 from reverie.server.http_telemetry import FIELDS, Metrics
 from reverie.server.schemas import UnreadableArguments
-from reverie.server.tokens import TokenScope
+from reverie.tools.requests import TokenScope
 
 LONGEST_BODY: Final = 4 * 1024 * 1024
 SECONDS_FOR_HEADERS = 10.0

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 from reverie.errors import InvalidInput, KeyUnavailable, ReverieError
 from reverie.time import iso, parse_iso
+from reverie.tools.requests import TokenScope
 
-TokenScope = Literal["read", "write", "admin"]
 SCOPES: Final[tuple[TokenScope, ...]] = get_args(TokenScope)
 """From the least to the most: each allows what those before it do."""
 

@@ -73,7 +73,7 @@ class CandidateSearch:
         versions = tuple(index.version for index in (*tables.values(), *passages.values()))
         known = self._joined.get(tuple(tables))
         if known is None or not known.is_of(versions, tables):
-            known = self._joined[tuple(tables)] = JoinedIndex(versions, tables, passages)
+            known = self._joined[tuple(tables)] = JoinedIndex(versions, tables, passages, known)
         return known
 
     async def _in_scope(self, index: JoinedIndex, scope: Scope) -> np.ndarray:

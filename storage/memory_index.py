@@ -14,23 +14,36 @@ the row is rewritten.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
+from reverie.memory import Memory
 from reverie.process_memory import release_heap
 from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
 from reverie.storage.packed_vectors import VectorMatrix
-from reverie.storage.rows import CANDIDATE_COLUMNS, OWNER_COLUMNS, RowLocation, Vector, owners_of
+from reverie.storage.rows import (
+    CANDIDATE_COLUMNS,
+    OWNER_COLUMNS,
+    RowLocation,
+    Vector,
+    candidate_memories,
+    owners_of,
+    packed_token_vectors,
+)
+from reverie.storage.schema import PIECES
 from reverie.text.tokenize import terms
 
 _MOST_PARTS = 16
+_MOST_KEPT = 1_000  # memories of a layer that stay read: reading one from its row takes as long as ranking it
+_LONGEST_KEPT = 2_000  # characters
 _NOT_CACHED = -1
 
 
@@ -62,12 +75,18 @@ class RowCache:
         self._row = np.full(0, _NOT_CACHED, np.int32)  # of each index, its row in that batch
         self.nbytes = 0
         """How many bytes the cached rows take: counted as they come, for Arrow adds up every column of a part."""
+        self.writes = 0
+        """How often rows were written or dropped."""
+        self._memories: dict[int, Memory] = {}  # of rows that were read lately
         room.join(self)
 
     def write(self, indices: np.ndarray, rows: pa.Table) -> None:
         """Cache these rows instead of earlier ones of the same indices; of too many, the last ones that fit."""
         self._make_room(int(indices.max(initial=-1)) + 1)
         self._part[indices] = _NOT_CACHED
+        self.writes += 1
+        for index in indices.tolist() if self._memories else ():
+            self._memories.pop(index, None)
         part = _as_batch(rows.select(self.columns))
         if part is None:
             return
@@ -86,34 +105,98 @@ class RowCache:
 
     def clear(self) -> None:
         """Drop every row."""
-        self._parts, self.nbytes = [], 0
+        self._parts, self.nbytes, self._memories = [], 0, {}
+        self.writes += 1
         self._part[:] = _NOT_CACHED
 
     def has(self, index: int) -> bool:
         """Say whether the row of an index is cached."""
         return index < len(self._part) and bool(self._part[index] != _NOT_CACHED)
 
+    def candidates(self, indices: Mapping[str, int]) -> "CachedCandidates":
+        """Return the cached rows of memories, by the index of each; later changes of the cache do not touch them."""
+        numbers = np.array([*indices.values()], np.int64)
+        return CachedCandidates(self, indices, self._batches(numbers))
+
     def rows(self, indices: np.ndarray) -> pa.Table:
         """Return the cached rows of these indices, in no particular order."""
+        return pa.Table.from_batches([batch.take(pa.array(rows)) for _, batch, rows in self._batches(indices)])
+
+    def memory_at(self, index: int) -> Memory | None:
+        """Return the memory of an index if its row was read before."""
+        return self._memories.get(index)
+
+    def keep_memory(self, index: int, memory: Memory, writes: int) -> None:
+        """Keep a memory that was read from its row, unless rows were written since; of many, the latest are kept."""
+        if writes == self.writes and len(memory.content) <= _LONGEST_KEPT:
+            self._memories[index] = memory
+            if len(self._memories) > _MOST_KEPT:
+                del self._memories[next(iter(self._memories))]
+
+    def _batches(self, indices: np.ndarray) -> list[tuple[np.ndarray, pa.RecordBatch, np.ndarray]]:
+        """Return for each batch that has rows of these indices: which, the batch, and the numbers of the rows."""
         parts = self._part[indices]
-        batches = [
-            self._parts[part].take(pa.array(self._row[indices[parts == part]])) for part in np.unique(parts).tolist()
-        ]
-        return pa.Table.from_batches(batches)
+        found = ((part, indices[parts == part]) for part in np.unique(parts).tolist())
+        return [(some, self._parts[part], self._row[some]) for part, some in found]
 
     def _merge(self) -> None:
-        """Copy the rows that are still current into one batch."""
-        indices = np.flatnonzero(self._part != _NOT_CACHED)
+        """Copy rows that are still current into one batch: those of the small batches, until they are half of all.
+
+        So a write does not copy the whole cache: one of many rows comes first, then small ones of single memories.
+        """
+        small = sum(map(len, self._parts[1:]))
+        first = 0 if small > len(self._parts[0]) // 2 else 1
+        indices = np.flatnonzero(self._part >= first)
         indices = indices[np.lexsort((self._row[indices], self._part[indices]))]
-        part = _as_batch(self.rows(indices))
-        self._parts, self.nbytes = ([], 0) if part is None else ([part], part.nbytes)
-        self._part[indices], self._row[indices] = 0, np.arange(len(indices))
+        part = _as_batch(self.rows(indices)) if len(indices) else None
+        self._parts = [*self._parts[:first], *([] if part is None else [part])]
+        self.nbytes = sum(one.nbytes for one in self._parts)
+        self._part[indices], self._row[indices] = first, np.arange(len(indices))
 
     def _make_room(self, count: int) -> None:
         if count > len(self._part):
             extra = np.full(max(count, len(self._part) * 3 // 2) - len(self._part), _NOT_CACHED, np.int32)
             self._part = np.concatenate([self._part, extra])
             self._row = np.concatenate([self._row, extra])
+
+
+class CachedCandidates:
+    """Rows of a cache as candidates of a query."""
+
+    def __init__(
+        self,
+        cache: RowCache,
+        indices: Mapping[str, int],
+        batches: Sequence[tuple[np.ndarray, pa.RecordBatch, np.ndarray]],
+    ) -> None:
+        self._cache = cache
+        self._writes = cache.writes
+        self._known = {i: memory for i, index in indices.items() if (memory := cache.memory_at(index)) is not None}
+        self._batches = batches
+        self._indices = indices
+
+    def token_vectors(self) -> dict[str, bytes]:
+        """Return the packed token vectors of each memory that has them."""
+        found: dict[str, bytes] = {}
+        for _, batch, rows in self._batches:
+            found |= packed_token_vectors(batch.select(["id", PIECES.name]).take(pa.array(rows)))
+        return found
+
+    def memories(self, ids: Collection[str]) -> list[Memory]:
+        """Return those of the memories that have these ids."""
+        known = [memory for memory_id, memory in self._known.items() if memory_id in ids]
+        unread = {index for memory_id, index in self._indices.items() if memory_id in ids - self._known.keys()}
+        for indices, batch, rows in self._batches:
+            wanted = [row for index, row in zip(indices.tolist(), rows.tolist(), strict=True) if index in unread]
+            if wanted:
+                known += self._read(batch.take(pa.array(wanted)))
+        return known
+
+    def _read(self, rows: pa.RecordBatch) -> list[Memory]:
+        read = candidate_memories(rows)
+        for memory in read:
+            self._cache.keep_memory(self._indices[memory.id], memory, self._writes)
+        return read
 
 
 def _as_batch(rows: pa.Table) -> pa.RecordBatch | None:
@@ -146,10 +229,9 @@ class LexicalIndex:
         if len(known) and self._lengths[known].any():
             self._terms[: self._size][np.isin(self._owners[: self._size], known)] = _NO_TERM
         self._make_room(int(indices.max(initial=-1)) + 1)
-        for index, text in zip(indices.tolist(), texts, strict=True):
-            counted = Counter(terms(text))
-            self._append(index, counted)
-            self._lengths[index] = counted.total()
+        counted = [Counter(terms(text)) for text in texts]
+        self._lengths[indices] = [one.total() for one in counted]
+        self._append(indices, counted)
 
     def lengths(self, count: int) -> np.ndarray:
         """Return how many words each of the first `count` memories has."""
@@ -159,33 +241,43 @@ class LexicalIndex:
     def entries(self, wanted: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return every entry of the wanted terms: which of them, whose, how often."""
         self._sort()
-        found = [self._entries_of(np.uint32(term)) for term in wanted]
-        numbers = np.repeat(np.arange(len(wanted)), [len(part) for part in found])
-        entries = np.concatenate(found) if found else np.empty(0, np.int64)
+        asked = np.array(wanted, np.uint32)
+        firsts, lasts = (np.searchsorted(self._sorted, asked, side) for side in _SIDES)
+        early = [self._order[first:last] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)]
+        numbers = np.repeat(np.arange(len(asked)), lasts - firsts)
+        entries = np.concatenate(early) if early else np.empty(0, np.int32)
+        current = self._terms[entries] == asked[numbers]  # some were written over since
+        late, late_numbers = self._late_entries(asked)
+        numbers = np.concatenate([numbers[current], late_numbers])
+        entries = np.concatenate([entries[current], late])
         return numbers, self._owners[entries], self._counts[entries].astype(np.float32)
 
-    def _entries_of(self, term: np.uint32) -> np.ndarray:
-        """Return the entries of a term."""
-        first, last = (np.searchsorted(self._sorted, term, side) for side in _SIDES)
-        early = self._order[first:last]
-        late = np.flatnonzero(self._terms[len(self._order) : self._size] == term) + len(self._order)
-        return np.concatenate([early[self._terms[early] == term], late])  # some were written over since
+    def _late_entries(self, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the entries of terms among those that are not sorted yet, and the number of the term of each."""
+        terms_of_late = self._terms[len(self._order) : self._size]
+        by_term = np.argsort(asked)
+        places = np.searchsorted(asked, terms_of_late, sorter=by_term)
+        numbers = by_term[np.minimum(places, len(asked) - 1)] if len(asked) else np.empty(0, np.int64)
+        found = np.flatnonzero(asked[numbers] == terms_of_late) if len(asked) else np.empty(0, np.int64)
+        return found + len(self._order), numbers[found]
 
     def _sort(self) -> None:
         if self._size - len(self._order) > max(_FEWEST_TO_SORT, self._size // 4):
             self._order = np.argsort(self._terms[: self._size], kind="stable").astype(np.int32)
             self._sorted = self._terms[self._order]
 
-    def _append(self, index: int, counted: Counter[int]) -> None:
-        start, end = self._size, self._size + len(counted)
+    def _append(self, indices: np.ndarray, counted: Sequence[Counter[int]]) -> None:
+        sizes = [len(one) for one in counted]
+        start, end = self._size, self._size + sum(sizes)
         if end > len(self._terms):
             extra = max(end, len(self._terms) * 3 // 2) - len(self._terms)
             self._terms = np.concatenate([self._terms, np.zeros(extra, np.uint32)])
             self._owners = np.concatenate([self._owners, np.zeros(extra, np.int32)])
             self._counts = np.concatenate([self._counts, np.zeros(extra, np.uint8)])
-        self._terms[start:end] = list(counted)
-        self._owners[start:end] = index
-        self._counts[start:end] = [min(count, _MOST_COUNTED) for count in counted.values()]
+        self._terms[start:end] = np.fromiter(chain.from_iterable(counted), np.uint32, end - start)
+        self._owners[start:end] = np.repeat(indices, sizes)
+        counts = np.fromiter(chain.from_iterable(one.values() for one in counted), np.int64, end - start)
+        self._counts[start:end] = np.minimum(counts, _MOST_COUNTED)
         self._size = end
 
     def _make_room(self, count: int) -> None:
@@ -294,13 +386,13 @@ class MemoryIndex:
         index = self._index_of.get(memory_id)
         return None if index is None or not self._alive[index] else self._vectors.at(index)
 
-    def cached_rows(self, ids: Iterable[str]) -> tuple[set[str], pa.Table | None]:
+    def cached_rows(self, ids: Iterable[str]) -> tuple[set[str], CachedCandidates | None]:
         """Return which of these memories have their rows cached, and the rows."""
         if self.row_cache is None:
             return set(), None
         known = {i: self._index_of[i] for i in ids if i in self._index_of}
         cached = {i: index for i, index in known.items() if self._alive[index] and self.row_cache.has(index)}
-        return set(cached), self.row_cache.rows(np.array([*cached.values()])) if cached else None
+        return set(cached), self.row_cache.candidates(cached) if cached else None
 
     def similarities(self, vector: Vector) -> np.ndarray:
         """Return the cosine at every index, in scope or not; FAR where the vector is on disk."""

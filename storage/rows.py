@@ -4,8 +4,8 @@ import dataclasses
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -194,6 +194,8 @@ _FIELDS = (
 )
 _NOT_READ: Mapping[str, Any] = {"content_hash": "", "stability": 0.0, "embedder": ""}  # fields that have no default
 CANDIDATE_COLUMNS = (*_FIELDS, PIECES.name)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECONDS = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,36 +206,75 @@ class CandidateRow:
     vector: Vector
 
 
+class CandidateSource(Protocol):
+    """Rows of candidates in one table or cache."""
+
+    def token_vectors(self) -> dict[str, bytes]:
+        """Return the packed token vectors of each memory that has them."""
+        ...
+
+    def memories(self, ids: Collection[str]) -> list[Memory]:
+        """Return those of the memories that have these ids."""
+        ...
+
+
+class RowsRead:
+    """Rows of candidates as they were read from a table."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self._rows = rows
+
+    def token_vectors(self) -> dict[str, bytes]:
+        """Return the packed token vectors of each memory that has them."""
+        return packed_token_vectors(self._rows)
+
+    def memories(self, ids: Collection[str]) -> list[Memory]:
+        """Return those of the memories that have these ids."""
+        wanted = pa.array([memory_id in ids for memory_id in self._rows.column("id").to_pylist()], pa.bool_())
+        return candidate_memories(self._rows.filter(wanted))
+
+
 class CandidateRows:
     """Candidate rows of several tables; they become memories only when they are asked for."""
 
-    def __init__(self, parts: Sequence[pa.Table], vectors: Mapping[str, Vector]) -> None:
-        self._parts = parts
+    def __init__(self, sources: Sequence[CandidateSource], vectors: Mapping[str, Vector]) -> None:
+        self._sources = sources
         self._vectors = vectors
 
     def token_vectors(self) -> dict[str, bytes]:
         """Return the packed token vectors of each memory that has them."""
-        found: dict[str, bytes] = {}
-        for rows in self._parts:
-            ids, packed = rows.column("id").to_pylist(), rows.column(PIECES.name).to_pylist()
-            found |= {memory_id: pieces for memory_id, pieces in zip(ids, packed, strict=True) if pieces}
-        return found
+        return {memory_id: packed for source in self._sources for memory_id, packed in source.token_vectors().items()}
 
     def of(self, ids: Collection[str]) -> list[CandidateRow]:
         """Return the memories with these ids; of two with one id, left by a move cut short, the newer."""
-        newest: dict[str, CandidateRow] = {}
-        for part in self._parts:
-            rows = part.filter(
-                pa.array([memory_id in ids for memory_id in part.column("id").to_pylist()], pa.bool_())
-            )
-            # Column by column: rows as dictionaries take Arrow several times as long.
-            columns = [_field_values(name, rows.column(name).to_pylist()) for name in _FIELDS]
-            for values in zip(*columns, strict=True):
-                memory = Memory(**dict(zip(_FIELDS, values, strict=True)), **_NOT_READ)
+        newest: dict[str, Memory] = {}
+        wanted = frozenset(ids)
+        for source in self._sources:
+            for memory in source.memories(wanted):
                 other = newest.get(memory.id)
-                if other is None or memory.updated_at > other.memory.updated_at:
-                    newest[memory.id] = CandidateRow(memory, self._vectors[memory.id])
-        return list(newest.values())
+                if other is None or memory.updated_at > other.updated_at:
+                    newest[memory.id] = memory
+        return [CandidateRow(memory, self._vectors[memory.id]) for memory in newest.values()]
+
+
+def packed_token_vectors(rows: pa.Table | pa.RecordBatch) -> dict[str, bytes]:
+    """Return the packed token vectors in rows by the id of their memory."""
+    ids, packed = rows.column("id").to_pylist(), rows.column(PIECES.name).to_pylist()
+    return {memory_id: pieces for memory_id, pieces in zip(ids, packed, strict=True) if pieces}
+
+
+def candidate_memories(rows: pa.Table | pa.RecordBatch) -> list[Memory]:
+    """Read the memories in rows of candidates, column by column: dictionaries take Arrow several times as long."""
+    columns = [_column_values(name, rows.column(name)) for name in _FIELDS]
+    return [Memory(**dict(zip(_FIELDS, values, strict=True)), **_NOT_READ) for values in zip(*columns, strict=True)]
+
+
+def _column_values(name: str, column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    if not pa.types.is_timestamp(column.type):
+        return _field_values(name, column.to_pylist())
+    # Arrow looks up the time zone of each value, which takes longer than all other columns together.
+    moments = column.cast(_MICROSECONDS).cast(pa.int64()).to_pylist()
+    return [None if moment is None else _EPOCH + timedelta(microseconds=moment) for moment in moments]
 
 
 def cosine(one: CandidateRow, other: CandidateRow) -> float:

@@ -37,6 +37,7 @@ from reverie.storage.rows import (
     CandidateRows,
     Embedded,
     RowLocation,
+    RowsRead,
     Vector,
     as_rows,
     as_values,
@@ -295,13 +296,13 @@ class MemoryStore:
         ids = [memory_id for memory_id in locations if memory_id not in cached]
         vectors = self.vectors.cached_vectors(locations)
         columns = CANDIDATE_COLUMNS if vectors.keys() >= set(ids) else (*CANDIDATE_COLUMNS, *VECTOR_COLUMNS)
+        read: list[pa.Table] = []
         if ids:
             parts = await asyncio.gather(*(self._rows_from(name, seen, ids, columns, scope) for name in scope.tables))
             read = [part for part in parts if part is not None]
             if columns != CANDIDATE_COLUMNS:
                 vectors |= vectors_in(read, self.database.stamp.dimensions)
-            rows += read
-        return CandidateRows(rows, vectors)
+        return CandidateRows([*rows, *map(RowsRead, read)], vectors)
 
     async def as_of_scope(self, scope: Scope) -> Scope:
         """Return the scope with what the journal says of its moment; one without a moment stays as it is."""

@@ -8,8 +8,9 @@ see: the layers for most queries, and the archive where a query may see what is 
 """
 
 import asyncio
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,11 +22,15 @@ from reverie.lifecycle.rules import WHOLE
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import differs, equals, everything, one_of
-from reverie.storage.memory_index import OWNER, MemoryIndex, RowRoom, VectorHit
+from reverie.storage.memory_index import OWNER, CachedCandidates, MemoryIndex, RowRoom, VectorHit
 from reverie.storage.packed_vectors import PACKED_BITS, VECTOR_COLUMNS, bytes_of, vectors_in
 from reverie.storage.rows import Embedded, RowLocation, Vector, as_values
 from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PASSAGE_TABLES, PASSAGES
 from reverie.storage.scope import Scope, Viewer
+
+_Wanted = tuple[frozenset[str | None] | frozenset[str] | None, ...]  # labels of each kind, and layers; None: any
+_MOST_MASKS = 16
+_FEW_ADDED = 200
 
 NOBODY = -1
 """Stands for "no memory" in an array of indices."""
@@ -35,8 +40,13 @@ class JoinedIndex:
     """The memories that the indexes had when it was made; what is added to a layer later has no number here."""
 
     def __init__(
-        self, versions: tuple[int, ...], layers: Mapping[str, MemoryIndex], passages: Mapping[str, MemoryIndex]
+        self,
+        versions: tuple[int, ...],
+        layers: Mapping[str, MemoryIndex],
+        passages: Mapping[str, MemoryIndex],
+        earlier: "JoinedIndex | None" = None,
     ) -> None:
+        """Take the indexes at these versions; `earlier` saves sorting again what it has sorted."""
         self.versions = versions
         self._layers = {layer: index for layer, index in layers.items() if len(index)}
         self._sizes = {layer: len(index) for layer, index in self._layers.items()}
@@ -45,11 +55,15 @@ class JoinedIndex:
         )
         self._size = sum(self._sizes.values())
         self._sessions = self._joined([index.sessions for index in self._layers.values()], np.int64)
-        moments = self._joined([index.moments for index in self._layers.values()], np.int64)
-        self._by_session_and_time = np.lexsort((np.arange(self._size), moments, self._sessions))
+        self._moments = self._joined([index.moments for index in self._layers.values()], np.int64)
+        self._by_session_and_time = self._order(earlier)
         self._passages = dict(passages)
         self._owners = {name: self._owners_of(index) for name, index in passages.items()}
         self._last_neighbours: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
+        self._first_of_each = list(self._starts.values())
+        self._indexes_in_order = list(self._layers.items())
+        self._masks: dict[_Wanted, np.ndarray] = {}  # queries mostly have the scope of the last
+        self._passage_counts: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -60,13 +74,13 @@ class JoinedIndex:
 
     def id_at(self, index: int) -> str:
         """Return the id of a memory."""
-        layer, own = self._layer_and_index(index)
-        return self._layers[layer].ids[own]
+        _, layer_index, own = self._layer_and_index(index)
+        return layer_index.ids[own]
 
     def location_at(self, index: int) -> RowLocation:
         """Return where the row of a memory was last seen."""
-        layer, own = self._layer_and_index(index)
-        return RowLocation(layer, self._layers[layer].row_id(own))
+        layer, layer_index, own = self._layer_and_index(index)
+        return RowLocation(layer, layer_index.row_id(own))
 
     def index_of(self, memory_id: str, table: str | None = None) -> int:
         """Return the index of a memory, in its table if that is known; NOBODY if it has none."""
@@ -83,18 +97,29 @@ class JoinedIndex:
     def in_scope(self, scope: Scope, statuses: Sequence[str] | None = None) -> np.ndarray:
         """Return a mask of the memories whose project, status, owner and layer are in scope."""
         wanted = [scope.projects, scope.statuses if statuses is None else statuses, scope.viewer.owners]
-        parts = [
-            index.with_labels([*wanted, scope.layers])
-            if table == ARCHIVE
-            else (index.with_labels(wanted) if table in scope.layers else np.zeros(len(index), np.bool_))
-            for table, index in self._layers.items()
-        ]
-        return self._joined(parts, np.bool_)
+        return self._mask(wanted, scope.layers)
 
     def seen_by(self, viewer: Viewer) -> np.ndarray:
         """Return a mask of the memories that somebody may see, in scope or not."""
-        parts = [index.with_labels([viewer.projects, None, viewer.owners]) for index in self._layers.values()]
-        return self._joined(parts, np.bool_)
+        return self._mask([viewer.projects, None, viewer.owners], None)
+
+    def _mask(self, wanted: Sequence[Collection[str | None] | None], layers: Sequence[str] | None) -> np.ndarray:
+        """Return a mask, not to be written to, of the memories with wanted labels in wanted layers (None: any)."""
+        key = (*(None if values is None else frozenset(values) for values in (*wanted, layers)),)
+        if key not in self._masks:
+            parts = [
+                index.with_labels([*wanted, layers])
+                if table == ARCHIVE
+                else index.with_labels(wanted)
+                if layers is None or table in layers
+                else np.zeros(len(index), np.bool_)
+                for table, index in self._layers.items()
+            ]
+            if len(self._masks) >= _MOST_MASKS:
+                self._masks.clear()
+            self._masks[key] = self._joined(parts, np.bool_)
+            self._masks[key].setflags(write=False)
+        return self._masks[key]
 
     def with_ids(self, ids: Mapping[str, Sequence[str]]) -> np.ndarray:
         """Return a mask of the memories that are among the ids given for their table."""
@@ -134,8 +159,10 @@ class JoinedIndex:
 
     def passage_counts(self) -> np.ndarray:
         """Return how many passages each memory has."""
-        owners = np.concatenate(list(self._owners.values()))
-        return np.bincount(owners[owners != NOBODY], minlength=self._size)
+        if self._passage_counts is None:
+            owners = np.concatenate(list(self._owners.values()))
+            self._passage_counts = np.bincount(owners[owners != NOBODY], minlength=self._size)
+        return self._passage_counts
 
     @property
     def has_passages(self) -> bool:
@@ -151,6 +178,39 @@ class JoinedIndex:
             passages, numbers = self._passages[name], np.flatnonzero(wanted[owners]).tolist()
             found[name] = {passages.ids[n]: (int(owners[n]), passages.row_id(n)) for n in numbers}
         return found
+
+    def _order(self, earlier: "JoinedIndex | None") -> np.ndarray:
+        """Return the memories by session, then by time; where few were added since, they are put into that order."""
+        known = None if earlier is None else self._numbers_of(earlier)
+        numbers = np.arange(self._size)
+        if known is None or earlier is None:
+            return np.lexsort((numbers, self._moments, self._sessions))
+        order = known[earlier._by_session_and_time]
+        is_known = np.zeros(self._size, np.bool_)
+        is_known[known] = True
+        sessions, moments = self._sessions[order], self._moments[order]
+        places: list[int] = []
+        fresh = numbers[~is_known]
+        fresh = fresh[np.lexsort((fresh, self._moments[fresh], self._sessions[fresh]))]
+        for number in fresh.tolist():
+            start, end = (int(np.searchsorted(sessions, self._sessions[number], side)) for side in ("left", "right"))
+            first, last = (
+                start + int(np.searchsorted(moments[start:end], self._moments[number], side))
+                for side in ("left", "right")
+            )
+            places.append(first + int(np.searchsorted(order[first:last], number)))
+        return np.insert(order, places, fresh)
+
+    def _numbers_of(self, earlier: "JoinedIndex") -> np.ndarray | None:
+        """Return the numbers here of the memories there; None if some have other times now, or many are new."""
+        if earlier._layers.keys() - self._layers.keys() or self._size - earlier._size > _FEW_ADDED:
+            return None
+        if any(self._layers[name] is not index for name, index in earlier._layers.items()):
+            return None
+        parts = [np.arange(size) + self._starts[name] for name, size in earlier._sizes.items()]
+        known = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        same_sessions = np.array_equal(self._sessions[known], earlier._sessions)
+        return known if same_sessions and np.array_equal(self._moments[known], earlier._moments) else None
 
     def neighbours(self, in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return for each memory the one before and the one after it in its session, of those in scope."""
@@ -173,9 +233,9 @@ class JoinedIndex:
             owners[index] = self.index_of(owner_of(passages.ids[index]))
         return owners
 
-    def _layer_and_index(self, index: int) -> tuple[str, int]:
-        layer = [layer for layer, start in self._starts.items() if start <= index][-1]
-        return layer, index - self._starts[layer]
+    def _layer_and_index(self, index: int) -> tuple[str, MemoryIndex, int]:
+        number = bisect_right(self._first_of_each, index) - 1
+        return *self._indexes_in_order[number], index - self._first_of_each[number]
 
     def _joined(self, parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
         """Put together what each layer has of its memories, without those added since."""
@@ -375,7 +435,7 @@ class VectorSearch:
             if (vector := index.vector_of(memory_id)) is not None
         }
 
-    def cached_rows(self, ids: Iterable[str]) -> tuple[set[str], list[pa.Table]]:
+    def cached_rows(self, ids: Iterable[str]) -> tuple[set[str], list[CachedCandidates]]:
         """Return which of these memories have what recall reads of them in memory, and those rows."""
         wanted = list(ids)
         found = [index.cached_rows(wanted) for index in self._indexes.values()]

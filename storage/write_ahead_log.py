@@ -387,7 +387,8 @@ class WriteAheadLog:
     async def _flush_now(self) -> None:
         await self._check_current()
         earlier, now = await self._log_file.rotate()
-        items = [_from_line(line) for path in (*earlier, *now) for line in lines_of(path)]
+        lines = (line for path in (*earlier, *now) for line in lines_of(path))
+        items = [self._decoded.get(line) or _from_line(line) for line in lines]
         if self.flush_events is not None:
             await self.flush_events()
         for table, rows in as_rows(items, self._dimensions).items():

@@ -18,6 +18,7 @@ from mcp import Client, StdioServerParameters
 
 from reverie import __version__
 from reverie.settings import TABLE
+from tests.tables import for_each
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -42,7 +43,7 @@ def test_generated_documents_are_in_step_with_the_program() -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-@pytest.mark.parametrize("setting", [s.variable for s in TABLE])
+@for_each("setting", [s.variable for s in TABLE])
 def test_every_setting_is_in_the_readme(setting: str) -> None:
     assert f"`{setting}`" in _read("README.md")
 
@@ -55,7 +56,7 @@ def test_contributing_fits_on_one_screen() -> None:
     assert len(_read("CONTRIBUTING.md").splitlines()) <= 50
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES)
 def test_every_link_leads_to_a_file_that_is_there(page: Path) -> None:
     text = CODE.sub("", page.read_text("utf-8"))
     targets = [a or b for a, b in LINK.findall(text)]
@@ -63,7 +64,7 @@ def test_every_link_leads_to_a_file_that_is_there(page: Path) -> None:
     assert [t for t in local if not (page.parent / t).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES)
 def test_every_link_into_a_page_leads_to_a_heading_that_is_there(page: Path) -> None:
     text = CODE.sub("", page.read_text("utf-8"))
     for target in (a or b for a, b in LINK.findall(text)):
@@ -108,7 +109,7 @@ def test_a_decision_is_cited_by_its_number_or_linked_never_by_half_a_path() -> N
     assert [f.name for f in _sources() if half.search(f.read_text("utf-8"))] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES)
 def test_every_module_that_a_page_names_by_its_path_is_there(page: Path) -> None:
     named = re.findall(rf"`((?:{'|'.join(FOLDERS)}|tests|bench|training)/[\w/]+\.py)`", page.read_text("utf-8"))
     assert [path for path in named if not (ROOT / path).exists() and page.name != "evidence.md"] == []

@@ -6,11 +6,11 @@ imported before a tool is called: a handshake only needs to describe them.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from reverie.declaration import declaration
 from reverie.recall.results import Recalled
 from reverie.tools import requests, results
 from reverie.tools.requests import Request
@@ -27,7 +27,7 @@ ResultT = TypeVar("ResultT", bound=Result | CommandResult)
 ResultT_co = TypeVar("ResultT_co", bound=Result | CommandResult, covariant=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class AnyTool:
     """One tool, its request and result as a loop over all tools sees them; `function` is `module:function`."""
 
@@ -49,7 +49,7 @@ class AnyTool:
         return self.function.partition(":")[0]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Tool(AnyTool, Generic[RequestT, ResultT_co]):
     """One tool with the types of its request and its result."""
 

@@ -51,7 +51,6 @@ def _is_new(session: Session, memory: Memory) -> bool:
         and memory.project in session.evidence.names
         and session.here.root is not None
         and may_be_anchored(memory)
-        and bool(mentions_in(memory.content))
     )
 
 
@@ -59,6 +58,8 @@ async def _anchor(session: Session, met: Sequence[Memory]) -> None:
     """Look up what the texts name; the store is read only for those of which something was found."""
     try:
         for memory in met:
+            if not mentions_in(memory.content):
+                continue
             anchors = await asyncio.to_thread(session.evidence.anchor_old, memory.content, memory.project)
             if not anchors or any(settles(event) for event in await session.store.journal.about(memory.id)):
                 continue

@@ -3,9 +3,9 @@
 Each is a call of the page's API. No client of MCP is shown them, and nothing heavy is imported before one is called.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from reverie.declaration import declaration
 from reverie.memory import Freshness, Kind, Layer, Source, Status
 from reverie.recall.results import RecalledMemory
 from reverie.tools.catalog import AnyTool
@@ -27,7 +27,7 @@ LONGEST_DAYS = 36_500.0
 BrowseOrder = Literal["newest", "oldest", "used", "important"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class BrowseRequest(Request):
     """Which page of which memories to list."""
 
@@ -49,7 +49,7 @@ class BrowseRequest(Request):
     sort: Annotated[BrowseOrder, Help("what comes first")] = "newest"
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class PageRow:
     """One memory of a list."""
 
@@ -69,7 +69,7 @@ class PageRow:
     created_at: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Browsed:
     """A page of a list, how many memories fit in all, and how many of those are in each layer."""
 
@@ -79,7 +79,7 @@ class Browsed:
     project: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class SearchRequest(Request):
     """A question, and the limits that recall takes."""
 
@@ -100,7 +100,7 @@ class SearchRequest(Request):
     ] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class PassedOver:
     """A memory that a search did not return although it is near, and why."""
 
@@ -116,7 +116,7 @@ class PassedOver:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Searched:
     """What recall answers, with the parts of each score, and what it passed over."""
 
@@ -129,7 +129,7 @@ class Searched:
     project: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class CurveRequest(Request):
     """Which memory's forgetting curve to compute, and how far ahead."""
 
@@ -138,7 +138,7 @@ class CurveRequest(Request):
     points: Annotated[int, Range(2, 400), Help("how many points")] = 120
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class CurveOf:
     """The curve of a memory: retention by days from now, its recalls, and where it would be let go."""
 
@@ -156,14 +156,14 @@ class CurveOf:
     outlook: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class EvidenceRequest(Request):
     """Whose evidence to compare with the code."""
 
     id: Annotated[str, Help("full id, or a unique beginning of 8 characters or more")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class EvidenceLine:
     """A line of code: unchanged, gone, new, or how many lines are left out."""
 
@@ -173,7 +173,7 @@ class EvidenceLine:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class EvidencePart:
     """One anchor as it is now, whether the text seen then is known, and the code beside it."""
 
@@ -190,7 +190,7 @@ class EvidencePart:
     lines: list[EvidenceLine]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class EvidenceOf:
     """A memory's evidence beside the code it was seen in."""
 
@@ -199,7 +199,7 @@ class EvidenceOf:
     anchors: list[EvidencePart]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ForecastRequest(Request):
     """How far to look ahead, and where."""
 
@@ -207,7 +207,7 @@ class ForecastRequest(Request):
     all_projects: Annotated[bool, Help("look everywhere")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ForecastResult:
     """What would be let go, moved and kept by a day to come."""
 
@@ -221,7 +221,7 @@ class ForecastResult:
     kept: dict[str, int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class SweepDone:
     """What a sweep did: ids by rule and by move."""
 
@@ -231,14 +231,14 @@ class SweepDone:
     seen: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class NightsRequest(Request):
     """How many dreams to list."""
 
     limit: Annotated[int, Range(1, 500), Help("how many at most")] = 50
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Nights:
     """The dreams, the latest first."""
 
@@ -246,7 +246,7 @@ class Nights:
     total: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class NightRequest(Request):
     """Which dream to describe."""
 
@@ -254,7 +254,7 @@ class NightRequest(Request):
     limit: Annotated[int, Range(1, 1_000), Help("how many changes at most")] = 200
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class NightChange:
     """One change of a dream: what it did to a memory, by which rule, and the values before and after."""
 
@@ -271,7 +271,7 @@ class NightChange:
     is_gone: bool  # purged since
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Night:
     """What one dream did, step by step and memory by memory."""
 
@@ -286,14 +286,14 @@ class Night:
     named: dict[str, str]  # how the other memories begin that the changes name
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class HeldRequest(Request):
     """How much of the quarantine to show."""
 
     limit: Annotated[int, Range(1, 500), Help("how many at most")] = 100
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class HeldMemory:
     """A memory in quarantine, why it is held, and the words in it that gave the reason."""
 
@@ -307,14 +307,14 @@ class HeldMemory:
     created_at: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Quarantine:
     """What is held back for review."""
 
     held: list[HeldMemory]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class DecideRequest(Request):
     """Which held memories to release, and which to forget."""
 
@@ -322,7 +322,7 @@ class DecideRequest(Request):
     forget: Annotated[tuple[str, ...], Help("ids to forget")] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class HeldDecided:
     """Which memories were released and forgotten, and which were not in quarantine."""
 
@@ -331,12 +331,12 @@ class HeldDecided:
     skipped: list[Skipped]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class NothingRequest(Request):
     """Nothing: the call takes no arguments."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ProjectsListed:
     """The projects of the store, the largest first, and the one that the page was opened in."""
 
@@ -344,7 +344,7 @@ class ProjectsListed:
     here: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Overview:
     """What a chart of the store shows, and the clock of the store."""
 
@@ -359,7 +359,7 @@ class Overview:
     held: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class CallDurations:
     """How long the last recalls of this engine took: how many, the middle, and what one in twenty passes."""
 
@@ -369,7 +369,7 @@ class CallDurations:
     milliseconds: list[float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class HookRun:
     """The last run of a hook for one event of a client."""
 
@@ -380,7 +380,7 @@ class HookRun:
     outcome: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Health:
     """How the engine, its recalls and the hooks are doing, and what each layer takes on disk."""
 
@@ -393,7 +393,7 @@ class Health:
 BulkAction = Literal["promote", "demote", "pin", "unpin", "forget", "restore", "undo"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ChangeManyRequest(Request):
     """What to do with each of some memories."""
 
@@ -402,7 +402,7 @@ class ChangeManyRequest(Request):
     reason: Annotated[str, Help("why, for the history")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ChangeOutcome:
     """What became of one memory: what was done, or why not; `event_id` undoes it."""
 
@@ -412,7 +412,7 @@ class ChangeOutcome:
     event_id: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ChangedMany:
     """One outcome for each memory, in the order asked for."""
 
@@ -420,7 +420,7 @@ class ChangedMany:
     changed: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Diagnosis:
     """What `doctor` says."""
 
@@ -428,7 +428,7 @@ class Diagnosis:
     checks: list[dict[str, str]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Audited:
     """What the audit found."""
 

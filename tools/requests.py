@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from reverie.declaration import declaration
 from reverie.errors import InvalidInput
 from reverie.memory import KINDS, Kind, Layer, Source, Status, StepName, Tier, Verdict, Visibility, checked_text
 
@@ -129,6 +130,7 @@ def checked_choices(argument: str, values: Sequence[str], allowed: Sequence[str]
 
 
 HiddenStatus = Literal["expired", "superseded", "quarantined"]
+TokenScope = Literal["read", "write", "admin"]  # what the token of a person allows over HTTP
 ListOrder = Literal["newest", "oldest", "used", "strongest", "weakest", "important"]
 
 MOST_RESULTS = 100
@@ -233,7 +235,7 @@ class Argument:
             self.check.function(self.name, value)
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Request:
     """What a caller wants of a tool. Lists become tuples, mappings become the items they describe, all is checked.
 
@@ -338,7 +340,7 @@ Tokens = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class RememberRequest(Request):
     """A text to keep, and what is known about it."""
 
@@ -380,7 +382,7 @@ class RememberRequest(Request):
     visibility: Annotated[Visibility, Help("personal: only its author sees it", in_schema=True)] = "team"
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ReviseRequest(Request):
     """A corrected text for a memory."""
 
@@ -398,7 +400,7 @@ class ReviseRequest(Request):
     visibility: Annotated[Visibility | Literal[""], Help("change who sees it; only its author may")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ForgetRequest(Request):
     """Which memories to forget: by id, or all that fit every filter given."""
 
@@ -418,7 +420,7 @@ class ForgetRequest(Request):
     dry_run: Annotated[bool, Help("only say what would be forgotten")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class RecallRequest(Request):
     """A query and its limits."""
 
@@ -451,7 +453,7 @@ class RecallRequest(Request):
         super().__post_init__()
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class BriefRequest(Request):
     """Which project to brief about, and how long."""
 
@@ -459,19 +461,19 @@ class BriefRequest(Request):
     max_tokens: Tokens = 800
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class InspectRequest(Request):
     """Which memories to show in full."""
 
     ids: Annotated[tuple[str, ...], _IDS, _MEMORIES]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class StatusRequest(Request):
     """Nothing: the status of the store takes no arguments."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class RestoreRequest(Request):
     """What to bring back: memories, or all that a dream or an event changed."""
 
@@ -480,7 +482,7 @@ class RestoreRequest(Request):
     event_id: Annotated[str, Help("the event to undo"), CommandLine(metavar="ID")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class IndexRequest(Request):
     """Which code to read."""
 
@@ -496,7 +498,7 @@ class IndexRequest(Request):
     ] = 20_000
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class MoveRequest(Request):
     """Which memory to move, and where to."""
 
@@ -504,7 +506,7 @@ class MoveRequest(Request):
     to: Annotated[Layer | Literal[""], Help("the layer; without it, the next one")] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class PinRequest(Request):
     """Which memory to pin."""
 
@@ -512,7 +514,7 @@ class PinRequest(Request):
     pinned: Annotated[bool, Help("false takes the pin away"), CommandLine(hidden=True)] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ConsolidateRequest(Request):
     """What a dream may do."""
 
@@ -533,7 +535,7 @@ class ReviewDecision:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ReviewRequest(Request):
     """Answers to the questions of dreams, and how many open ones to show; an answer may be given as a mapping."""
 
@@ -549,7 +551,7 @@ class ReviewRequest(Request):
     limit: Annotated[int, Range(0, MOST_QUESTIONS), Help("how many questions to show")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ListRequest(Request):
     """Which memories to list, for people: no tool, because a model is better served by `recall`."""
 
@@ -564,7 +566,7 @@ class ListRequest(Request):
     sort: Annotated[ListOrder, Help("what comes first")] = "newest"
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class EntitiesRequest(Request):
     """Which project's names to list, for people: a model asks recall about one of them."""
 
@@ -573,7 +575,7 @@ class EntitiesRequest(Request):
     all_projects: Annotated[bool, Help("look everywhere")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class NamedRequest(Request):
     """Which memories a command means, and whether it is about to change them."""
 
@@ -598,7 +600,7 @@ class CapturedText:
         checked_choices("kind", [self.kind], KINDS)
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class SaidText:
     """What the person said in a turn of a session."""
 
@@ -606,7 +608,7 @@ class SaidText:
     turn: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class CaptureRequest(Request):
     """What a hook found in a session's transcript: which client's, which session, and the statements."""
 
@@ -617,7 +619,7 @@ class CaptureRequest(Request):
     may_wait: Annotated[bool, Help("nobody waits: a model may be asked")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ContextRequest(Request):
     """What a hook would put into a session: about a query, or the briefing if there is none."""
 

@@ -1,12 +1,13 @@
 """The result of each tool: plain values, so that the server can describe them before anything is loaded."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
+from reverie.declaration import declaration, short_declaration
 from reverie.recall.results import IndexState, Recalled
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Conflict:
     """A memory that the new one cannot both be true with."""
 
@@ -15,7 +16,7 @@ class Conflict:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Remembered:
     """What became of a text that was to be remembered."""
 
@@ -34,14 +35,14 @@ class Remembered:
     project: str = ""
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Inspected:
     """Everything that is known about some memories."""
 
     memories: list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Revised:
     """A correction: the new memory and the one it stands in for."""
 
@@ -55,7 +56,7 @@ class Revised:
     project: str = ""
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Skipped:
     """A memory that was left as it is, and why."""
 
@@ -63,7 +64,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Forgotten:
     """What was, or in a dry run would be, forgotten."""
 
@@ -73,7 +74,7 @@ class Forgotten:
     project: str = ""
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Restored:
     """What was brought back."""
 
@@ -82,7 +83,7 @@ class Restored:
     project: str = ""
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Moved:
     """A memory's way from one layer to another."""
 
@@ -92,7 +93,7 @@ class Moved:
     project: str = ""
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Pinned:
     """Whether a memory is pinned now."""
 
@@ -101,7 +102,7 @@ class Pinned:
     project: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Status:
     """How the store is doing: `counts` is of this project, `elsewhere` of what is kept beside it."""
 
@@ -120,7 +121,7 @@ class Status:
     health: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class StepDone:
     """What one step of a dream did, or in a dry run would do."""
 
@@ -131,7 +132,7 @@ class StepDone:
     notes: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Consolidated:
     """What a dream did, or in a dry run would do."""
 
@@ -146,7 +147,7 @@ class Consolidated:
     personal_dream_id: str = ""  # the dream about the caller's personal memories, if there are any
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Reviewed:
     """What still waits for an answer, and what was decided."""
 
@@ -155,7 +156,7 @@ class Reviewed:
     project: str = ""
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Briefing:
     """What a session should start with."""
 
@@ -165,7 +166,7 @@ class Briefing:
     more: int = 0  # how many others there are
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class DriftedMemory:
     """A memory whose evidence is not where or what it was, and what was done about it."""
 
@@ -176,7 +177,7 @@ class DriftedMemory:
     action: str
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Drifted:
     """What checking the evidence of memories found; `drift_id` undoes it through restore."""
 
@@ -187,7 +188,7 @@ class Drifted:
     dry_run: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Indexed:
     """What a scan of the code wrote."""
 
@@ -218,7 +219,7 @@ Result: TypeAlias = (
 """What a tool answers with; `tools/render.py` has a text for each."""
 
 
-@dataclass(frozen=True)
+@short_declaration
 class ListedMemory:
     """One memory on one line."""
 
@@ -236,7 +237,7 @@ class ListedMemory:
     created_at: str
 
 
-@dataclass(frozen=True)
+@short_declaration
 class MemoryList:
     """The memories asked for, how many fit, and how many of those are in each layer."""
 
@@ -246,7 +247,7 @@ class MemoryList:
     project: str
 
 
-@dataclass(frozen=True)
+@short_declaration
 class NamedMemory:
     """A memory as a command needs it that names or edits it."""
 
@@ -257,21 +258,21 @@ class NamedMemory:
     content: str
 
 
-@dataclass(frozen=True)
+@short_declaration
 class NamedMemories:
     """The memories that some ids name."""
 
     memories: list[NamedMemory]
 
 
-@dataclass(frozen=True)
+@short_declaration
 class UndoPlan:
     """What undoing a dream or an event would undo, for a person to agree to."""
 
     lines: list[str]
 
 
-@dataclass(frozen=True)
+@short_declaration
 class ListedEntity:
     """One thing that memories name, its other names, and how many memories name it."""
 
@@ -280,7 +281,7 @@ class ListedEntity:
     memories: int
 
 
-@dataclass(frozen=True)
+@short_declaration
 class EntityList:
     """The entities asked for, and how many there are."""
 
@@ -289,7 +290,7 @@ class EntityList:
     project: str
 
 
-@dataclass(frozen=True)
+@short_declaration
 class Reindexed:
     """How many memories were read, how many have other names now, and the batch that restore takes back."""
 
@@ -298,7 +299,7 @@ class Reindexed:
     batch: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Captured:
     """What became of the statements from a transcript: kept or asked about, and why others were left out."""
 
@@ -309,7 +310,7 @@ class Captured:
     model: str = ""  # what a language model cost, or why it was not used; empty if none is set
 
 
-@dataclass(frozen=True)
+@short_declaration
 class SessionContext:
     """What a hook puts into a session; nothing if nothing fits."""
 

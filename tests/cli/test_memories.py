@@ -15,6 +15,8 @@ from reverie.cli.memories import list_lines, memory_lines
 from reverie.cli.terminal import as_text
 from reverie.tools.results import ListedMemory, MemoryList
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 HOSTILE = "Clear the screen \x1b[2J and turn \u202e around."

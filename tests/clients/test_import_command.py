@@ -11,6 +11,8 @@ import pytest
 
 from tests.conftest import MakeRepository, Repository
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 RULES = """# Anvil

@@ -11,6 +11,8 @@ import pytest
 
 from reverie.clients.catalog import CLIENTS
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = f"#!{sys.executable}\nfrom reverie.__main__ import main\nraise SystemExit(main())\n"
 FOREIGN = '{\n\t// mine\n\t"mcpServers": {\n\t\t"other": {"command": "x"}, // and this\n\t},\n}'
 

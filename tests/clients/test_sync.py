@@ -91,7 +91,7 @@ async def there(folder: Path, tmp_path: Path, clock: ManualClock) -> AsyncIterat
     await session.close()
 
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def test_a_sync_writes_every_memory_once_and_a_second_one_nothing(here: Side) -> None:

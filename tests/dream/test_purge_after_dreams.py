@@ -21,7 +21,7 @@ from reverie.tools.revise import demote, promote, revise
 from reverie.tools.session import Session
 from tests.model_server import Api, joins_notes
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Keep = Callable[..., Awaitable[Remembered]]
 BASE = "the Exporter job of the billing team writes one invoice file to the archive bucket every single night"

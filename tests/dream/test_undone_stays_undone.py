@@ -12,7 +12,7 @@ from reverie.tools.results import Consolidated, Remembered
 from reverie.tools.session import Session
 from reverie.tools.sweep import sweep
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Keep = Callable[..., Awaitable[Remembered]]
 RunDream = Callable[..., Awaitable[Consolidated]]

@@ -12,7 +12,7 @@ from reverie.tools.results import Remembered
 from reverie.tools.session import Session
 from tests.model_server import Api, dies, joins_notes, refuses, says
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Keep = Callable[..., Awaitable[Remembered]]
 BASE = "the Exporter job of the billing team writes one invoice file to the archive bucket every single night"

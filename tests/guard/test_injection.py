@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.guard.injection import signs_of_injection
+from tests.tables import for_each
 
 
 def _list(name):
@@ -21,23 +22,23 @@ def _list(name):
 texts, wordings = _list("hostile"), _list("wordings")
 
 
-@pytest.mark.parametrize("name", texts.HOSTILE)
+@for_each("name", texts.HOSTILE)
 def test_an_order_to_the_assistant_is_found(name):
     assert signs_of_injection(texts.HOSTILE[name])
 
 
-@pytest.mark.parametrize("name", texts.HOSTILE)
+@for_each("name", texts.HOSTILE)
 def test_an_order_is_found_in_the_middle_of_an_honest_text(name):
     before, after = "The parser is in src/parse.py.\n\n", "\n\nTests run with pytest -q."
     assert signs_of_injection(f"{before}{texts.HOSTILE[name]}{after}")
 
 
-@pytest.mark.parametrize("text", wordings.HOSTILE, ids=range(len(wordings.HOSTILE)))
+@for_each("text", wordings.HOSTILE)
 def test_an_order_is_found_in_further_wordings(text):
     assert signs_of_injection(text)
 
 
-@pytest.mark.parametrize("text", wordings.HONEST, ids=range(len(wordings.HONEST)))
+@for_each("text", wordings.HONEST)
 def test_a_sentence_that_resembles_them_passes(text):
     assert signs_of_injection(text) == ()
 
@@ -49,7 +50,7 @@ def test_an_order_far_down_a_long_text_is_found_with_wide_gaps_between_its_words
     )
 
 
-@pytest.mark.parametrize("text", texts.HONEST)
+@for_each("text", texts.HONEST)
 def test_an_honest_note_passes(text):
     assert signs_of_injection(text) == ()
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reverie.guard.secrets import redact
+from tests.tables import for_each
 
 
 def _list(name):
@@ -24,8 +25,8 @@ SHAPED = tokens.shaped()
 BESIDE = tokens.beside_words()
 
 
-@pytest.mark.parametrize("name", SHAPED)
-@pytest.mark.parametrize(
+@for_each("name", SHAPED)
+@for_each(
     "around", ["@@", "The bot logs in with @@ since May.", '{"x": "@@"}', "X=@@", "(@@)", "see `@@`.", "a\n@@\nb"]
 )
 def test_a_token_of_a_known_shape_is_taken_out_wherever_it_stands(name, around):
@@ -36,24 +37,24 @@ def test_a_token_of_a_known_shape_is_taken_out_wherever_it_stands(name, around):
     assert result.found
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@for_each("name", BESIDE)
 def test_a_secret_is_known_by_what_stands_beside_it(name):
     text, secret = BESIDE[name]
     assert secret not in redact(text).text
 
 
-@pytest.mark.parametrize(("name", "text", "secret"), surroundings.CASES, ids=[case[0] for case in surroundings.CASES])
+@for_each("name, text, secret", surroundings.CASES)
 def test_no_part_of_a_secret_is_left_in_further_surroundings(name, text, secret):
     left = redact(text.replace("@@", secret)).text
     assert not any(secret[at : at + 10] in left for at in range(0, max(1, len(secret) - 9), 5))
 
 
-@pytest.mark.parametrize("text", surroundings.HONEST)
+@for_each("text", surroundings.HONEST)
 def test_what_resembles_those_surroundings_stays(text):
     assert redact(text).text == text
 
 
-@pytest.mark.parametrize("name", tokens.NO_SECRETS)
+@for_each("name", tokens.NO_SECRETS)
 def test_what_only_looks_like_a_secret_stays(name):
     text = tokens.NO_SECRETS[name]
     assert redact(text).text == text
@@ -93,7 +94,7 @@ def test_the_documented_example_key_stays():
     assert redact("AKIAIOSFODNN7EXAMPLE is what the manual prints").found == ()
 
 
-@pytest.mark.parametrize("name", SHAPED)
+@for_each("name", SHAPED)
 def test_what_was_redacted_once_is_left_alone_afterwards(name):
     once = redact(f"token={SHAPED[name]} and password: hunter{2}").text
     assert redact(once).text == once

@@ -4,11 +4,12 @@ import pytest
 
 from reverie.lifecycle.rules import as_restored, due_expiry
 from reverie.settings import RETENTION_MODES
+from tests.tables import for_each
 
 
-@pytest.mark.parametrize("mode", RETENTION_MODES)
-@pytest.mark.parametrize("days", [1, 100, 200, 1500])
-@pytest.mark.parametrize("tier", [None, "goldfish", "standard", "elephant", "permanent"])
+@for_each("mode", RETENTION_MODES)
+@for_each("days", [1, 100, 200, 1500])
+@for_each("tier", [None, "goldfish", "standard", "elephant", "permanent"])
 def test_no_rule_expires_what_was_just_restored(a_memory, start, mode, days, tier):
     now = start + timedelta(days=days)
     gone = a_memory(importance=0.1, tier=tier, status="expired", forget_after=start + timedelta(hours=1))

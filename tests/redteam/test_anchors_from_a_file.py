@@ -13,7 +13,7 @@ from reverie.tools.requests import BriefRequest, InspectRequest, RecallRequest, 
 
 from ..conftest import Repository
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SECRET = b"the key of the safe is under the blue lamp\n"
 

@@ -32,7 +32,7 @@ from reverie.tools.restore import restore
 from reverie.tools.review import review
 from reverie.tools.revise import pin, promote, revise
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 THEIR_PLAN = "The zanzibar launch is on the first of May."
 

@@ -10,7 +10,7 @@ from reverie.tools.inspect import inspect
 from reverie.tools.render import render
 from reverie.tools.requests import BriefRequest, InspectRequest
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 FENCE = re.compile(r"^<memories ([0-9a-f]{8})>$(.*)^</memories \1>$", re.DOTALL | re.MULTILINE)
 ESCAPES = [

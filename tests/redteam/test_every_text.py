@@ -21,7 +21,7 @@ from reverie.storage.schema import SIDE_TABLES, memory_schema, side_schema
 from reverie.tools.requests import ConsolidateRequest, IndexRequest, RememberRequest, ReviewRequest
 from reverie.tools.session import Session
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CHOICES = frozenset({"kind", "layer", "source", "status", "tier", "visibility"})  # a word of a short list, or refused
 MADE_HERE = frozenset({"content_hash", "embedder", "search_text"})  # computed from the others

@@ -9,7 +9,7 @@ from reverie.tools.inspect import inspect
 from reverie.tools.requests import BriefRequest, ForgetRequest, InspectRequest, RestoreRequest
 from reverie.tools.restore import restore
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 INJECTIONS = [
     "' OR '1'='1",

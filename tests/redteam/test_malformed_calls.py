@@ -11,6 +11,8 @@ import pytest
 
 from reverie.memory import FIELDS
 
+pytestmark = pytest.mark.slow
+
 _spec = importlib.util.spec_from_file_location("wires", Path(__file__).parents[1] / "server" / "conftest.py")
 wires = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(wires)

@@ -9,7 +9,7 @@ from reverie.tools.forget import forget
 from reverie.tools.requests import ForgetRequest, RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 TEXT = "The zanzibarword opens the quagmirevault behind the mill."
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reverie.server.tokens import TokenFolder, TokenScope
+from reverie.server.tokens import TokenFolder
 from reverie.time import system_clock
+from reverie.tools.requests import TokenScope
 
 PATIENCE = 120.0
 MODERN = "2026-07-28"

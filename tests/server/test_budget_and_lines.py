@@ -25,7 +25,7 @@ from reverie.tools.results import Reviewed
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ROW = re.compile(r"\s*- \S+ \(")
 LINE_ENDS = ["\n", "\r", "\r\n", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e"]

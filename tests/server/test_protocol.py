@@ -14,6 +14,8 @@ from mcp.types import INVALID_PARAMS
 
 from reverie.embeddings.tokens import count_tokens
 
+pytestmark = pytest.mark.slow
+
 TOOLS = {
     *("remember", "recall", "brief", "inspect", "revise", "forget", "restore", "promote", "demote", "pin", "status"),
     *("index_codebase", "consolidate", "review"),

@@ -130,3 +130,30 @@ async def test_rows_that_are_not_cached_are_read_from_the_tables(open_session: O
     item = make("the lamp one", title="first")
     await session.store.add([item], actor="test", at=session.now)
     assert await contents(session, item) == {item.memory.id: ("first", False, 0)}
+
+
+def test_a_few_rows_that_are_written_one_by_one_do_not_copy_the_many() -> None:
+    cache = RowCache(["id", "content"], RowRoom(1_000_000))
+    cache.write(np.arange(500), rows(*(f"row {n}" for n in range(500))))
+    many = cache._parts[0]
+    for n in range(100):
+        cache.write(np.array([n]), rows(f"row {n} again"))
+    assert cache._parts[0] is many
+    assert len(cache._parts) <= 17
+    assert contents_at(cache, *range(500)) == {f"row {n}" + " again" * (n < 100) for n in range(500)}
+
+
+async def test_a_memory_of_the_cache_is_that_of_the_table_to_the_microsecond(
+    open_session: OpenSession, make: Make
+) -> None:
+    cached, on_disk = await open_session(), await open_session(search_memory=0)
+    moment = cached.now.replace(microsecond=123_457)
+    item = make("the lamp one", happened_at=moment, forget_after=moment + timedelta(days=9), tags=("x",), pinned=True)
+    await cached.store.add([item], actor="test", at=cached.now)
+    found = []
+    for session in (cached, cached, on_disk):  # the second time from what was read the first time
+        hits = await session.store.nearest(item.vector, Scope(), 20)
+        found.append(await session.store.memories_of(NearMemories(hits), Scope()))
+    assert found[0] == found[1] == found[2]
+    [memory] = found[0].values()
+    assert (memory.happened_at, memory.forget_after) == (moment, moment + timedelta(days=9))

@@ -1,12 +1,17 @@
 """How much memory search takes, and where the line is."""
 
 import os
+import random
 import sys
+from datetime import timedelta
 
+import numpy as np
 import pytest
 
+from reverie.memory import LAYERS
 from reverie.process_memory import machine_memory
 from reverie.settings import Settings
+from reverie.storage.scope import Scope
 from reverie.storage.vector_search import MemoryBudget
 from reverie.tools.session import search_memory_of
 
@@ -35,3 +40,23 @@ def test_the_setting_decides_and_else_a_sixteenth_of_what_the_machine_has() -> N
 @pytest.mark.skipif(sys.platform == "win32", reason="sysconf is not there")
 def test_a_machine_has_no_more_memory_than_its_pages() -> None:
     assert 0 < machine_memory() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+@pytest.mark.anyio
+async def test_what_is_added_one_by_one_stands_in_the_order_of_sessions_and_times(session, make) -> None:
+    dice = random.Random(7)  # noqa: S311 - the same story every time
+    for _ in range(12):
+        added = [
+            make(
+                f"the lamp {dice.random()}",
+                layer=dice.choice(LAYERS),
+                session=dice.choice((None, "one", "two")),
+                happened_at=session.now + timedelta(hours=dice.randrange(4)),
+            )
+            for _ in range(dice.randrange(1, 4))
+        ]
+        await session.store.add(added, actor="test", at=session.now)
+        found = await session.store.search.find(None, Scope(), 10)
+        index = found.index
+        expected = np.lexsort((np.arange(len(index)), index._moments, index._sessions))
+        assert index._by_session_and_time.tolist() == expected.tolist()

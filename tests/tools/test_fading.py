@@ -37,7 +37,7 @@ from reverie.tools.session import Session
 from tests.conftest import ManualClock
 from tests.tiny_embedder import TinyEmbedder
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Keep = Callable[..., Awaitable[Remembered]]
 Ask = Callable[..., Awaitable[Recalled]]

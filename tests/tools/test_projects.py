@@ -19,7 +19,7 @@ from reverie.tools.status import status
 
 from ..conftest import OpenSession, Repository
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 LAMP = "The lamp on the pier burns oil"
 HTTPS = "https://github.com/acme/anvil.git"

@@ -116,6 +116,7 @@ LOOPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("situation", "kind", "verdict", "text"), LOOPS, ids=[f"{s.__name__} {v}" for s, _, v, _ in LOOPS]
 )
