@@ -158,6 +158,9 @@ CLICKS: tuple[tuple[str, str, str], ...] = (
 )
 
 
+_DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+
+
 def waited(link: str, memory_id: str) -> list[list[str]]:
     """Open every view in Chromium; return the time from the click to the view that is drawn."""
     sys.path.insert(0, str(Path(__file__).parent.parent))

@@ -445,7 +445,7 @@ class Audited:
 CheckName = Literal["doctor", "audit"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class ChecksRequest(Request):
     """Which checks to start, if any."""
 
@@ -453,7 +453,7 @@ class ChecksRequest(Request):
     older_than: Annotated[float, Range(0, 1_000_000), Help("only if the last verdict is older: minutes")] = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class CheckState:
     """When a check was last done and how long it took, and how far it is if it runs."""
 
@@ -465,7 +465,7 @@ class CheckState:
     failure: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@declaration
 class Checks:
     """The last verdicts of this engine, and the checks that run."""
 
