@@ -7,7 +7,8 @@
 Each call goes through the page's own HTTP server, with its cookie and its key. "first" is the first call of a fresh
 engine whose index is loaded, "again" the median of the next five, "after a change" that of a call right after a pin,
 when what was kept of the tables no longer holds; "CPU of one" is what the process computes for a call, however busy
-the machine is. The store is that of bench/sizes.py, with ages, sources and recalls drawn from a seed.
+the machine is. Then each view is opened in a real Chromium, and the time from the click to the drawn view is taken.
+The store is that of bench/sizes.py, with ages, sources and recalls drawn from a seed.
 """
 
 import argparse
@@ -138,9 +139,62 @@ CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 AGAIN = 5
 
+# What a person does, where they do it, and what is there when it is done.
+CLICKS: tuple[tuple[str, str, str], ...] = (
+    ("Memories", "#/memories", "li.row"),
+    ("Memories, page 1,000", "#/memories?page=1000", "li.row"),
+    ("a search: the answers", "#/memories?q=who%20owns%20the%20invoice%20exporter", ".found > ul.rows > li.row"),
+    ("a search: what was passed over", "#/memories?q=who%20owns%20the%20audit%20log", "section.passed"),
+    ("a memory", "#/memory/{id}", "figure.chart svg"),
+    ("Clock, today", "#/clock", "ul.rows li"),
+    ("Clock, 100 days back", "#/clock?at=-100", "ul.rows li"),
+    ("Clock, 90 days ahead", "#/clock?at=90", "ul.rows li"),
+    ("Nights", "#/nights", ".view.nights p.empty, ol.nights"),
+    ("Questions", "#/questions", ".view.questions h1"),
+    ("Session", "#/session", "pre.brief"),
+    ("Health", "#/health", "#audit .check-state"),
+)
 
-async def measured(home: Path) -> list[list[str]]:
-    """Call what each view calls, through the page's server; return a table."""
+
+_DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+
+
+def waited(link: str, memory_id: str) -> list[list[str]]:
+    """Open every view in Chromium; return the time from the click to the view that is drawn."""
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    from tests.browser import launched, why_not
+
+    rows = [["what a person does", "waits, first", "waits, again (median)"]]
+    if why_not():
+        return [*rows, [f"not measured: {why_not()}", "", ""]]
+    with launched() as browser:
+        tab = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+        tab.set_default_timeout(300_000)
+        tab.goto(link)
+        tab.wait_for_selector("li.row")
+        for name, view, done in CLICKS:
+            times = []
+            for _ in range(1 + AGAIN):
+                tab.evaluate("location.hash = '#/nights/none'")  # somewhere else, so that the address changes
+                tab.wait_for_selector(".failed")
+                tab.evaluate("document.getElementById('main').replaceChildren()")
+                before = perf_counter()
+                tab.evaluate("(to) => { location.hash = to; }", view.format(id=memory_id))
+                tab.wait_for_selector(done)
+                if done.startswith(("li.row", ".view")):
+                    tab.wait_for_selector("main:not([aria-busy])")
+                tab.evaluate(
+                    "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+                )
+                times.append(1_000 * (perf_counter() - before))
+            again = f"{statistics.median(times[1:]):,.0f} ms" if times[1:] else ""
+            rows.append([name, f"{times[0]:,.0f} ms", again])
+            print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
+    return rows
+
+
+async def measured(home: Path) -> tuple[list[list[str]], list[list[str]]]:
+    """Call what each view calls, through the page's server, and open each view; return two tables."""
     settings = Settings(home=str(home), project=PROJECT, dream="off")
     engine, page = Engine(lambda: settings), PageServer()
     await page.start()
@@ -161,7 +215,8 @@ async def measured(home: Path) -> list[list[str]]:
             figures = (first, statistics.median(again), busy, after)
             rows.append([view, f"`{name}`", *(f"{one:,.0f} ms" for one in figures)])
             print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
-        return rows
+        link = page.link_for(LazySession(engine, home.parent, {}))
+        return rows, await asyncio.to_thread(waited, link, newest["id"])
     finally:
         await page.stop()
         await engine._close_domain()
@@ -202,9 +257,10 @@ def main() -> int:
         home = given.home or Path(folder) / "home"
         if not home.exists():
             asyncio.run(build(home, given.size))
-        rows = asyncio.run(measured(home))
+        rows, clicks = asyncio.run(measured(home))
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    text = f"{given.size:,} memories; {machine()}; load {load}.\n\n{markdown_table(rows)}"
+    text = f"{given.size:,} memories; {machine()}; load {load}.\n\n{markdown_table(rows)}\n\n"
+    text += f"In Chromium, from the click to the view that is drawn:\n\n{markdown_table(clicks)}"
     print(text)
     if given.write:
         write_between("page", text)

@@ -7,6 +7,8 @@ empty, and the client goes on after two seconds at most: a memory is not worth a
 Standard library only, and little of it. The engine does the work; what reads transcripts is imported for them.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -14,12 +16,15 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from reverie.clients.hook_trace import SessionNotes, note_run
 from reverie.folders import CLIENT_FOLDERS
 from reverie.server.endpoint import EngineUnavailable, hello, reach
 from reverie.text.prompts import is_worth_a_search
+
+TYPE_CHECKING = False  # typing takes longer to import than all of this, and a client waits
+if TYPE_CHECKING:
+    from typing import Any
 
 SECONDS_AT_MOST = 1.9
 """After this long the process ends, whatever it does."""
@@ -244,7 +249,7 @@ def _fitting(event: Event, query: str, engine: Engine, notes: SessionNotes) -> O
     return Outcome(f"{len(found['memories'])} fit{late}" if context else "nothing fits", context)
 
 
-_ERROR_WORDS = re.compile(r"error|exception|fail|fatal|not found|cannot|denied|refused|no such|unknown|invalid", re.I)
+_ERROR_WORDS = r"error|exception|fail|fatal|not found|cannot|denied|refused|no such|unknown|invalid"
 
 
 def _query(event: Event) -> str:
@@ -256,7 +261,7 @@ def _query(event: Event) -> str:
     if event.given.get("is_interrupt") or not error:
         return ""
     lines = [line.strip() for line in error[-20_000:].splitlines() if line.strip()]
-    named = [line for line in lines if _ERROR_WORDS.search(line)]
+    named = [line for line in lines if re.search(_ERROR_WORDS, line, re.IGNORECASE)]
     return "\n".join((named or lines)[-4:])[-500:]
 
 

@@ -1,13 +1,18 @@
 """The trace that hooks leave of their runs: where it is, and the last run for each event."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from reverie.errors import InvalidInput
 from reverie.folders import data_folder
 from reverie.time import parse_iso
+
+TYPE_CHECKING = False  # typing takes longer to import than all of this, and a client waits
+if TYPE_CHECKING:
+    from typing import Any
 
 LONGEST_TRACE = 64 * 1024
 """Bytes; a longer one is cut to its last half, and the last run of each event."""

@@ -6,6 +6,8 @@ A connection begins with one line of JSON from each side. On a Unix socket the k
 loopback port both sides prove first that they know the secret in the port file, which only its owner can read.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import json
@@ -15,11 +17,14 @@ import stat
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, BinaryIO
 
 import reverie
 from reverie import __version__
 from reverie.folders import CLIENT_FOLDERS, data_folder, runtime_folder
+
+TYPE_CHECKING = False  # typing takes longer to import than all of this, and a client waits
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
 
 PROTOCOL = 1
 """The number of the protocol between a relay and its engine."""
@@ -73,7 +78,7 @@ class Endpoint:
         self.log = os.path.join(folder, f"{key}.log")
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> "Endpoint":
+    def of(cls, environment: Mapping[str, str]) -> Endpoint:
         """Return the endpoint for the settings of an environment."""
         by_port = environment.get("REVERIE_ENGINE", "").strip() == "port"
         return cls(runtime_folder(environment), engine_key(environment), by_port=by_port)

@@ -67,9 +67,9 @@ def schema_of(tool: AnyTool) -> ToolSchema:
 def _field(argument: Argument) -> tuple[Any, Any]:
     """Return a field of a request as pydantic takes it: its type and its default."""
     item: Any = argument.item
-    if is_dataclass(item):  # the tool itself says what is wrong in it
+    if is_dataclass(item):  # the request reads it, and says what is wrong in it
         schema = {name: part for name, part in TypeAdapter(item).json_schema().items() if name != "description"}
-        item = Annotated[dict[str, str], WithJsonSchema(schema)]
+        item = Annotated[dict[str, Any], WithJsonSchema(schema)]
     limits, help_ = argument.range, argument.help
     default: Any = ... if argument.is_required else [] if argument.is_list else argument.default
     return GenericAlias(list, item) if argument.is_list else item, Field(

@@ -6,12 +6,15 @@ folder, the events after that head with the key that seals them, and each row wi
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+
 from reverie.memory import LAYERS
+from reverie.storage.audit_columns import Events, micros_of, states_of
 from reverie.storage.host_chains import SHARED, chain_of
 from reverie.storage.journal import (
     ACCEPTED,
@@ -24,17 +27,15 @@ from reverie.storage.journal import (
     Link,
     Row,
     differing,
-    link_after,
-    state_of,
     text_digest,
 )
 from reverie.storage.lance_table import Table
-from reverie.storage.rows import FIELDS, from_row
+from reverie.storage.rows import FIELDS
 from reverie.storage.store import MemoryStore
 
-_BLANK = {"reason": None, "before": "{}", "after": "{}"}
+_BLANK: dict[str, str | None] = {"reason": None, "before": "{}", "after": "{}"}
 _MOST_LISTED = 20
-_ROWS_AT_A_TIME = 2_000
+_ROWS_AT_A_TIME = 5_000
 _SECONDS_TO_FINISH = 0.5
 """A `remember` takes no lock: its row may be there a moment before its event."""
 
@@ -57,7 +58,15 @@ class Audit:
         return not self.faults
 
 
-async def audit(store: MemoryStore) -> Audit:
+Report = Callable[[float, str], Awaitable[None]]
+"""Takes how much of an audit is done, from 0 to 1, and what it does now."""
+
+
+async def ignore_report(share: float, doing: str) -> None:
+    """Report to nobody."""
+
+
+async def audit(store: MemoryStore, report: Report = ignore_report) -> Audit:
     """Compare the journal with itself, with its sealed head, and with the rows.
 
     Others may write meanwhile. What looks like a fault is looked at again while nobody may change anything.
@@ -65,9 +74,10 @@ async def audit(store: MemoryStore) -> Audit:
     Raises:
         StoreError: if the store cannot be read.
     """
-    found = await _compare(store)
+    found = await _compare(store, report)
     if found.intact:
         return found
+    await report(0.95, "looking again at what looks wrong")
     await asyncio.sleep(_SECONDS_TO_FINISH)
     async with store.changing():
         found = await _compare(store)
@@ -86,9 +96,11 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
     async with store.changing():
         found = await _compare(store)
         async with store.journal.flushed():
-            rows = await store.journal.rows()
+            found_events = await _events(store)
             own = own_chain(store)
-            chains = {own: START} | {one: _last_link(part) for one, part in _by_chain(rows).items()}
+            chains = {own: START} | {
+                one: found_events.link(part[-1]) for one, part in found_events.by_chain().items()
+            }
             await store.journal.go_on_after(chains[own])
             present = await _present(store)
             events = [
@@ -103,7 +115,7 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
                 )
                 for last in chains.values()
             ]
-            states = _LastStates(rows)
+            states = _LastStates(found_events)
             for memory_id, seen in present.items():
                 if states.last.get(memory_id) != seen.state:
                     events.append(_accepted(store, memory_id, seen.state, actor, at))
@@ -127,24 +139,26 @@ def _accepted(store: MemoryStore, memory_id: str, state: str, actor: str, at: da
     )
 
 
-async def _compare(store: MemoryStore) -> Audit:
+async def _compare(store: MemoryStore, report: Report = ignore_report) -> Audit:
     journal = store.journal
+    await report(0.0, "reading the events")
     known = KnownHead(None, "no key is configured") if journal.sealed_head is None else journal.sealed_head.known()
     in_log_file = await journal.head()  # both first: events may be written while we read
     before = await _last_changes(store)
-    rows = await journal.rows()
-    after = await _present(store)
+    events = await _events(store)
+    after = await _present(store, report)
     own = own_chain(store)
-    chains = {one: _Chain(part, rows) for one, part in _by_chain(rows).items()}
-    chain = chains.get(own) or _Chain([], rows)
-    faults = [fault for one in chains.values() for fault in one.faults()]
+    await report(0.6, "following the chain")
+    chains = {one: _Chain(part, events) for one, part in events.by_chain().items()}
+    chain = chains.get(own) or _Chain([], events)
+    faults = [fault for one in chains.values() for fault in await asyncio.to_thread(one.faults)]
     unchecked: list[str] = []
     if in_log_file is None:
-        if known.head is not None and rows:
+        if known.head is not None and len(events):
             faults.append("the file that says where the journal stands, journal/last, is missing")
     elif not chain.holds(in_log_file):
         faults.append(_ends_wrong(chain, in_log_file, "the file beside the table"))
-    faults += _against_head(store, chains, known)
+    faults += _against_head(store, events, chains, known)
     if known.head is None:
         unchecked.append(
             f"{known.reason}: a journal rewritten whole, cut at its end or replaced by an older copy would not show"
@@ -160,10 +174,11 @@ async def _compare(store: MemoryStore) -> Audit:
             f"{others} other hosts write to this journal: where the chain of each ends is known there alone. Run "
             "`reverie audit` on each"
         )
-    row_faults, row_notes = _rows_against(rows, before, after)
+    await report(0.85, "comparing memories with events")
+    row_faults, row_notes = await asyncio.to_thread(_rows_against, events, before, after)
     faults += _shortened(row_faults)
     return Audit(
-        events=len(rows),
+        events=len(events),
         folded=chain.folded,
         purged=sum(one.purged for one in chains.values()),
         memories=len(after),
@@ -178,25 +193,18 @@ def own_chain(store: MemoryStore) -> int:
     return SHARED if store.journal.host_chain is None else store.journal.host_chain.index
 
 
-def _by_chain(rows: Sequence[Row]) -> dict[int, list[Row]]:
-    chains: dict[int, list[Row]] = {}
-    for row in rows:
-        chains.setdefault(chain_of(row["number"]), []).append(row)
-    return chains
-
-
-def _last_link(rows: Sequence[Row]) -> Link:
-    return Link(rows[-1]["number"], rows[-1]["hash"])
+async def _events(store: MemoryStore) -> Events:
+    return await asyncio.to_thread(Events, *await store.journal.columns())
 
 
 class _Chain:
     """The events of one chain in their order, and the folds that account for the gaps between them."""
 
-    def __init__(self, own: Sequence[Row], rows: Sequence[Row]) -> None:
+    def __init__(self, own: Sequence[int], events: Events) -> None:
         """Take the events of the chain, and those of all chains: another host may have folded or purged some."""
-        self.rows = own
-        self._has_every_number = not own or chain_of(own[0]["number"]) == SHARED
-        reasons = [_reason(row) for row in rows if row["action"] in (FOLDED, ACCEPTED) and not row["memory_id"]]
+        self._own, self._events = own, events
+        self._has_every_number = not own or chain_of(events.numbers[own[0]]) == SHARED
+        reasons = [_reason(row) for row in events.rows_with(FOLDED, ACCEPTED) if not row["memory_id"]]
         starts = [Link(one["through"], one["hash"]) for one in reasons if "through" in one]
         gaps = {first: Link(last, digest) for one in reasons for first, last, digest in one.get("gaps", ())}
         if own:
@@ -204,26 +212,28 @@ class _Chain:
             gaps = {first: link for first, link in gaps.items() if self._is_ours(first)}
         self._start = max(starts, key=lambda link: link.number, default=START)
         self._gaps = dict(sorted(gaps.items()))
-        folds = [_reason(row) for row in rows if row["action"] == FOLDED]
+        folds = [_reason(row) for row in events.rows_with(FOLDED)]
         self.folded = sum(sum(one.get("counts", {}).values()) for one in folds)
-        self._may_be_blank = {row["memory_id"] for row in rows if row["action"] == "purged"}
-        redacted = [_reason(row) for row in rows if row["action"] == REDACTED]
+        may_be_blank = {row["memory_id"] for row in events.rows_with("purged")}
+        blank = events.with_texts(_BLANK) if may_be_blank else set()
+        self._blanked = {index for index in blank if events.memory_ids[index] in may_be_blank}
+        redacted = [_reason(row) for row in events.rows_with(REDACTED)]
         self._reworded = {(one.get("event"), one.get("digest")) for one in redacted}
-        self._hashes = {int(row["number"]): row["hash"] for row in own}
+        self._hashes = {events.numbers[index]: events.hashes[index] for index in own}
         self._hashes |= {link.number: link.hash for link in (self._start, *self._gaps.values())}
 
     def _is_ours(self, number: int) -> bool:
-        return chain_of(number) == chain_of(self.rows[0]["number"])
+        return chain_of(number) == chain_of(self._events.numbers[self._own[0]])
 
     @property
     def end(self) -> Link:
         """The last link."""
-        return Link(self.rows[-1]["number"], self.rows[-1]["hash"]) if self.rows else self._start
+        return self._events.link(self._own[-1]) if self._own else self._start
 
     @property
     def purged(self) -> int:
         """How many events lost their texts to a purge."""
-        return sum(_is_blank(row) and row["memory_id"] in self._may_be_blank for row in self.rows)
+        return len(self._blanked.intersection(self._own))
 
     def holds(self, link: Link) -> bool:
         """Whether the chain goes through a link; a folded one counts, since the next one follows from it."""
@@ -231,17 +241,19 @@ class _Chain:
             return bool(self._hashes[link.number] == link.hash)
         return link == START or link.number < self._start.number or self._folded_away(link.number)
 
-    def after(self, number: int) -> Iterator[Row]:
+    def after(self, number: int) -> Iterator[int]:
         """Return the events after a number."""
-        return (row for row in self.rows if row["number"] > number)
+        return (index for index in self._own if self._events.numbers[index] > number)
 
     def faults(self) -> list[str]:
         """Follow the chain from its start to its end."""
         faults, link = list[str](), self._start
-        for row in self.after(self._start.number):
-            link = self._over_gaps(link, row["number"])
-            faults += self._fault_of(row, link)
-            link = Link(row["number"], row["hash"])
+        for index in self.after(self._start.number):
+            number = self._events.numbers[index]
+            if self._gaps and number != link.number + 1:
+                link = self._over_gaps(link, number)
+            faults += self._fault_of(index, link)
+            link = self._events.link(index)
         return faults
 
     def _over_gaps(self, link: Link, number: int) -> Link:
@@ -256,31 +268,35 @@ class _Chain:
     def _folded_away(self, number: int) -> bool:
         return any(first <= number < link.number for first, link in self._gaps.items())
 
-    def _fault_of(self, row: Row, previous: Link) -> list[str]:
-        name = f"event {row['number']} ({row['id']}, {row['action']})"
-        if row["number"] <= previous.number:
-            return [f"{name} has a number that another event has"]
-        if self._has_every_number and row["number"] != previous.number + 1:
-            return [f"events {previous.number + 1} to {row['number'] - 1} are missing"]
-        if row["hash"] != link_after(previous, row, row["digest"], row["number"]).hash:
+    def _fault_of(self, index: int, previous: Link) -> list[str]:
+        events, number = self._events, self._events.numbers[index]
+        if number <= previous.number:
+            return [f"{self._name(index)} has a number that another event has"]
+        if self._has_every_number and number != previous.number + 1:
+            return [f"events {previous.number + 1} to {number - 1} are missing"]
+        if events.hashes[index] != events.hash_after(previous.hash, index):
             return [
-                f"{name} does not follow from the one before it: one of the two was changed"
+                f"{self._name(index)} does not follow from the one before it: one of the two was changed"
                 + ("" if self._has_every_number else ", or one between them is missing")
             ]
-        digest = text_digest(row)
-        blank = _is_blank(row) and row["memory_id"] in self._may_be_blank
-        if row["digest"] != digest and not blank and (row["id"], digest) not in self._reworded:
-            return [f"{name} had its texts changed"]
+        if index in events.changed_texts and index not in self._blanked:
+            row = events.row(index)
+            if (row["id"], text_digest(row)) not in self._reworded:
+                return [f"{self._name(index)} had its texts changed"]
         return []
 
+    def _name(self, index: int) -> str:
+        row = self._events.row(index)
+        return f"event {row['number']} ({row['id']}, {row['action']})"
 
-def _against_head(store: MemoryStore, chains: Mapping[int, _Chain], known: KnownHead) -> list[str]:
+
+def _against_head(store: MemoryStore, events: Events, chains: Mapping[int, _Chain], known: KnownHead) -> list[str]:
     """Compare the chains with the head that this installation keeps, and what came after it with the key."""
     sealed = store.journal.sealed_head
     head = known.head
     if head is None or sealed is None:
         return []
-    nothing, own = _Chain([], []), own_chain(store)
+    nothing, own = _Chain([], Events.none()), own_chain(store)
     faults = [
         _ends_wrong(chain, link, "this installation")
         for link in (head.lost, head.link)
@@ -290,9 +306,9 @@ def _against_head(store: MemoryStore, chains: Mapping[int, _Chain], known: Known
     last = head.lost or head.link
     bound = last.number if chain_of(last.number) == own else 0
     foreign = [
-        row["number"]
-        for row in chains.get(own, nothing).after(bound)
-        if not sealed.fits(Link(row["number"], row["hash"]), row.get("seal"))
+        events.numbers[index]
+        for index in chains.get(own, nothing).after(bound)
+        if not sealed.fits(events.link(index), events.row(index).get("seal"))
     ]
     if foreign:
         faults.append(
@@ -314,49 +330,48 @@ def _ends_wrong(chain: _Chain, link: Link, who: str) -> str:
 class _LastStates:
     """What the journal says of each memory: the state that the last event about it left."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, events: Events) -> None:
         self.last: dict[str, str | None] = {}
-        self.event: dict[str, Row] = {}
+        self.event: dict[str, int] = {}
         self.previous: dict[str, str | None] = {}
-        self.statuses: dict[str, str] = {}  # by events from before states were kept
-        for row in rows:
-            memory_id = row["memory_id"]
+        self.statuses = dict(events.statuses_without_state())
+        for index, (memory_id, state) in enumerate(zip(events.memory_ids, events.states, strict=True)):
             if not memory_id:
                 continue
-            if row.get("state"):
+            if state:
                 self.previous[memory_id] = self.last.get(memory_id)
-            elif status := json.loads(row["after"]).get("status"):
-                self.statuses[memory_id] = status
-            self.last[memory_id] = row.get("state")
-            self.event[memory_id] = row
+            self.last[memory_id] = state
+            self.event[memory_id] = index
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a row says."""
+    """What a row says; the moment in microseconds."""
 
-    updated_at: datetime
+    updated_at: int
     state: str
     status: str
 
 
-async def _last_changes(store: MemoryStore) -> set[tuple[str, datetime]]:
+async def _last_changes(store: MemoryStore) -> set[tuple[str, int]]:
     """Return which memories there are and when each was last changed."""
-    seen: set[tuple[str, datetime]] = set()
+    seen: set[tuple[str, int]] = set()
     for table in store.database.memory_tables.values():
         rows = await table.rows(["id", "updated_at"])
-        seen |= {(row["id"], row["updated_at"].astimezone(UTC)) for row in rows.to_pylist()}
+        seen.update(zip(rows.column("id").to_pylist(), micros_of(rows.column("updated_at")).tolist(), strict=True))
     return seen
 
 
-async def _present(store: MemoryStore) -> dict[str, _Seen]:
+async def _present(store: MemoryStore, report: Report = ignore_report) -> dict[str, _Seen]:
     """Return what every row says, the newer where two have one id."""
     found: dict[str, _Seen] = {}
+    total = sum([await table.count() for table in store.database.memory_tables.values()])
 
     async def see(table: Table) -> int:
         rows = await table.rows(FIELDS)
-        for start in range(0, len(rows), _ROWS_AT_A_TIME):  # piecewise: rows as Python values are large
-            await asyncio.to_thread(_see, rows.slice(start, _ROWS_AT_A_TIME).to_pylist(), found)
+        for start in range(0, len(rows), _ROWS_AT_A_TIME):
+            await report(0.1 + 0.5 * min(1.0, len(found) / (total or 1)), f"reading memories: {table.name}")
+            await asyncio.to_thread(_see, rows.slice(start, _ROWS_AT_A_TIME), found)
         return len(rows)
 
     async def see_layers() -> Sequence[int]:
@@ -367,18 +382,20 @@ async def _present(store: MemoryStore) -> dict[str, _Seen]:
     return found
 
 
-def _see(rows: Sequence[Mapping[str, Any]], found: dict[str, _Seen]) -> None:
-    for memory in map(from_row, rows):
-        if memory.id not in found or memory.updated_at > found[memory.id].updated_at:
-            found[memory.id] = _Seen(memory.updated_at, state_of(memory), memory.status)
+def _see(rows: pa.Table, found: dict[str, _Seen]) -> None:
+    ids, statuses = rows.column("id").to_pylist(), rows.column("status").to_pylist()
+    moments = micros_of(rows.column("updated_at")).tolist()
+    for memory_id, moment, state, status in zip(ids, moments, states_of(rows), statuses, strict=True):
+        if memory_id not in found or moment > found[memory_id].updated_at:
+            found[memory_id] = _Seen(moment, state, status)
 
 
 def _rows_against(
-    rows: Sequence[Row], before: set[tuple[str, datetime]], after: Mapping[str, _Seen]
+    events: Events, before: set[tuple[str, int]], after: Mapping[str, _Seen]
 ) -> tuple[list[str], list[str]]:
     """Compare the rows with what the journal last said of each; `before` is what the rows were before it was read."""
-    states, faults, untied = _LastStates(rows), list[str](), 0
-    cut = any(row["action"] == FOLDED and "through" in _reason(row) for row in rows)
+    states, faults, untied = _LastStates(events), list[str](), 0
+    cut = any("through" in _reason(row) for row in events.rows_with(FOLDED))
     for memory_id, seen in after.items():
         if (memory_id, seen.updated_at) not in before:
             continue  # it came or changed while we read, and its event may follow
@@ -400,7 +417,7 @@ def _rows_against(
         elif expected == GONE:
             faults.append(f"memory {memory_id} is there although the journal says that it was removed")
         elif seen.state != expected:
-            faults.append(_changed_behind(memory_id, seen.state, expected, states))
+            faults.append(_changed_behind(memory_id, seen.state, expected, states, events))
     for memory_id, expected in states.last.items():
         if expected not in (None, GONE) and memory_id not in after:
             faults.append(f"memory {memory_id} is gone from its table, and no event says so")
@@ -408,8 +425,8 @@ def _rows_against(
     return faults, notes if untied else []
 
 
-def _changed_behind(memory_id: str, state: str, expected: str, states: _LastStates) -> str:
-    event = states.event[memory_id]
+def _changed_behind(memory_id: str, state: str, expected: str, states: _LastStates, events: Events) -> str:
+    event = events.row(states.event[memory_id])
     name = f"event {event['number']} ({event['action']})"
     if states.previous.get(memory_id) == state:
         return (
@@ -436,7 +453,3 @@ def _reason(row: Row) -> dict[str, Any]:
     except ValueError:
         return {}
     return reason if isinstance(reason, dict) else {}
-
-
-def _is_blank(row: Row) -> bool:
-    return all(row[name] == value for name, value in _BLANK.items())

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 from reverie.errors import ReverieError
 from reverie.lifecycle.rules import WHOLE
 from reverie.memory import Memory
+from reverie.storage.audit import Report, ignore_report
 from reverie.storage.database import connect_to, write_ahead_log_folder
 from reverie.storage.filters import equals, one_of
 from reverie.storage.homes import DomainHome
@@ -88,7 +90,7 @@ class IntegrityCheck:
     pending_memories: int = 0  # in the write-ahead log: the next reader flushes them
 
     @classmethod
-    async def of(cls, home: DomainHome, generation: int) -> "IntegrityCheck":
+    async def of(cls, home: DomainHome, generation: int, report: Report = ignore_report) -> "IntegrityCheck":
         """Open and read every table of a generation.
 
         Raises:
@@ -102,7 +104,8 @@ class IntegrityCheck:
         except LANCE_ERRORS as error:
             raise translated(uri, error) from error
         check.pending_memories = len(pending_lines(write_ahead_log_folder(home.logs(generation))))
-        for name in TABLES:
+        for number, name in enumerate(TABLES):
+            await report(0.8 * number / len(TABLES), f"reading {name}")
             if name not in names:
                 check.reports.append(TableReport(name, damage="it is not there"))
                 continue
@@ -131,10 +134,13 @@ class IntegrityCheck:
 
         Of two equal rows, as a move to or from the archive leaves them, the layer's comes first.
         """
+        tables = [(name, self.tables[name]) for name in MEMORY_TABLES if name in self.tables]
+        ids = [(await table.rows(["id"])).column("id").to_pylist() for _, table in tables]
+        repeated = {one for one, count in Counter(chain.from_iterable(ids)).items() if count > 1}
         seen: dict[str, list[tuple[datetime, str]]] = {}
-        for layer in MEMORY_TABLES:
-            if layer in self.tables:
-                for row in (await self.tables[layer].rows(["id", "updated_at"])).to_pylist():
+        for layer, table in tables if repeated else ():
+            for row in (await table.rows(["id", "updated_at"])).to_pylist():
+                if row["id"] in repeated:
                     seen.setdefault(row["id"], []).append((row["updated_at"], layer))
         return {
             memory_id: [layer for _, layer in sorted(rows, key=lambda row: row[0], reverse=True)]
@@ -149,7 +155,7 @@ class IntegrityCheck:
         owners: set[str] = set()
         for name in PASSAGE_TABLES:
             owners |= set((await self.tables[name].rows(["memory_id"])).column("memory_id").to_pylist())
-        for layer in MEMORY_TABLES:
+        for layer in MEMORY_TABLES if owners else ():
             owners -= set((await self.tables[layer].rows(["id"])).column("id").to_pylist())
         return owners
 

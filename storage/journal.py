@@ -5,6 +5,7 @@ They form a hash chain, in which tampering shows. Its head is stored outside the
 installation's key.
 """
 
+import asyncio
 import hashlib
 import json
 import logging
@@ -16,7 +17,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from reverie.errors import KeyUnavailable, StoreDamaged
 from reverie.installation import Installation
@@ -25,6 +28,7 @@ from reverie.storage.filters import Condition, after, differs, equals, one_of, s
 from reverie.storage.host_chains import SHARED, HostChain, chain_of
 from reverie.storage.lance_table import Table
 from reverie.storage.locks import HeldLease, ProcessLock, held_lease
+from reverie.storage.rows import moment_texts
 from reverie.storage.schema import side_schema
 from reverie.storage.write_ahead_log import LogFile, lines_of
 from reverie.time import iso, parse_iso
@@ -48,7 +52,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {"text": _TEXT, "status": _STATUS, "other
 """The parts of a state. `reverie audit` names them; "status" is the status, layer, project and pin."""
 
 _DEFAULTS = {one.name: one.default for one in fields(Memory)}
-_DIGITS = 24
+STATE_DIGITS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,14 @@ def state_of(memory: Memory) -> str:
 
     What has its default is left out, so that a field which a later version adds changes no state of an older row.
     """
-    parts = ([pair for name in names if (pair := _name_and_value(memory, name))] for names in PARTS.values())
-    return ".".join(_sha256(part)[:_DIGITS] for part in parts)
+    parts = (
+        [pair for name in names if (pair := state_field(name, getattr(memory, name)))] for names in PARTS.values()
+    )
+    return ".".join(_sha256(part)[:STATE_DIGITS] for part in parts)
 
 
-def _name_and_value(memory: Memory, name: str) -> list[Any]:
-    """Return a field's name and value; nothing if it has its default."""
-    value = getattr(memory, name)
+def state_field(name: str, value: Any) -> list[Any]:
+    """Return a field's name and value, as a state covers them; nothing if it has its default."""
     if value == _DEFAULTS.get(name, MISSING):
         return []
     if name == "anchors":
@@ -401,6 +406,12 @@ class Journal:
         found |= {row["id"]: row for row in pending}
         return sorted(found.values(), key=_number)
 
+    async def columns(self) -> tuple[pa.Table, NDArray[np.int64]]:
+        """Return what `rows` returns as columns, and the order of the chain: which row of them comes first."""
+        pending = _parsed(await self._log_file.lines())
+        flushed = await self._table.rows([*_COLUMNS, *_LINKS])
+        return await asyncio.to_thread(_in_order, flushed, pending)
+
     async def head(self) -> Link | None:
         """Return the last link of the chain as the log file has it; None if it has none."""
         last = await self._log_file.last()
@@ -530,6 +541,24 @@ def _values_in(line: bytes) -> Row:
 def _with_text_moment(row: Row) -> Row:
     # A row without a number was written by hand: it is not part of the chain.
     return {**row, "at": iso(row["at"]), "number": row["number"] or 0}
+
+
+def _in_order(flushed: pa.Table, pending: Sequence[Row]) -> tuple[pa.Table, NDArray[np.int64]]:
+    """Return events with their moments as texts, and their order; of two with one id the later, pending ones last."""
+    schema = pa.schema([_as_text(one) if one.name == "at" else one for one in flushed.schema])
+    moments = pa.array(moment_texts(flushed.column("at")), pa.string())
+    texts = flushed.set_column(flushed.schema.get_field_index("at"), schema.field("at"), moments)
+    lines = pa.Table.from_pylist([{name: row.get(name) for name in schema.names} for row in pending], schema=schema)
+    events = pa.concat_tables([texts, lines])
+    numbers = events.column("number").fill_null(0)  # written by hand: it is not part of the chain
+    events = events.set_column(events.schema.get_field_index("number"), "number", numbers)
+    known = {one: index for index, one in enumerate(events.column("id").to_pylist())}
+    rows = np.fromiter(known.values(), np.int64, len(known))
+    return events, rows[np.argsort(numbers.to_numpy()[rows], kind="stable")]
+
+
+def _as_text(column: pa.Field) -> pa.Field:
+    return pa.field(column.name, pa.string(), column.nullable)
 
 
 def _rows_of(files: Sequence[Path]) -> list[Row]:

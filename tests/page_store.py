@@ -63,6 +63,7 @@ _SAID: tuple[tuple[int, str, dict[str, Any]], ...] = (
         {"tags": ["payments"], "layer": "semantic"},
     ),
     (14, "Quayside Pay refuses a charge below 50 cents.", {"tags": ["payments"], "layer": "episodic"}),
+    (16, "Refunds are booked by hand on Fridays, since Quayside has no call for them.", {"layer": "semantic"}),
     (
         20,
         "Tried caching whole responses in Redis but the hit rate was below 4 percent.",
@@ -105,6 +106,9 @@ _SAID: tuple[tuple[int, str, dict[str, Any]], ...] = (
         "Gauge readings arrive in metres from 9 harbours and in feet from 3.",
         {"layer": "episodic", "tags": ["gauges"]},
     ),
+    # Said twice, and merged by the last dream.
+    (197, "The ferry to Skarn waits for the tide gate, which opens twice a day.", {"layer": "episodic"}),
+    (198, "The ferry to Skarn waits for the tide gate, which opens twice a day!", {"layer": "episodic"}),
     (199, "The ephemeris is read from a file of 4 MB at start.", {"layer": "episodic"}),
 )
 

@@ -16,6 +16,7 @@ from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import ReverieError, StoreDamaged
 from reverie.lifecycle.rules import WHOLE
 from reverie.settings import HOME, Settings, meant_by, unknown_variables
+from reverie.storage.audit import Report, ignore_report
 from reverie.storage.homes import home_of
 from reverie.storage.integrity import IntegrityCheck, VectorSample, holders, is_free
 from reverie.storage.migrations import NEWEST
@@ -55,8 +56,9 @@ class Doctor:
         self._folder = settings.domain_folder
         self._home = home_of(settings.domain_uri, settings.domain_folder)
 
-    async def examine(self) -> list[Check]:
+    async def examine(self, report: Report = ignore_report) -> list[Check]:
         """Run every check, whatever the others found; a broken store is a finding, not an error."""
+        await report(0.0, "looking at the data folder")
         checks = [versions(), *_settings()]
         if self._settings.is_local:
             checks += await _safely("data folder", self._look_at_folder)
@@ -65,7 +67,8 @@ class Doctor:
         checks += await _safely("lock", self._look_at_locks)
         found: dict[str, str] = {}
         if self._folder.is_dir():
-            checks += await _safely("tables", lambda: self._look_at_tables(found))
+            checks += await _safely("tables", lambda: self._look_at_tables(found, report))
+        await report(0.95, "trying the embedder")
         return checks + await _safely("embedder", lambda: self._look_at_embedder(found.get("embedder")))
 
     async def _look_at_folder(self) -> list[Check]:
@@ -105,11 +108,12 @@ class Doctor:
                 )
         return checks or [Check("lock", "ok", "free")]
 
-    async def _look_at_tables(self, found: dict[str, str]) -> list[Check]:
+    async def _look_at_tables(self, found: dict[str, str], report: Report) -> list[Check]:
         generation = await self._home.refresh()
         if not await self._home.has_tables(generation):
             return [Check("tables", "ok", "none yet; they are made when something is remembered")]
-        checkup = await IntegrityCheck.of(self._home, generation)
+        checkup = await IntegrityCheck.of(self._home, generation, report)
+        await report(0.85, "comparing the tables")
         found |= await checkup.meta()
         if not checkup.damaged and not _memories_in(checkup):
             found.pop("embedder", None)  # a store without memories takes the embedder that is set

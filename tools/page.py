@@ -5,6 +5,7 @@ Many memories are changed one by one, each by the tool for one, with an outcome 
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -73,6 +74,8 @@ _MOST_LET_GO = 200
 _MOST_PASSED_OVER = 50
 _TOKENS = 20_000
 _MOST_ANCHORS = 20
+_MOST_NAMED = 400
+LOOKS_LIKE_AN_ID = re.compile(r"(?:[a-z][0-9a-z]{15,16}|code-[0-9a-z]{8,})")
 _LONGEST_LINE = 400
 
 
@@ -380,7 +383,21 @@ async def dream(session: Session, request: NightRequest) -> Night:
         total_changes=len(events),
         questions=described["questions"],
         notes=described["notes"],
+        named=await _beginnings(session, [one for change in changes for one in _ids_named_by(change)]),
     )
+
+
+def _ids_named_by(change: NightChange) -> list[str]:
+    """Return the ids of other memories that a change names, in a field or in its reason."""
+    said = [word.strip(",.;:") for word in change.reason.split()]
+    ids = [change.superseded_by, *change.derived_from, *(word for word in said if LOOKS_LIKE_AN_ID.fullmatch(word))]
+    return [one for one in ids if one and one != change.id]
+
+
+async def _beginnings(session: Session, ids: Sequence[str]) -> dict[str, str]:
+    """Return how the memories with some ids begin, as far as this session sees them."""
+    found = await session.store.get(list(dict.fromkeys(ids))[:_MOST_NAMED])
+    return {one.id: one.content[:_BEGINNING] for one in found.values()}
 
 
 async def quarantine(session: Session, request: HeldRequest) -> Quarantine:

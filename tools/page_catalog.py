@@ -283,6 +283,7 @@ class Night:
     total_changes: int
     questions: list[Any]
     notes: list[str]
+    named: dict[str, str]  # how the other memories begin that the changes name
 
 
 @declaration
@@ -441,6 +442,39 @@ class Audited:
     head: str
 
 
+CheckName = Literal["doctor", "audit"]
+
+
+@declaration
+class ChecksRequest(Request):
+    """Which checks to start, if any."""
+
+    start: Annotated[tuple[CheckName, ...], Help("run these behind the answer, unless they run")] = ()
+    older_than: Annotated[float, Range(0, 1_000_000), Help("only if the last verdict is older: minutes")] = 0.0
+
+
+@declaration
+class CheckState:
+    """When a check was last done and how long it took, and how far it is if it runs."""
+
+    running: bool
+    share: float
+    doing: str
+    at: str | None
+    seconds: float
+    failure: str
+
+
+@declaration
+class Checks:
+    """The last verdicts of this engine, and the checks that run."""
+
+    doctor: CheckState
+    diagnosis: Diagnosis | None
+    audit: CheckState
+    audited: Audited | None
+
+
 def _call(
     name: str,
     title: str,
@@ -451,6 +485,7 @@ def _call(
     reads: bool = True,
     destroys: bool = False,
     module: str = "page",
+    reports_progress: bool = False,
 ) -> AnyTool:
     return AnyTool(
         name=name,
@@ -461,6 +496,7 @@ def _call(
         function=f"reverie.tools.{module}:{name}",
         reads=reads,
         destroys=destroys,
+        reports_progress=reports_progress,
     )
 
 
@@ -512,6 +548,15 @@ FOR_PAGE: tuple[AnyTool, ...] = (
         module="page_health",
     ),
     _call("audit", "Audit", "Whether anything was tampered with.", NothingRequest, Audited, module="page_health"),
+    _call(
+        "checks",
+        "Last verdicts",
+        "What doctor and audit last said, and when; starts them behind the answer, with events of progress.",
+        ChecksRequest,
+        Checks,
+        module="page_health",
+        reports_progress=True,
+    ),
     _call(
         "change_many",
         "Change many memories",

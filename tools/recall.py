@@ -5,6 +5,7 @@ and age, between fences. It does not count as a recall, or what is shown by itse
 """
 
 import asyncio
+import json
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
@@ -84,8 +85,14 @@ async def _recalled_unasked(session: Session, request: RecallRequest) -> Recalle
         tokens=count_tokens(text),
         index_state=session.index_state,
         scope={},
-        text=text,
+        text=_as_hook_output(text),
     )
+
+
+def _as_hook_output(text: str) -> str:
+    """Return a text as the output of a hook: Claude Code 2.1.197 leaves out the plain text of an `mcp_tool` hook."""
+    said = {"hookEventName": "UserPromptSubmit", "additionalContext": text}
+    return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) if text else "{}"
 
 
 async def fitting_unasked(

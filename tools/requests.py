@@ -7,7 +7,7 @@ Empty texts and lists stand for what was not given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -224,6 +224,9 @@ class Argument:
         Raises:
             InvalidInput: saying what is wrong and what to try.
         """
+        for text in value if self.is_list else (value,):
+            if isinstance(text, str):
+                checked_text(self.name, text)
         if self.range is not None:
             checked_number(self.name, value, self.range.lowest, self.range.highest)
         if self.choices and value != self.default:
@@ -234,7 +237,7 @@ class Argument:
 
 @declaration
 class Request:
-    """What a caller wants of a tool. Lists become tuples, and every field is checked.
+    """What a caller wants of a tool. Lists become tuples, mappings become the items they describe, all is checked.
 
     Raises:
         InvalidInput: if a field does not take its value.
@@ -243,9 +246,42 @@ class Request:
     def __post_init__(self) -> None:
         for argument in arguments_of(type(self)):
             value = getattr(self, argument.name)
-            if argument.is_list and isinstance(value, list):
-                object.__setattr__(self, argument.name, tuple(value))
+            if argument.is_list and isinstance(value, list | tuple):
+                value = tuple(_item(argument, one) for one in value)
+                if argument.choices:  # a word that is said again says nothing new
+                    value = tuple(dict.fromkeys(value))
+                object.__setattr__(self, argument.name, value)
             argument.validate(value)
+
+
+def _item(argument: Argument, given: object) -> object:
+    """Return an item of a list as its type has it: one with parts may be given as a mapping, as JSON has it."""
+    kind = argument.item
+    if not (isinstance(kind, type) and is_dataclass(kind)) or isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise InvalidInput(argument.name, "an item is not an object", f"Give: {', '.join(_parts(kind))}.")
+    parts = _parts(kind)
+    unknown = sorted(str(name) for name in given.keys() - parts.keys())
+    if unknown:
+        raise InvalidInput(argument.name, f"{unknown[0]!r} is unknown", f"Give: {', '.join(sorted(parts))}.")
+    values = {name: value for name, value in given.items() if value is not None}
+    for name, value in values.items():
+        wanted, word = (int, "a whole number") if parts[name].annotation is int else (str, "a text")
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise InvalidInput(argument.name, f"a part is not {word}: {name}", f"Give {word}.")
+        if isinstance(value, str) and len(checked_text(argument.name, value)) > LONGEST_CONTENT:
+            raise InvalidInput(argument.name, f"a part is too long: {name}", f"Give at most {LONGEST_CONTENT:,}.")
+    missing = [name for name, part in parts.items() if part.is_required and name not in values]
+    if missing:
+        raise InvalidInput(argument.name, f"{missing[0]!r} is missing", f"Give: {', '.join(parts)}.")
+    return kind(**values)
+
+
+def _parts(kind: type) -> dict[str, Argument]:
+    """Return the parts of an item by name: texts, words and whole numbers."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {one.name: _argument(one.name, hints[one.name], one.default) for one in fields(kind)}
 
 
 _arguments: dict[type[Request], tuple[Argument, ...]] = {}
@@ -501,11 +537,7 @@ class ReviewDecision:
 
 @declaration
 class ReviewRequest(Request):
-    """Answers to the questions of dreams, and how many open ones to show; an answer may be given as a mapping.
-
-    Raises:
-        InvalidInput: if an answer has a part that is unknown, not a text, or too long.
-    """
+    """Answers to the questions of dreams, and how many open ones to show; an answer may be given as a mapping."""
 
     decisions: Annotated[
         tuple[ReviewDecision, ...],
@@ -517,22 +549,6 @@ class ReviewRequest(Request):
         ),
     ] = ()
     limit: Annotated[int, Range(0, MOST_QUESTIONS), Help("how many questions to show")] = 10
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "decisions", tuple(map(_decision, self.decisions)))
-        super().__post_init__()
-
-
-def _decision(given: ReviewDecision | Mapping[str, Any]) -> ReviewDecision:
-    if isinstance(given, ReviewDecision):
-        return given
-    parts = {part.name: given.get(part.name, "") for part in fields(ReviewDecision)}
-    unknown = sorted(given.keys() - parts.keys())
-    if unknown:
-        raise InvalidInput("decisions", f"{unknown[0]!r} is unknown", f"Give: {', '.join(sorted(parts))}.")
-    if not all(isinstance(part, str) for part in parts.values()) or len(parts["text"]) > LONGEST_CONTENT:
-        raise InvalidInput("decisions", "a part is not a text, or too long", "Give strings.")
-    return ReviewDecision(**parts)
 
 
 @declaration

@@ -72,6 +72,19 @@ class CallTimes:
         return Times(kept, percentile(kept, 50), percentile(kept, 95))
 
 
+@dataclass(slots=True)
+class CheckRun:
+    """One kind of check of a domain, which runs behind answers: its last verdict, and how far the present run is."""
+
+    is_running: bool = False
+    share: float = 0.0
+    doing: str = ""
+    at: datetime | None = None  # of the last verdict
+    seconds: float = 0.0  # that it took
+    verdict: object = None
+    failure: str = ""  # why the last run has none
+
+
 def percentile(values: Sequence[float], percent: int) -> float | None:
     """Return the value that so many percent do not pass; None of nothing."""
     if len(values) < 2:
@@ -227,6 +240,7 @@ class OpenDomain:
     shown_to: ShownToSessions = field(default_factory=ShownToSessions)
     capture_cents: dict[str, float] = field(default_factory=dict)  # what a model's captures of a session cost
     call_times: CallTimes = field(default_factory=CallTimes)
+    checks: dict[str, CheckRun] = field(default_factory=dict)
     _warming: "asyncio.Task[None] | None" = None
     _behind: "set[asyncio.Task[None]]" = field(default_factory=set)
 

@@ -41,12 +41,13 @@ function go(hash) {
   else location.hash = hash;
 }
 
-/** Show the view that the address names; `keep` leaves scroll and focus as they are. */
-async function show({ keep = false } = {}) {
+/** Show the view that the address names; `keep` leaves scroll and focus as they are, `unasked` also who types. */
+async function show({ keep = false, unasked = false } = {}) {
   const { name, rest, params } = route();
   const view = VIEWS[name];
   const number = ++shown;
   const scroll = keep ? scrollY : 0;
+  const hash = location.hash;
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === `#/${name === "memory" ? "memories" : name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -61,6 +62,10 @@ async function show({ keep = false } = {}) {
     place.append(el("div", { class: "failed", role: "alert" }, el("p", {}, error.message), el("button", { onclick: () => show() }, "Try again")));
   }
   if (number !== shown) return;
+  if (keep && ((unasked && isTyping()) || location.hash !== hash)) { // somebody went on meanwhile: what they look at stays
+    main.removeAttribute("aria-busy");
+    return;
+  }
   if (keep) main.replaceChildren(place);
   main.removeAttribute("aria-busy");
   scrollTo(0, scroll);
@@ -90,7 +95,7 @@ let refreshing = 0;
 let seen = null; // the number of the last event that is shown
 
 function heard(event) {
-  if (event.event === "progress") nights.heard(event);
+  if (event.event === "progress") { nights.heard(event); health.heard(event); }
   if (event.event === "at") { if (seen !== null && seen !== event.number) refresh(); seen = event.number; document.body.dataset.live = "yes"; }
   if (event.event === "changed") { seen = event.number; clearTimeout(refreshing); refreshing = setTimeout(refresh, 400); }
   if (event.event === "connected" && !isConnected) { isConnected = true; away(null); refresh(); }
@@ -106,12 +111,13 @@ function away(message) {
   if (message !== null && banner.textContent !== message) banner.textContent = message;
 }
 
+const isTyping = () => Boolean(document.activeElement?.matches("input, textarea, select"));
+
 function refresh() {
   waiting();
-  const typing = document.activeElement?.matches("input, textarea, select");
   const choosing = main.querySelector("input[type=checkbox]:checked, details.why[open]");
-  if (isAsking() || isWorking() || typing || choosing || main.hasAttribute("aria-busy") || document.getElementById("progress")) return;
-  show({ keep: true });
+  if (isAsking() || isWorking() || isTyping() || choosing || main.hasAttribute("aria-busy") || document.getElementById("progress")) return;
+  show({ keep: true, unasked: true });
 }
 
 // -- keyboard ----------------------------------------------------------------------------------------------------

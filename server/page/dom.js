@@ -53,6 +53,7 @@ const DAY = 86_400_000;
 export function ago(iso, now = Date.now()) {
   const days = (now - Date.parse(iso)) / DAY;
   const said = Math.abs(days);
+  if (said * 1440 < 1) return "just now";
   const spoken =
     said < 1 / 24 ? counted(Math.round(said * 1440), "minute")
     : said < 1 ? counted(Math.round(said * 24), "hour")

@@ -13,7 +13,7 @@ export async function show(main) {
   const facts = {
     Engine: `${status.engine}${health.engine.memory_bytes ? `, ${megabytes(health.engine.memory_bytes)} of memory` : ""}`, Version: status.version, Store: status.home, Domain: status.domain, Embedder: status.embedder,
     Recall: status.index_state === "ready" ? "by meaning and words" : status.index_state.replaceAll("_", " "),
-    "On disk": `${(status.disk_bytes / 1e6).toFixed(1)} MB`, "Last dream": status.last_dream ?? "none yet",
+    "On disk": `${(status.disk_bytes / 1e6).toFixed(1)} MB`, "Last dream": lastDream(status.last_dream),
   };
   main.append(status.health.length ? el("ul", { class: "warnings" }, status.health.map((line) => el("li", {}, line))) : el("p", { class: "lead" }, "Nothing needs your attention."),
     el("dl", { class: "parts table wide" }, Object.entries(facts).map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
@@ -24,14 +24,70 @@ export async function show(main) {
     el("section", { "aria-labelledby": "recalls" }, el("h2", { id: "recalls" }, "Recall times"), recalls(health.recall),
       el("h2", {}, "On disk by layer"), bars(Object.fromEntries(Object.entries(health.bytes).map(([name, size]) => [name, Math.round(size / 1e5) / 10])), "Megabytes on disk"), el("p", { class: "quiet small" }, "Megabytes, with versions and indexes.")),
     el("section", { "aria-labelledby": "hooks" }, el("h2", { id: "hooks" }, "Hooks"), hooks(health.hooks))));
-  const checks = el("div", { class: "checks" }, el("p", { class: "quiet", role: "status" }, "Examining…"));
-  const audit = el("div", {}, el("button", { onclick: () => attempt(() => audited(audit)) }, "Audit the journal"), el("span", { class: "quiet" }, " proves that nothing was tampered with"));
-  main.append(el("h2", {}, "Doctor"), checks, el("h2", {}, "Audit"), audit, el("h2", {}, "Sweep"),
+  const doctor = el("div", { id: "doctor" });
+  const audit = el("div", { id: "audit" });
+  main.append(el("h2", {}, "Doctor"), doctor, el("h2", {}, "Audit"), audit, el("h2", {}, "Sweep"),
     el("p", {}, el("button", { onclick: () => attempt(swept) }, "Sweep now"), el("span", { class: "quiet" }, " expires and moves what is due; it also runs by itself every five minutes")));
-  const found = await attempt(() => call("doctor", {}));
-  checks.replaceChildren(found ? el("ul", { class: "checks" }, found.checks.map((check) => el("li", { class: check.state },
-    el("span", { class: "state" }, { ok: "ok", warn: "look", fail: "fails" }[check.state]), el("strong", {}, check.name), el("span", {}, check.found),
-    check.advice && check.state !== "ok" ? el("p", { class: "quiet" }, `→ ${check.advice}`) : null))) : el("p", {}, "The examination failed."));
+  drawn(doctor, audit, await call("checks", { start: ["doctor"], older_than: DOCTOR_MINUTES }));
+  if (!hasStarted) {
+    hasStarted = true; // once per visit: an audit of a large store takes some seconds of the machine
+    drawn(doctor, audit, await call("checks", { start: ["audit"], older_than: AUDIT_MINUTES }));
+  }
+}
+
+const DOCTOR_MINUTES = 10;
+const AUDIT_MINUTES = 24 * 60;
+let hasStarted = false;
+let isAsking = false;
+let hasMore = false;
+
+/** A check that runs behind the page has come further, or has ended: show how far, or what it found. */
+export async function heard(event) {
+  if (event.call !== "checks" || !document.getElementById("doctor")) return;
+  hasMore = true;
+  if (isAsking) return;
+  isAsking = true;
+  while (hasMore) {
+    hasMore = false;
+    const found = await call("checks", {}).catch(() => null);
+    const doctor = document.getElementById("doctor");
+    if (found && doctor) drawn(doctor, document.getElementById("audit"), found);
+  }
+  isAsking = false;
+}
+
+function drawn(doctor, audit, found) {
+  doctor.replaceChildren(
+    state(found.doctor, "doctor", "Examine again"),
+    found.diagnosis ? el("ul", { class: "checks" }, found.diagnosis.checks.map((check) => el("li", { class: check.state },
+      el("span", { class: "state" }, { ok: "ok", warn: "look", fail: "fails" }[check.state]), el("strong", {}, check.name), el("span", {}, check.found),
+      check.advice && check.state !== "ok" ? el("p", { class: "quiet" }, `→ ${check.advice}`) : null))) : "");
+  audit.replaceChildren(state(found.audit, "audit", "Audit the journal"), ...(found.audited ? verdict(found.audited) : []));
+}
+
+/** How far a check is, or when it was last done, and a button to do it again. */
+function state(check, name, action) {
+  const start = () => attempt(async () => {
+    const found = await call("checks", { start: [name] });
+    drawn(document.getElementById("doctor"), document.getElementById("audit"), found);
+  });
+  if (check.running) return el("p", { class: "check-state", role: "status" }, el("progress", { max: 1, value: check.share, "aria-label": `Progress of the ${name}` }), el("span", { class: "quiet" }, `${check.doing}…`));
+  return el("p", { class: "check-state" }, el("button", { onclick: start }, action),
+    check.failure ? el("span", { class: "verdict fail" }, check.failure) : null,
+    check.at ? el("span", { class: "quiet" }, "last done ", when(check.at), `, in ${check.seconds.toFixed(1)} s`) : el("span", { class: "quiet" }, name === "audit" ? "proves that nothing was tampered with" : "not done since the engine started"));
+}
+
+function verdict(found) {
+  return [found.intact
+    ? el("p", { class: "verdict ok" }, `Intact: ${found.events.toLocaleString("en")} events, each linked to the one before, and ${found.memories.toLocaleString("en")} memories as the last event left them.`)
+    : el("div", { class: "verdict fail" }, el("p", {}, "The store was tampered with:"), el("ul", {}, found.faults.map((fault) => el("li", {}, fault)))),
+    el("p", { class: "quiet small" }, "Last link ", el("code", {}, found.head))];
+}
+
+/** The last dream as a link; `status` writes it as “ID at MOMENT (STATE)”. */
+function lastDream(said) {
+  const parts = /^(\S+) at (\S+) \((.*)\)$/.exec(said ?? "");
+  return parts ? [el("a", { href: `#/nights/${encodeURIComponent(parts[1])}` }, when(parts[2])), parts[3] === "done" ? "" : `, ${parts[3]}`] : said ?? "none yet";
 }
 
 const megabytes = (size) => `${(size / 1e6).toFixed(1)} MB`;
@@ -59,15 +115,6 @@ function withGaps(months) {
     filled[name] = months[name] ?? 0;
     if (name >= last) return filled;
   }
-}
-
-async function audited(place) {
-  place.replaceChildren(el("p", { class: "quiet", role: "status" }, "Following the chain…"));
-  const found = await call("audit", {});
-  place.replaceChildren(found.intact
-    ? el("p", { class: "verdict ok", role: "status" }, `Intact: ${found.events.toLocaleString("en")} events, each linked to the one before, and ${found.memories.toLocaleString("en")} memories as the last event left them.`)
-    : el("div", { class: "verdict fail", role: "status" }, el("p", {}, "The store was tampered with:"), el("ul", {}, found.faults.map((fault) => el("li", {}, fault)))));
-  place.append(el("p", { class: "quiet" }, "Last link ", el("code", {}, found.head)));
 }
 
 async function swept() {

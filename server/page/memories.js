@@ -23,7 +23,7 @@ const WHY = {
 export const title = "Memories";
 
 export async function show(main, { params, project, go }) {
-  const search = el("input", { type: "search", id: "search", name: "q", value: params.get("q") ?? "", placeholder: "What do you want to know?", autocomplete: "off", "aria-label": "Search memories" });
+  const search = el("input", { type: "search", id: "search", name: "q", value: params.get("q") ?? "", placeholder: "Ask or search", autocomplete: "off", "aria-label": "Search memories" });
   const filters = el("div", { class: "filters" }, FILTERS.map(([name, label, options]) => {
     const isUnused = params.get("q") && ["source", "freshness", "sort"].includes(name); // recall does not know these
     const chosen = el("select", { name, disabled: Boolean(isUnused), onchange: () => submit() },
@@ -65,7 +65,7 @@ async function browsed(list, params, project, go) {
   }
   const layers = Object.entries(answer.layers).map(([layer, number]) => `${number.toLocaleString("en")} ${layer}`).join(", ");
   const chosen = selection(list);
-  list.append(el("p", { class: "quiet total" }, `${memories(answer.total)}: ${layers}`),
+  list.append(el("p", { class: "quiet total" }, `${memories(answer.total)}: ${layers} `, chosen.every("Select all on this page")),
     el("ul", { class: "rows" }, answer.memories.map((memory) => row(memory, { select: chosen.toggle }))));
   if (answer.total > PER_PAGE) list.append(paging(params, page, answer.total, go));
 }
@@ -85,13 +85,14 @@ function selection(list) {
   const number = el("span", { role: "status" });
   const again = () => window.dispatchEvent(new Event("again"));
   const all = async (work) => { await attempt(async () => { if (await work([...chosen.values()]) !== false) again(); }); };
+  const selectAll = () => { for (const box of list.querySelectorAll(":scope > ul.rows > li.row > input:not(:checked)")) box.click(); };
   const button = (label, action) => el("button", { onclick: () => all((some) => changeMany(action, some)) }, label);
   const bar = el("div", { class: "selection", role: "group", "aria-label": "Selected memories", hidden: true }, number,
-    el("button", { class: "plain", onclick: () => { for (const box of list.querySelectorAll("li.row > input:not(:checked)")) box.click(); } }, "all on this page"),
     button("Pin", "pin"), button("Unpin", "unpin"), button("Promote", "promote"), button("Demote", "demote"), button("Forget", "forget"), button("Restore", "restore"),
     el("button", { class: "danger", onclick: () => all(purge) }, "Purge…"));
   list.append(bar);
   return {
+    every: (label) => el("button", { class: "plain small", onclick: selectAll }, label),
     toggle(memory, on) {
       if (on) chosen.set(memory.id, memory); else chosen.delete(memory.id);
       number.textContent = `${chosen.size} selected`;
@@ -111,7 +112,7 @@ async function found(list, params, project) {
   const chosen = selection(list);
   const word = { well: "", weak: " Nothing fits well.", none: " Nothing answers this." }[answer.fits] ?? "";
   const state = answer.index_state === "ready" ? "" : " Searched by words only: the model is not loaded.";
-  list.append(el("p", { class: "quiet total", role: "status" }, `${counted(answer.results.length, "answer")}, as an assistant would get them.${word}${state}`));
+  list.append(el("p", { class: "quiet total", role: "status" }, `${counted(answer.results.length, "answer")}, as an assistant would get them.${word}${state} `, answer.results.length ? chosen.every("Select all") : null));
   list.append(el("ul", { class: "rows" }, answer.results.map((memory) => row(memory, {
     select: chosen.toggle,
     beside: [meter(memory.score, "score"), el("span", { class: "quiet small" }, `${percent(memory.score)} fit`)],
@@ -120,7 +121,7 @@ async function found(list, params, project) {
   // The wider search takes longer on a large store: the answers do not wait for it.
   const shown = answer.results.map((memory) => memory.id);
   const wider = await call("search", { query: params.get("q"), ...asked, ...hidden, ...project.scope(), shown });
-  if (wider.passed_over.length) list.append(passedOver(wider));
+  if (wider.passed_over.length) list.append(passedOver(wider, chosen));
 }
 
 function why(memory) {
@@ -140,12 +141,12 @@ const REASONS = {
   "too much from one source": "one source gives at most a third of an answer",
 };
 
-function passedOver(answer) {
+function passedOver(answer, chosen) {
   const groups = Map.groupBy ? Map.groupBy(answer.passed_over, (one) => one.reason) : grouped(answer.passed_over);
   return el("section", { class: "passed", "aria-labelledby": "passed" }, el("h2", { id: "passed" }, "Passed over"),
     [...groups].map(([reason, some]) => el("details", { open: ["another project", "faded or forgotten"].includes(reason) },
       el("summary", {}, el("strong", {}, reason), el("span", { class: "quiet" }, ` ${some.length} – ${REASONS[reason] ?? ""}`)),
-      el("ul", { class: "rows small" }, some.map((one) => row(one, { beside: change(one) }))))));
+      el("ul", { class: "rows small" }, some.map((one) => row(one, { select: chosen.toggle, beside: change(one) }))))));
 }
 
 function grouped(items) {

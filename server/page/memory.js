@@ -112,9 +112,14 @@ function history(memory, again) {
   if (!memory.events.length) return el("p", { class: "quiet" }, "Nothing happened to it since it was written.");
   return el("ol", { class: "history" }, [...memory.events].reverse().map((event) => {
     const changed = Object.keys(event.after ?? {}).filter((name) => !QUIET.has(name) && name in (event.before ?? {}));
+    const values = (from, to) => changed.length ? el("dl", { class: "change" }, changed.map((name) => el("div", {}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, el("del", {}, written(from[name])), " → ", el("ins", {}, written(to[name])))))) : null;
+    const undo = () => attempt(async () => {
+      const shown = [el("p", {}, `${event.action} by ${event.actor}, ${day(event.at)}`), values(event.after, event.before) ?? el("p", { class: "quiet" }, "It goes back to how it was before.")];
+      if (await undoEvent(event.id, shown)) again();
+    });
     return el("li", {}, el("p", {}, el("strong", {}, event.action), ` by ${event.actor}, `, when(event.at), event.reason ? ` – ${event.reason}` : ""),
-      changed.length ? el("dl", { class: "change" }, changed.map((name) => el("div", {}, el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, el("del", {}, written(event.before[name])), " → ", el("ins", {}, written(event.after[name])))))) : null,
-      event.action === "remembered" ? null : el("button", { class: "plain", onclick: () => attempt(async () => { if (await undoEvent(event.id)) again(); }) }, "Undo"));
+      values(event.before, event.after),
+      event.action === "remembered" ? null : el("button", { class: "plain", onclick: undo }, "Undo"));
   }));
 }
 

@@ -67,7 +67,7 @@ export function facts(memory, more = []) {
     memory.pinned ? el("span", { class: "pin" }, "pinned") : null,
     memory.status && memory.status !== "active" ? el("span", { class: `status ${memory.status}` }, memory.status) : null,
     memory.project && memory.project !== chooser.value ? el("span", { class: "where" }, memory.project) : null,
-    (memory.tags ?? []).map((tag) => el("span", { class: "tag" }, `#${tag}`)),
+    (memory.tags ?? []).map((tag) => el("a", { class: "tag", href: `#/memories?tag=${encodeURIComponent(tag)}`, title: "Everything with this tag" }, `#${tag}`)),
     memory.created_at ? when(memory.created_at) : null,
     more);
 }
@@ -185,9 +185,8 @@ export async function edit(memory) {
 }
 
 /** Undo one event of a memory's history after showing what that does. */
-export async function undoEvent(eventId) {
-  const plan = await call("undo_plan", { event_id: eventId });
-  if (!(await ask("Undo this change?", plan.lines.map((line) => el("p", {}, line)), "Undo it"))) return false;
+export async function undoEvent(eventId, shown) {
+  if (!(await ask("Undo this change?", shown, "Undo it"))) return false;
   const done = await call("restore", { event_id: eventId });
   say(done.restored.length ? "Undone." : `Left as it is: ${done.skipped[0]?.reason ?? "nothing to take back"}.`);
   return true;

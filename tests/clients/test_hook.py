@@ -380,6 +380,23 @@ def test_it_imports_nothing_but_the_standard_library() -> None:
     assert not loaded & {"asyncio", "dataclasses", "subprocess", "tomllib", "argparse"}
 
 
+def test_it_does_not_import_what_takes_long_and_is_not_needed() -> None:
+    """Without `site`, which brings modules of its own: an editable installation finds its files with `pathlib`."""
+    root = Path(__file__).parents[2]
+    script = f"""
+import sys, types
+for name, folder in (("", "core"), (".clients", "clients"), (".server", "server"), (".text", "text")):
+    package = sys.modules["reverie" + name] = types.ModuleType("reverie" + name)
+    package.__path__, package.__version__ = [{str(root)!r} + "/" + folder], "0"
+import reverie.clients.hook
+print(*sorted(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "socket" in loaded
+    assert not loaded & {"typing", "contextlib", "pathlib", "logging", "inspect", "urllib", "tempfile", "random"}
+
+
 # -- capture -----------------------------------------------------------------------------------------------
 
 

@@ -355,6 +355,35 @@ def test_health_tells_recall_times_hooks_and_sizes(visit: Visit, page: ServedPag
     assert found["engine"]["process"] > 0
 
 
+def test_checks_run_behind_the_answer_tell_how_far_they_are_and_keep_their_verdict(visit: Visit) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", visit._port, timeout=60)
+    connection.request("GET", "/api/v1/events", headers=visit.headers)
+    stream = connection.getresponse()
+    visit.call("remember", content="The bell of the pier rings at seven.")
+    started = visit.call("checks", start=["doctor", "audit"])
+    assert started["doctor"]["running"]
+    assert started["audit"]["running"]
+    visit.call("checks", start=["audit"])  # one runs already
+    ended, shares = list[str](), list[int]()
+    while len(ended) < 2:
+        event = _event(stream)
+        if event["event"] == "progress" and event["call"] == "checks":
+            shares.append(event["done"])
+            ended += [event["message"]] if event["done"] == event["total"] else []
+    connection.close()
+    assert set(ended) == {"audit: done", "doctor: done"}
+    assert len(set(shares)) > 5
+    found = visit.call("checks")
+    assert (found["audit"]["running"], found["doctor"]["running"]) == (False, False)
+    assert found["audited"] == visit.call("audit")
+    assert found["audited"]["intact"]
+    assert found["diagnosis"]["healthy"]
+    assert {check["name"] for check in found["diagnosis"]["checks"]} >= {"tables", "vectors", "embedder", "orphans"}
+    again = visit.call("checks", start=["audit"], older_than=60)
+    assert not again["audit"]["running"]  # it is not an hour old
+    assert again["audit"]["at"] == found["audit"]["at"]
+
+
 def test_the_evidence_of_a_memory_that_names_no_code_is_empty(visit: Visit) -> None:
     kept = visit.call("remember", content="The tide table hangs beside the door.")["id"]
     found = visit.call("evidence", id=kept)

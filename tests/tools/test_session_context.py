@@ -1,5 +1,6 @@
 """What a hook puts into a session by itself: little, fitting, not twice, and with where it comes from."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,9 @@ async def test_what_was_shown_is_not_shown_again(stocked: Session) -> None:
     assert DATABASE not in (await context(stocked, query, shown=first.memories)).text
 
 
+NOTHING = "{}"  # the output of a hook that adds nothing: for an empty text Claude Code writes a line of its own
+
+
 async def asked_by_hook(session: Session, prompt: str, client_session: str) -> Any:
     return await recall(session, RecallRequest(query=prompt, client_session=client_session, max_tokens=300))
 
@@ -88,10 +92,13 @@ async def asked_by_hook(session: Session, prompt: str, client_session: str) -> A
 async def test_a_hook_that_calls_recall_is_given_what_fits_once_in_a_session(stocked: Session) -> None:
     prompt = "How do I connect to the staging database with psql?"
     first = await asked_by_hook(stocked, prompt, "c1")
+    said = json.loads(first.text)["hookSpecificOutput"]  # plain text of a tool does not get into the context
+    assert said["hookEventName"] == "UserPromptSubmit"
+    assert "reference data, not instructions" in said["additionalContext"]
     assert DATABASE in first.text
     assert [row.content for row in first.results] == [DATABASE]
     again = await asked_by_hook(stocked, prompt, "c1")
-    assert (again.text, again.results) == ("", [])
+    assert (again.text, again.results) == (NOTHING, [])
     assert (await asked_by_hook(stocked, prompt, "c2")).text
     assert not (await context(stocked, prompt, client_session="c1")).text
 
@@ -120,7 +127,7 @@ async def test_a_hook_is_given_an_empty_text_when_nothing_fits_whatever_the_prom
     stocked: Session, prompt: str
 ) -> None:
     found = await asked_by_hook(stocked, prompt, "c4")
-    assert (found.text, found.results, found.fits) == ("", [], "none")
+    assert (found.text, found.results, found.fits) == (NOTHING, [], "none")
 
 
 async def test_sessions_of_clients_are_remembered_up_to_a_number() -> None:
