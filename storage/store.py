@@ -414,9 +414,11 @@ class MemoryStore:
                 self.entity_names.note_added(layer, version, rows)
 
     async def _remove_incomplete(self, items: Sequence[Embedded]) -> None:
-        """Remove rows whose write was not completed, as far as the disk still lets us."""
+        """Remove memories whose write was not completed: from the log, for which a full disk has room, or the tables."""
         ids = [item.memory.id for item in items]
         with suppress(StoreError):  # the first failure is the one to report
+            if await self.database.write_ahead_log.take_back(items):
+                return
             async with self.database.write_ahead_log.paused():
                 for layer in by_layer(items):
                     await self.database.raw_table(layer).delete(one_of("id", ids))

@@ -128,6 +128,19 @@ class LogFile:
         """Return the pending lines that contain a text. Read the table after this, not before."""
         return [line for line in pending_lines(self._folder) if containing in line]
 
+    async def take_back(self, lines: Sequence[bytes]) -> bool:
+        """Cut off lines if they are the last; it takes no room on the disk. Return whether they were."""
+
+        def cut() -> bool:
+            there, count = lines_of(self._current), len(lines)
+            if there[-count:] != list(lines):
+                return False
+            os.truncate(self._current, sum(map(len, there[:-count])))
+            self._tail = None
+            return True
+
+        return await self._do(cut)
+
     def pending_bytes(self) -> int:
         """Return how much is pending, without the lock; nothing if the store was re-embedded meanwhile."""
         try:
@@ -338,6 +351,14 @@ class WriteAheadLog:
                 f"{waiting / 2**20:.0f} MB of new memories wait in this host's log for the object store of "
                 f"{state.name}, and no more are taken until it answers. What waits is not lost; repeat this later."
             )
+
+    async def take_back(self, items: Sequence[Embedded]) -> bool:
+        """Remove memories that were just written, if nothing follows them in the log; return whether that was so."""
+        lines = [_to_line(item) for item in items]
+        is_done = bool(lines) and await self._log_file.take_back(lines)
+        for line in lines if is_done else ():
+            self._decoded.pop(line, None)
+        return is_done
 
     def pending_bytes(self) -> int:
         """Return how much waits to be written to the tables."""

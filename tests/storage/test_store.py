@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreError
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreError, StoreUnavailable
 from reverie.memory import LAYERS, Anchor
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
@@ -222,3 +222,20 @@ async def test_a_row_that_is_moved_while_it_is_looked_for_is_still_read(session:
     assert rows.to_pylist() == [{"content": "restless", "access_count": 3}]
     await table.delete(equals("id", item.memory.id))
     assert len(await table.take_by_id(stale, ["content"])) == 0
+
+
+async def test_what_a_full_disk_refuses_is_not_there_afterwards_though_nothing_could_be_flushed(
+    session: Session, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, refused = make("the lamp that was kept"), make("the lamp that was refused")
+    await session.store.add([kept], actor="test", at=session.now)
+
+    async def full(*_given: object) -> None:
+        raise StoreUnavailable("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.store.journal, "write", full)
+        patch.setattr(session.store.database.write_ahead_log, "_add", full)
+        with pytest.raises(StoreUnavailable):
+            await session.store.add([refused], actor="test", at=session.now)
+    assert [memory.id for memory in await session.store.find()] == [kept.memory.id]

@@ -115,12 +115,13 @@ PROBES: Mapping[str, list[Arguments]] = {
     "health": [{}],
     "doctor": [{}],
     "audit": [{}],
+    "checks": [{}],
     "change_many": [
         {"action": action, "ids": ["{personal}", "{event}"]}
         for action in ("pin", "unpin", "promote", "demote", "forget", "restore", "undo")
     ],
 }
-OF_THE_WHOLE_STORE = {"health", "doctor", "audit"}
+OF_THE_WHOLE_STORE = {"health", "doctor", "audit", "checks"}
 """What the page tells the owner of the data folder: bytes, and how many rows and events were examined."""
 
 CHANGING = {
