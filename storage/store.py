@@ -414,7 +414,7 @@ class MemoryStore:
                 self.entity_names.note_added(layer, version, rows)
 
     async def _remove_incomplete(self, items: Sequence[Embedded]) -> None:
-        """Remove memories whose write was not completed: from the log, for which a full disk has room, or the tables."""
+        """Remove memories whose write was not completed: from the log, which needs no room, or from the tables."""
         ids = [item.memory.id for item in items]
         with suppress(StoreError):  # the first failure is the one to report
             if await self.database.write_ahead_log.take_back(items):

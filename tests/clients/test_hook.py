@@ -24,6 +24,8 @@ from reverie.tools import catalog
 from reverie.tools.requests import RememberRequest, ReviewRequest
 from tests.model_server import KEY, Api, says, serving
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENCE = 120.0
 SCRIPT = Path(sys.executable).with_name("reverie-hook")

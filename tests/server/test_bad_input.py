@@ -173,6 +173,7 @@ def test_a_damaged_table_is_named_the_rest_goes_on_and_mending_it_needs_no_resta
             assert one.total() == 2
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_is_told_as_a_full_disk_and_nothing_stays(start, start_here, chance):
     """A limit on file sizes fails writes as a full disk does; a short memory still fits under it."""
     server = start_here()
@@ -187,6 +188,7 @@ def test_a_file_that_may_not_grow_is_told_as_a_full_disk_and_nothing_stays(start
     assert server.total() == 2
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_told_and_freeing_it_needs_no_restart(start, tmp_path, chance):
     """A real file system without room, in a mount namespace that goes with the process."""
     home = tmp_path / "small"

@@ -153,6 +153,7 @@ async def test_every_field_of_a_memory_comes_back_exactly(session: Session, othe
     assert await other.store.find() == before
 
 
+@pytest.mark.slow
 async def test_three_hundred_memories_of_every_status_come_back_in_their_order(
     session: Session, other: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
