@@ -185,7 +185,7 @@ def _expiring(card: Memory, snapshot: Snapshot) -> ChangeSet:
 
 _ROLE: Final = re.compile(
     r"\b(?:is|are) (?:an?|the|our|in charge|on call|owned|maintained|used|where)\b"
-    r"|\b(?:owns?|owner|maintain(?:s|ed|er)|responsible|leads?|contact|in charge|keeps?|holds?|stores?|handles?|runs?"
+    r"|\b(?:owns?|owner|maintain(?:s|ed|er)|responsible|leads?|contact|in charge|keeps?|holds?|stores?|handles?|runs"
     r"|serves?|takes care|decided|depends?|reviews?|approves?|zuständig|verantwortlich|betreut|responsable|encarga"
     r"|gère)\b|担当|负责",
     re.IGNORECASE,
