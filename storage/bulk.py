@@ -5,13 +5,16 @@ leaves a duplicate, never a loss. The caller writes the journal first.
 """
 
 import asyncio
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import or_
 from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from pyarrow.compute import call_function
 
 from reverie.memory import LAYERS, Kind, Layer, Memory, creation_order
 from reverie.storage.filters import Condition, one_of
@@ -37,31 +40,77 @@ def guidance_rank(source: str, kind: str) -> int:
     return 1 - (kind in _GUIDING_KINDS)
 
 
+@dataclass(frozen=True, slots=True)
+class Top:
+    """The first so many memories that meet a condition, of some layers, in an order."""
+
+    where: Condition
+    layers: Sequence[Layer]
+    by: Order
+    limit: int
+
+
 async def top_memories(
-    store: MemoryStore, where: Condition, layers: Sequence[Layer], *, project: str, by: Order, limit: int
-) -> tuple[list[Memory], int]:
-    """Return the first memories that fit, and how many fit in all.
+    store: MemoryStore, wanted: Sequence[Top], within: Condition, *, project: str
+) -> list[tuple[list[Memory], int]]:
+    """Return for each the first memories that fit, and how many fit in all; every table is read once for all of them.
 
     A project's own come first, then what a person said, then by importance; or else the newest. Only the columns
     that decide this are read of all that fit, and complete rows of the first.
     """
+    within = store.viewer.narrowed(within) or within
+    layers = [layer for layer in LAYERS if any(layer in one.layers for one in wanted)]
     tables = [store.database.table(layer) for layer in layers]
-    fitting = await located_rows(tables, _SORT_COLUMNS, store.viewer.narrowed(where) or where)
-    first = _first(fitting, project, by, limit)
-    parts = await asyncio.gather(*(complete_rows(table, first) for table in tables))
-    found = {memory.id: memory for part in parts for memory in part}
-    return [found[i] for i in first.column("id").to_pylist() if i in found], len(fitting)
+    parts = await asyncio.gather(*(_flagged(table, wanted, within) for table in tables))
+    rows = pa.concat_tables(parts)
+    fitting = [rows.filter(rows.column(_flag(number))) for number in range(len(wanted))]
+    firsts = [_first(fits, project, one.by, one.limit) for fits, one in zip(fitting, wanted, strict=True)]
+    together = pa.concat_tables(first.select(["id", "_rowid", TABLE]) for first in firsts)
+    complete = await asyncio.gather(*(complete_rows(table, together) for table in tables))
+    found = {memory.id: memory for part in complete for memory in part}
+    return [
+        ([found[i] for i in first.column("id").to_pylist() if i in found], len(fits))
+        for first, fits in zip(firsts, fitting, strict=True)
+    ]
+
+
+async def _flagged(table: Table, wanted: Sequence[Top], within: Condition) -> pa.Table:
+    """Read what decides the order of the rows that any of them wants, and which of them does."""
+    flags = {_flag(number): one.where for number, one in enumerate(wanted) if table.name in one.layers}
+    rows = await table.rows_with_flags(_SORT_COLUMNS, flags, within & functools.reduce(or_, flags.values()))
+    for name in map(_flag, range(len(wanted))):
+        nobody = pa.array([False] * len(rows), pa.bool_())
+        if name not in flags:
+            rows = rows.append_column(name, nobody)
+        else:
+            rows = rows.set_column(rows.column_names.index(name), name, rows.column(name).fill_null(False))
+    rows = rows.append_column(TABLE, pa.array([table.name] * len(rows), pa.string()))
+    return rows.select(sorted(rows.column_names))
+
+
+def _flag(number: int) -> str:
+    return f"fits_{number}"
 
 
 def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
     if not len(rows):
         return rows
-    foreign = pa.array([name != project for name in rows.column("project").to_pylist()], pa.bool_())
-    said = zip(rows.column("source").to_pylist(), rows.column("kind").to_pylist(), strict=True)
-    rank = pa.array([guidance_rank(source, kind) if by == "importance" else 0 for source, kind in said], pa.int8())
+    foreign = call_function("not_equal", [rows.column("project"), pa.scalar(project)])
+    rank = _guidance_ranks(rows) if by == "importance" else pa.array(np.zeros(len(rows), np.int8))
     keys = [("foreign", "ascending"), ("rank", "ascending"), (by, "descending"), ("happened_at", "descending")]
     ranked = rows.append_column("foreign", foreign.cast(pa.int8())).append_column("rank", rank)
     return ranked.sort_by([*keys, ("id", "ascending")]).slice(0, limit)
+
+
+def _guidance_ranks(rows: pa.Table) -> pa.Array:
+    """Return the `guidance_rank` of each row, looked up once for each pair of source and kind."""
+    words = rows.select(["source", "kind"]).group_by(["source", "kind"]).aggregate([]).to_pylist()
+    ranks = np.zeros(len(rows), np.int8)
+    for pair in words:
+        is_source = call_function("equal", [rows.column("source"), pa.scalar(pair["source"])])
+        is_kind = call_function("equal", [rows.column("kind"), pa.scalar(pair["kind"])])
+        ranks[call_function("and", [is_source, is_kind]).to_numpy()] = guidance_rank(pair["source"], pair["kind"])
+    return pa.array(ranks)
 
 
 async def located_rows(tables: Sequence[Table], columns: Sequence[str], where: Condition) -> pa.Table:

@@ -217,6 +217,14 @@ class Table:
 
         return await self._do(read)
 
+    async def rows_with_flags(
+        self, columns: Sequence[str], flags: Mapping[str, Condition], where: Condition
+    ) -> pa.Table:
+        """Read rows with their row ids, and for each condition by its name whether the row meets it, in one scan."""
+        selected = {name: name for name in columns} | {name: condition.sql for name, condition in flags.items()}
+        query = self.lance.query
+        return await self._do(lambda: query().select(selected).with_row_id().where(where.sql).to_arrow())
+
     async def row_ids(self, where: Condition) -> dict[str, int]:
         """Return the row ids of the matching rows by memory id, for `take_by_id`."""
 

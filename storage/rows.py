@@ -111,8 +111,10 @@ def searched(memory: Memory) -> str:
 
 
 def from_table(rows: pa.Table) -> list[Memory]:
-    """Read the memories in a result."""
-    return [from_row(row) for row in rows.to_pylist()]
+    """Read the memories in a result, column by column: dictionaries take Arrow several times as long."""
+    names = [name for name in FIELDS if name in rows.column_names]
+    columns = [_column_values(name, rows.column(name)) for name in names]
+    return [Memory(**dict(zip(names, values, strict=True))) for values in zip(*columns, strict=True)]
 
 
 def from_row(row: Mapping[str, Any]) -> Memory:
@@ -264,7 +266,7 @@ def packed_token_vectors(rows: pa.Table | pa.RecordBatch) -> dict[str, bytes]:
 
 
 def candidate_memories(rows: pa.Table | pa.RecordBatch) -> list[Memory]:
-    """Read the memories in rows of candidates, column by column: dictionaries take Arrow several times as long."""
+    """Read the memories in rows of candidates."""
     columns = [_column_values(name, rows.column(name)) for name in _FIELDS]
     return [Memory(**dict(zip(_FIELDS, values, strict=True)), **_NOT_READ) for values in zip(*columns, strict=True)]
 

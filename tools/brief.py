@@ -30,7 +30,7 @@ from reverie.recall.features import freshness_of
 from reverie.recall.render import cut_at_sentence
 from reverie.recall.results import as_sent, lean
 from reverie.storage import filters
-from reverie.storage.bulk import Order, guidance_rank, top_memories
+from reverie.storage.bulk import Order, Top, guidance_rank, top_memories
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.scope import RECALLED
 from reverie.time import days_between
@@ -94,9 +94,7 @@ async def brief(session: Session, request: BriefRequest, *, attributed: bool = F
     now = session.now
     candidates = max(_FEWEST_CANDIDATES, budget // _FEWEST_TOKENS_A_LINE)
     seen_from = filters.one_of("project", session.visible_from(project))
-    chosen = await asyncio.gather(
-        *(_choose(session, section, seen_from, project, candidates, now) for section in _sections(now))
-    )
+    chosen = await _choose(session, seen_from, project, candidates, now)
     named = neutralized_line(project)
     estimated = f"\n{note}" if (note := tokens_note()) else ""
     if not any(part.total for part in chosen):
@@ -165,17 +163,20 @@ def _as_it_is(chosen: Sequence[Chosen], evidence: Mapping[str, EvidenceState]) -
     return [still(part) for part in chosen]
 
 
-async def _choose(
-    session: Session, section: Section, seen_from: Condition, project: str, limit: int, now: datetime
+async def _choose(session: Session, seen_from: Condition, project: str, limit: int, now: datetime) -> list[Chosen]:
+    sections = _sections(now)
+    wanted = [Top(one.where, one.layers, one.order, one.most or limit) for one in sections]
+    found = await top_memories(session.store, wanted, seen_from, project=project)
+    return [
+        _in_order(session, section, memories, total, project, now)
+        for section, (memories, total) in zip(sections, found, strict=True)
+    ]
+
+
+def _in_order(
+    session: Session, section: Section, memories: list[Memory], total: int, project: str, now: datetime
 ) -> Chosen:
-    memories, total = await top_memories(
-        session.store,
-        section.where & seen_from,
-        section.layers,
-        project=project,
-        by=section.order,
-        limit=section.most or limit,
-    )
+    """Leave out what is overdue and put what matters most first."""
     in_time = [m for m in memories if not session.is_overdue(m)]
     memories, total = in_time, total - (len(memories) - len(in_time))
     if section.order == "importance":
