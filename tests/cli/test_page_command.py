@@ -21,7 +21,7 @@ from reverie.server import endpoint
 from tests.server.conftest import PATIENCE, _wiring
 from tests.server.test_engine import Machine
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="needs signals"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ import pytest
 from reverie.dream.steps import STEPS
 from reverie.tools import requests
 
+pytestmark = pytest.mark.slow
+
 
 def told(home: Path, *arguments: str) -> Any:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}

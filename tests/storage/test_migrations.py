@@ -18,7 +18,7 @@ from reverie.tools import remember
 from reverie.tools.requests import RememberRequest
 from reverie.tools.session import Session
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("tables_are_created")]
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("tables_are_created"), pytest.mark.slow]
 
 OpenSession = Callable[..., Awaitable[Session]]
 

@@ -27,6 +27,8 @@ from reverie.storage.scope import Scope
 from reverie.storage.store import MemoryStore
 from tests.tiny_embedder import IMPORT, TinyEmbedder
 
+pytestmark = pytest.mark.slow
+
 Result = TypeVar("Result")
 
 NOW = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)

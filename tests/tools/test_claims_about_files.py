@@ -29,7 +29,7 @@ from reverie.tools.session import Session
 
 from ..conftest import MakeRepository, ManualClock, OpenSession, Repository
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 BODY = "def load_lamp():\n    return 1\n\n\ndef trim_wick():\n    return 2\n"
 

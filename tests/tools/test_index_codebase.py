@@ -17,7 +17,7 @@ from reverie.tools.session import Session
 
 from ..conftest import MakeRepository, OpenSession, Repository
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 LAMP = '"""The lamp of the lighthouse."""\n\ndef load_lamp(path: str) -> int:\n    """Read it."""\n    return 1\n'
 
