@@ -96,21 +96,11 @@ def _first(rows: pa.Table, project: str, by: Order, limit: int) -> pa.Table:
     if not len(rows):
         return rows
     foreign = call_function("not_equal", [rows.column("project"), pa.scalar(project)])
-    rank = _guidance_ranks(rows) if by == "importance" else pa.array(np.zeros(len(rows), np.int8))
+    said = zip(rows.column("source").to_pylist(), rows.column("kind").to_pylist(), strict=True)
+    rank = pa.array([guidance_rank(source, kind) if by == "importance" else 0 for source, kind in said], pa.int8())
     keys = [("foreign", "ascending"), ("rank", "ascending"), (by, "descending"), ("happened_at", "descending")]
     ranked = rows.append_column("foreign", foreign.cast(pa.int8())).append_column("rank", rank)
     return ranked.sort_by([*keys, ("id", "ascending")]).slice(0, limit)
-
-
-def _guidance_ranks(rows: pa.Table) -> pa.Array:
-    """Return the `guidance_rank` of each row, looked up once for each pair of source and kind."""
-    words = rows.select(["source", "kind"]).group_by(["source", "kind"]).aggregate([]).to_pylist()
-    ranks = np.zeros(len(rows), np.int8)
-    for pair in words:
-        is_source = call_function("equal", [rows.column("source"), pa.scalar(pair["source"])])
-        is_kind = call_function("equal", [rows.column("kind"), pa.scalar(pair["kind"])])
-        ranks[call_function("and", [is_source, is_kind]).to_numpy()] = guidance_rank(pair["source"], pair["kind"])
-    return pa.array(ranks)
 
 
 async def located_rows(tables: Sequence[Table], columns: Sequence[str], where: Condition) -> pa.Table:
