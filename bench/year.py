@@ -1,17 +1,18 @@
-"""A year in a minute: what forgetting keeps, lets go and loses under each curve.
+"""A year in a minute: what forgetting keeps, expires and loses under each curve.
 
     python bench/year.py                                every curve, and lifespan with two tiers
     python bench/year.py --curve huber --json
 
 The developer of `developer.py` works for a year on a clock that this program moves. Every memory goes in through
 `remember`, every question through `recall`, and on the first morning of every five that are worked `sweep` runs as it
-does behind a server: it counts the recalls since, lets go, and archives. A server does so every five minutes, but
+does behind a server: it counts the recalls since, expires, and archives. A server does so every five minutes, but
 every sweep here is time. The embedder is the tiny one: what is measured is forgetting, not meaning.
 
 Upkeep runs on the same mornings, not behind the answers: a year of table versions piles up within a minute here, and
 what runs behind would make two runs differ.
 
-"Decay off" asks the same question at the same moment with nothing let go hidden and strength left out of the ranking.
+"Decay off" asks the same question at the same moment with nothing hidden that expired and strength left out of the
+ranking.
 
 What a search holds and how long a recall takes is measured twice on the store at the end of the year: as forgetting
 leaves it, and with everything that was archived back in the layer tables, as it would be without an archive. A recall
@@ -155,7 +156,7 @@ async def live(year: Year, curve: RetentionMode, tier: Tier | None, home: str) -
     for morning in mornings[:-1]:
         await _morning(life, morning)
     await _sweep(life, mornings[-1])
-    await _sweep(life, mornings[-1] + GRACE)  # what the last one let go is archived a day later
+    await _sweep(life, mornings[-1] + GRACE)  # what the last one expired is archived a day later
     memories = await session.store.find()
     _insist(memories, report)
     report.seconds, report.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
@@ -307,7 +308,7 @@ def told(report: Report) -> str:
     rows = [
         ("written", f"{report.written:,}, recalls {report.recalls:,}"),
         ("kept", f"{report.kept:,} ({_share(report.kept, report.written)})"),
-        ("let go", f"{report.expired.total():,}: {rules}"),
+        ("expired", f"{report.expired.total():,}: {rules}"),
         ("", f"{_share(report.faded, report.may_fade)} of the {report.may_fade:,} that may fade"),
         ("moved", ", ".join(f"{move} {count}" for move, count in sorted(report.moved.items())) or "none"),
         ("core", f"{report.core:,}"),

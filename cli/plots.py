@@ -250,10 +250,10 @@ def _forecast_lines(ahead: Forecast) -> list[str]:
     ]
     for rule, group in groupby(ahead.expired, key=lambda going: going.rule):
         going = list(group)
-        lines.append(f"{counted(len(going), 'memory')} let go ({rule}):")
+        lines.append(f"{counted(len(going), 'memory')} expired ({rule}):")
         lines += [*columns([(one.id, one.at[:10], _short(one.title)) for one in going]), ""]
     if not ahead.expired:
-        lines += ["Nothing is let go.", ""]
+        lines += ["Nothing expires.", ""]
     if ahead.moved:
         lines.append(f"{counted(len(ahead.moved), 'memory')} moved:")
         lines += [

@@ -94,7 +94,7 @@ def _print(result: Result, lines: list[Line], options: Options) -> int:
 
 _LEFT_OUT = {
     "scope": "outside the scope",
-    "status": "let go or replaced",
+    "status": "expired or replaced",
     "archive": "in the archive",
     "quarantine": "in quarantine",
     "distance": "too far from the question",

@@ -14,7 +14,7 @@ from reverie.clients.okf import SHARED, Concept, shared_fields
 from reverie.memory import Memory, content_hash, derived_id
 from reverie.tools.import_files import Problem
 
-Fate = Literal["living", "held", "faded", "forgotten", "elsewhere", "unknown"]
+StoredState = Literal["living", "quarantined", "expired", "forgotten", "elsewhere", "unknown"]
 """What became of a memory: there, in quarantine, expired by itself, forgotten by somebody, of another project or not
 shared, not in this store."""
 
@@ -34,15 +34,15 @@ class StoreView:
 
     living: Mapping[str, Memory]
     heads: Mapping[str, str] = field(default_factory=dict)  # an id, and the living memory that stands in for it
-    fates: Mapping[str, Fate] = field(default_factory=dict)
+    states: Mapping[str, StoredState] = field(default_factory=dict)
 
     def head(self, memory_id: str) -> Memory | None:
         """Return the living memory of an id: itself, or what it was revised to or merged into."""
         return self.living.get(self.heads.get(memory_id, memory_id))
 
-    def fate(self, memory_id: str) -> Fate:
+    def state(self, memory_id: str) -> StoredState:
         """Return what became of an id."""
-        return "living" if self.head(memory_id) is not None else self.fates.get(memory_id, "unknown")
+        return "living" if self.head(memory_id) is not None else self.states.get(memory_id, "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _tracked_file(
 
 def _missing_file(plan: SyncPlan, path: str, base: Known, memory: Memory | None, store: StoreView) -> None:
     if memory is None:
-        if store.fate(base.memory_id) == "held":
+        if store.state(base.memory_id) == "quarantined":
             plan.tracked[path] = base
         return
     if memory.id != base.memory_id or changed_fields(shared_fields(memory), base.store):
@@ -177,14 +177,14 @@ def _missing_file(plan: SyncPlan, path: str, base: Known, memory: Memory | None,
 
 
 def _without_memory(plan: SyncPlan, path: str, base: Known, concept: Concept, store: StoreView) -> None:
-    fate = store.fate(base.memory_id)
-    if fate == "held" or concept.is_deprecated:
+    state = store.state(base.memory_id)
+    if state == "quarantined" or concept.is_deprecated:
         plan.tracked[path] = base
     elif changed_fields(concept.fields, base.file):
         _pull_as_new(plan, path, base, concept, store)
-    elif fate == "forgotten":
+    elif state == "forgotten":
         plan.remove.append(concept)
-    elif fate == "unknown":  # purged, and then the gate keeps it out, or the store is an older one
+    elif state == "unknown":  # purged, and then the gate keeps it out, or the store is an older one
         plan.pulls.append(Pull(path, base.memory_id, concept))
     else:  # it faded here by itself: that is no decision about the folder
         plan.tracked[path] = base
@@ -228,7 +228,7 @@ def _new_file(plan: SyncPlan, path: str, concept: Concept, store: StoreView, tak
     if concept.is_deprecated:
         return
     memory = store.head(concept.memory_id) if concept.memory_id else None
-    fate = store.fate(concept.memory_id) if concept.memory_id else "unknown"
+    state = store.state(concept.memory_id) if concept.memory_id else "unknown"
     if memory is not None and memory.id in taken:
         if concept.fields["content"] == shared_fields(memory)["content"]:
             plan.problems.append(Problem(path, 0, f"a copy of the file of {memory.id}: left out"))
@@ -242,8 +242,8 @@ def _new_file(plan: SyncPlan, path: str, concept: Concept, store: StoreView, tak
             plan.tracked[path] = Known(memory.id, concept.fields, here)
         else:
             plan.conflicts.append(Conflict(path, concept, memory, memory.id))
-    elif fate in _NOT_TAKEN:
-        plan.problems.append(Problem(path, 0, f"{concept.memory_id} {_NOT_TAKEN[fate]}; the file is left as it is"))
+    elif state in _NOT_TAKEN:
+        plan.problems.append(Problem(path, 0, f"{concept.memory_id} {_NOT_TAKEN[state]}; the file is left as it is"))
     else:
         memory_id = concept.memory_id or _id_for(concept, path, store)
         taken.add(memory_id)
@@ -254,8 +254,8 @@ def _new_file(plan: SyncPlan, path: str, concept: Concept, store: StoreView, tak
 
 _NOT_TAKEN: Mapping[str, str] = {
     "forgotten": "was forgotten here (`reverie restore` brings it back)",
-    "faded": "has expired here (`reverie restore` brings it back)",
-    "held": "is held back for review (see `reverie quarantine`)",
+    "expired": "has expired here (`reverie restore` brings it back)",
+    "quarantined": "is held back for review (see `reverie quarantine`)",
     "elsewhere": "is a memory of another project here, or one that is not shared",
 }
 
@@ -263,7 +263,7 @@ _NOT_TAKEN: Mapping[str, str] = {
 def _id_for(concept: Concept, base_id: str, store: StoreView) -> str:
     """Return the id of a new version: the file's own if it is new, else one that every store gives it alike."""
     given = concept.memory_id
-    if given and given != base_id and store.fate(given) == "unknown":
+    if given and given != base_id and store.state(given) == "unknown":
         return given
     return derived_id(f"sync\0{base_id}\0{content_hash(concept.fields['content'])}".encode())
 

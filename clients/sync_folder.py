@@ -278,7 +278,7 @@ async def sync(
 
 
 def _view(shared: SharedMemories) -> StoreView:
-    return StoreView(shared.living, shared.heads, shared.fates)
+    return StoreView(shared.living, shared.heads, shared.states)
 
 
 def _foreseen(result: Synced, plan: SyncPlan) -> Synced:
@@ -397,7 +397,7 @@ def _with_pulled(tracked: dict[str, Known], plan: SyncPlan, after: SharedMemorie
         if pull.path in tracked:
             continue
         memory = after.living.get(pull.memory_id)
-        held = after.fates.get(pull.memory_id) == "held"
+        held = after.states.get(pull.memory_id) == "quarantined"
         if memory is not None:
             tracked[pull.path] = Known(memory.id, pull.concept.fields, shared_fields(memory))
         elif held and pull.replaces in after.living:  # not believed: the store goes on with what it had

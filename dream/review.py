@@ -212,7 +212,7 @@ def _with_outcome(decision: Memory, report: Memory, result: OutcomeResult) -> Ch
 
 
 def _answered_capture(decision: Decision, waiting: Sequence[Memory], now: datetime) -> ChangeSet:
-    """Return the changes that release what is kept and let go of the rest."""
+    """Return the changes that release what is kept and forget the rest."""
     kept = set(_named(decision.question, decision.text)) if decision.verdict == "keep" else set[str]()
     dropped = {"status": "expired", "expired_at": now, "status_reason": DROPPED}
     changes = tuple(
@@ -257,7 +257,7 @@ def _superseded(old: Memory, newer: Memory, now: datetime) -> ChangeSet:
 def _expired(memory: Memory, why: str, now: datetime) -> ChangeSet:
     values = {"status": "expired", "expired_at": now, "status_reason": why}
     change = Change(memory_id=memory.id, action="forgotten", reason="by an answer in review", values=values)
-    return ChangeSet(summary="let go", changes=(change,))
+    return ChangeSet(summary="forgotten", changes=(change,))
 
 
 def _revised(old: Memory, text: str, now: datetime) -> ChangeSet:

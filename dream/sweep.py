@@ -237,7 +237,7 @@ def _expiring(memory: Memory, expiry: Expiry, now: datetime) -> ChangeSet:
     values = {"status": "expired", "expired_at": now, "status_reason": expiry.rule}
     change = Change(memory_id=memory.id, action=expiry.rule, reason=expiry.reason, values=values)
     # The stored reports of earlier dreams have this wording too.
-    return ChangeSet(summary=f"let go ({expiry.rule})", changes=(change,))
+    return ChangeSet(summary=f"expired ({expiry.rule})", changes=(change,))
 
 
 def _moving(memory: Memory, move: Move) -> ChangeSet:

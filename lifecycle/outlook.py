@@ -102,14 +102,14 @@ def _sentence(
     if ending is None:
         swept = _after_next_sweeps(memory, now, parameters)
         rises = memory.layer != swept.layer == "semantic"
-        subject = "The next sweep makes it semantic, and then it is" if rises else "It is"
-        return f"{subject} never let go by itself: {_why_never(swept, default_tier)}."
+        subject = "The next sweep makes it semantic, and then it" if rises else "It"
+        return f"{subject} never expires by itself: {_why_never(swept, default_tier)}."
     verdict, day = ending.verdict, _day(ending.at, now)
     if ending.at <= now:
-        return f"The next sweep lets it go ({verdict.rule}): {verdict.reason}."
+        return f"It expires with the next sweep ({verdict.rule}): {verdict.reason}."
     if verdict.rule == "ttl-expired":
-        return f"It is let go on {day}, recalled or not ({verdict.rule}): {verdict.reason}."
-    return f"Unless it is recalled, it is let go on {day} ({verdict.rule}): by then {verdict.reason}."
+        return f"It expires on {day}, recalled or not ({verdict.rule}): {verdict.reason}."
+    return f"Unless it is recalled, it expires on {day} ({verdict.rule}): by then {verdict.reason}."
 
 
 def _day(at: datetime, now: datetime) -> str:
@@ -120,11 +120,11 @@ def _why_not_living(memory: Memory) -> str:
     if memory.status == "expired":
         when = f" on {memory.expired_at.astimezone(UTC):%Y-%m-%d}" if memory.expired_at else ""
         why = f" ({memory.status_reason})" if memory.status_reason else ""
-        return f"It was already let go{when}{why}; restore brings it back."
+        return f"It expired already{when}{why}; restore brings it back."
     if memory.status == "superseded":
         successor = f" by {memory.superseded_by}" if memory.superseded_by else ""
         return f"It was superseded{successor} and is kept as history."
-    return "It is held in quarantine until someone reviews it; no rule lets it go meanwhile."
+    return "It is held in quarantine until someone reviews it; no rule lets it expire meanwhile."
 
 
 def _why_never(memory: Memory, default_tier: Tier | None) -> str:

@@ -333,7 +333,7 @@ class Lock:
         return self._file is not None
 
     def release(self) -> None:
-        """Remove the file and let go of the lock."""
+        """Remove the file and release the lock."""
         if self._file is not None:
             with suppress(OSError):  # Windows does not remove an open file
                 os.unlink(self._path)

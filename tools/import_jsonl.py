@@ -200,7 +200,7 @@ class Imported:
     purged: int = 0  # lines whose text was purged here and stays out
     unproven: int = 0  # lines that were not taken at their word
     broken_seals: int = 0  # of those, lines with a seal that does not fit: edited, or of another installation
-    forgotten: int = 0  # lines about memories that were let go here; they stay so unless they are to be revived
+    forgotten: int = 0  # lines about memories that were forgotten here; they stay so unless they are to be revived
     revived: int = 0
     bad_lines: list[BadLine] = field(default_factory=list)  # the first thousand
 
@@ -233,8 +233,8 @@ async def import_lines(
 ) -> Imported:
     """Write the memory of every line that can be read; an existing id is updated. Every import comes this way.
 
-    With `trust` every line is taken at its word. With `revive` memories that were let go here and that the file has
-    as active are brought back, as `restore` does.
+    With `trust` every line is taken at its word. With `revive` memories that were forgotten here and that the file
+    has as active are brought back, as `restore` does.
 
     Raises:
         KeyUnavailable: if a line has a seal and the key that proves it cannot be read.

@@ -123,7 +123,7 @@ def _is_no_project(folder: Path) -> bool:
 async def _known(session: Session, project: str, root: Path) -> tuple[dict[str, Memory], list[Memory]]:
     """Return what earlier scans wrote of this project, by what each is about; the dead are kept to be revived.
 
-    Projects that were merged may both have been scanned: of two living ones about the same, the older is let go.
+    Projects that were merged may both have been scanned: of two living ones about the same, the older expires.
     """
     where = session.of_project(project) & equals("source", "code_scan")
     memories = await session.store.find(where, ["codebase"])

@@ -239,7 +239,7 @@ def _why_not(row: RecalledMemory, memory: Memory, seen: set[str] | None, *, full
 
 
 async def curve(session: Session, request: CurveRequest) -> CurveOf:
-    """Compute the forgetting curve of one memory from its last use on, and where it would be let go.
+    """Compute the forgetting curve of one memory from its last use on, and where it would expire.
 
     Raises:
         MemoryNotFound: if there is no such memory.
@@ -311,7 +311,7 @@ async def evidence(session: Session, request: EvidenceRequest) -> EvidenceOf:
 
 
 async def forecast(session: Session, request: ForecastRequest) -> ForecastResult:
-    """Say what would be let go, moved and kept; of what goes, the first few hundred by name.
+    """Say what would expire, move and stay; of what expires, the first few hundred by name.
 
     Raises:
         InvalidInput: if the days end outside the calendar.

@@ -140,7 +140,7 @@ class CurveRequest(Request):
 
 @declaration
 class CurveOf:
-    """The curve of a memory: retention by days from now, its recalls, and where it would be let go."""
+    """The curve of a memory: retention by days from now, its recalls, and where it would expire."""
 
     id: str
     curve: str
@@ -209,7 +209,7 @@ class ForecastRequest(Request):
 
 @declaration
 class ForecastResult:
-    """What would be let go, moved and kept by a day to come."""
+    """What would expire, move and stay by a day to come."""
 
     at: str
     days: float
@@ -511,7 +511,7 @@ FOR_PAGE: tuple[AnyTool, ...] = (
     ),
     _call("curve", "Forgetting curve", "How a memory fades, and when it would go.", CurveRequest, CurveOf),
     _call("evidence", "Compare evidence", "What was seen then beside the code now.", EvidenceRequest, EvidenceOf),
-    _call("forecast", "Forecast", "What would be let go by a day to come.", ForecastRequest, ForecastResult),
+    _call("forecast", "Forecast", "What would expire by a day to come.", ForecastRequest, ForecastResult),
     _call("dreams", "List dreams", "Every dream, the latest first.", NightsRequest, Nights),
     _call("dream", "Describe a dream", "What one dream changed, before and after.", NightRequest, Night),
     _call("quarantine", "Show the quarantine", "What is held back for review.", HeldRequest, Quarantine),

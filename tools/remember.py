@@ -224,7 +224,7 @@ async def remember(session: Session, request: RememberRequest) -> Remembered:
     request, screening = screened(request)
     result, screening = await _remember(session, request, screening)
     if request.tier and request.forget_after:
-        both = f"tier {request.tier} and forget_after are both kept: it is let go at whichever comes first"
+        both = f"tier {request.tier} and forget_after are both kept: the memory expires at whichever comes first"
         result = replace(result, warnings=[*result.warnings, both])
     session.served.note_ids([result.id, *(conflict.id for conflict in result.conflicts)])
     return replace(

@@ -16,7 +16,7 @@ from reverie.storage.locks import PATIENCE_SECONDS, ProcessLock
 from reverie.storage.scope import RECALLED
 from reverie.tools.session import Session
 
-Fate = Literal["held", "faded", "forgotten", "elsewhere"]
+StoredState = Literal["quarantined", "expired", "forgotten", "elsewhere"]
 
 UNSHARED_LAYER = "codebase"
 """What `reverie index` reads from the code, and reads again anywhere."""
@@ -36,7 +36,7 @@ class SharedMemories:
 
     living: dict[str, Memory] = field(default_factory=dict)
     heads: dict[str, str] = field(default_factory=dict)
-    fates: dict[str, Fate] = field(default_factory=dict)
+    states: dict[str, StoredState] = field(default_factory=dict)
 
 
 def is_shared(memory: Memory) -> bool:
@@ -79,21 +79,21 @@ async def _follow(session: Session, shared: SharedMemories, memory_id: str) -> N
             shared.heads[memory_id] = current.id
             return
         if current.status == "quarantined":
-            shared.fates[memory_id] = "held"
+            shared.states[memory_id] = "quarantined"
             return
         if current.status in RECALLED and not session.is_overdue(current):
-            shared.fates[memory_id] = "elsewhere"
+            shared.states[memory_id] = "elsewhere"
             return
         if not (current.status == "superseded" and current.superseded_by):
-            shared.fates[memory_id] = await _how_it_went(session, current)
+            shared.states[memory_id] = await _why_expired(session, current)
             return
         current = (await session.store.get([current.superseded_by])).get(current.superseded_by)
 
 
-async def _how_it_went(session: Session, memory: Memory) -> Fate:
+async def _why_expired(session: Session, memory: Memory) -> StoredState:
     events = await session.store.journal.about(memory.id)
     last = next((event for event in reversed(events) if event.after.get("status") == "expired"), None)
-    return "forgotten" if last is not None and last.actor in _PEOPLE else "faded"
+    return "forgotten" if last is not None and last.actor in _PEOPLE else "expired"
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ const LEFT = 40;
 const BOTTOM = 26;
 const TOP = 12;
 
-/** Draw how a memory fades: from its last use to a year ahead, its recalls, now, and where it would be let go. */
+/** Draw how a memory fades: from its last use to a year ahead, its recalls, now, and where it would expire. */
 export function curveChart(curve) {
   const first = Math.min(curve.written, curve.days[0], ...curve.recalls);
   const last = curve.days[curve.days.length - 1];
@@ -34,7 +34,7 @@ export function curveChart(curve) {
           svg("title", {}, `${n ? "recalled" : "written"} ${Math.round(-at)} days ago`))),
       curve.ends !== null && curve.ends <= last
         ? [svg("line", { class: "end", x1: x(curve.ends), x2: x(curve.ends), y1: TOP, y2: y(0) }),
-           svg("text", { class: "tick end", x: Math.min(x(curve.ends) - 4, WIDTH - 60), y: TOP + 24, "text-anchor": "end" }, "let go")]
+           svg("text", { class: "tick end", x: Math.min(x(curve.ends) - 4, WIDTH - 60), y: TOP + 24, "text-anchor": "end" }, "expires")]
         : null,
       dayTicks(first, last).map((at) =>
         svg("text", { class: "tick", x: x(at), y: HEIGHT - 8, "text-anchor": "middle" }, dayName(at))),

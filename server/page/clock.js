@@ -61,11 +61,11 @@ async function ahead(days, project, again) {
   const kept = Object.values(left.kept).reduce((sum, number) => sum + number, 0);
   const hold = (memory) => el("button", { onclick: () => attempt(async () => { await pin(memory, true); await again(); }) }, "Pin");
   return [
-    el("p", { class: "quiet total" }, `${memories(left.total_expired)} would be let go, ${kept.toLocaleString("en")} kept.`),
+    el("p", { class: "quiet total" }, `${memories(left.total_expired)} would expire, ${kept.toLocaleString("en")} kept.`),
     left.expired.length ? el("section", {}, el("h2", {}, "Gone by then"), el("ul", { class: "rows gone" }, left.expired.slice(0, 100).map((one) => el("li", { class: "row fading" },
       el("div", { class: "said" }, el("a", { class: "text", href: `#/memory/${encodeURIComponent(one.id)}` }, one.title), el("p", { class: "facts" }, el("span", { class: `layer ${one.layer}` }, one.layer), el("span", {}, `on ${day(one.at)}`), el("span", {}, one.reason))),
       el("div", { class: "beside" }, hold(one)))))) : null,
     left.moved.length ? el("section", {}, el("h2", {}, "Moved by then"), el("ul", { class: "rows small" }, left.moved.slice(0, 50).map((one) => el("li", { class: "row" }, el("div", { class: "said" }, el("a", { class: "text", href: `#/memory/${encodeURIComponent(one.id)}` }, one.title), el("p", { class: "facts" }, el("span", {}, `${one.from_layer} → ${one.to_layer}`), el("span", {}, one.reason))))))) : null,
-    el("section", {}, el("h2", {}, "Still there"), el("p", { class: "quiet small" }, "What has faded is still found when it fits a question; it is let go only when a rule says so."), el("ul", { class: "rows" }, here.memories.filter((one) => !going.has(one.id)).map((memory) => row(memory)))),
+    el("section", {}, el("h2", {}, "Still there"), el("p", { class: "quiet small" }, "What has faded is still found when it fits a question; it expires only when a rule says so."), el("ul", { class: "rows" }, here.memories.filter((one) => !going.has(one.id)).map((memory) => row(memory)))),
   ].filter(Boolean);
 }

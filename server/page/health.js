@@ -121,5 +121,5 @@ async function swept() {
   const done = await call("sweep", {});
   const gone = Object.values(done.expired).flat().length;
   const moved = Object.values(done.moved).flat().length;
-  say(gone || moved ? `${gone} let go, ${moved} moved.` : "Nothing was due.");
+  say(gone || moved ? `${gone} expired, ${moved} moved.` : "Nothing was due.");
 }

@@ -134,7 +134,7 @@ function why(memory) {
 const REASONS = {
   "does not fit": "too far from the question to be shown",
   "another project": "kept in another project",
-  "faded or forgotten": "let go, or forgotten",
+  "faded or forgotten": "expired or forgotten",
   superseded: "replaced by a newer memory",
   "in quarantine": "held back until somebody decides",
   "beyond the limit": "others fit better",

@@ -17,7 +17,7 @@ export async function show(main, { rest, go }) {
   if (rest === "tonight") return tonight(main, go);
   if (rest) return night(main, decodeURIComponent(rest), go);
   const found = await call("dreams", { limit: 100 });
-  main.append(el("h1", {}, "Nights"), el("p", { class: "lead" }, "Once a day, when nobody works, a dream merges, checks and lets go. Every change can be taken back."),
+  main.append(el("h1", {}, "Nights"), el("p", { class: "lead" }, "Once a day, when nobody works, a dream merges, checks and expires what has faded. Every change can be taken back."),
     el("p", {}, el("a", { class: "button primary", href: "#/nights/tonight" }, "What would tonight do?")));
   main.append(found.dreams.length
     ? el("ol", { class: "rows nights" }, found.dreams.map((dream) => el("li", { class: "row" },

@@ -67,5 +67,5 @@ async def test_a_small_year_lets_go_of_some_and_of_nothing_that_is_held(
     assert report.archived > 0
     assert report.searched < report.searched_without
     assert report.found <= report.needed
-    assert "let go" in year.told(report)
+    assert "expired" in year.told(report)
     assert 0 < year.as_record(report)["smaller"]["rows"] < 1

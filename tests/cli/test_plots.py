@@ -121,7 +121,7 @@ def test_what_goes_wrong_is_told_in_one_line(run: Run, arguments: list[str], sai
 
 def test_a_forecast_lists_what_goes_and_counts_what_stays(run: Run) -> None:
     told = run("forecast", "--days", "91").stdout
-    assert "1 memory let go (archived):" in told
+    assert "1 memory expired (archived):" in told
     assert "faded-one" in told
     assert "Deployed the gateway." in told
     assert "1 memory kept: semantic 1.\nNothing was changed.\n" in told

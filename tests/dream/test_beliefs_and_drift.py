@@ -1,4 +1,4 @@
-"""Beliefs are challenged by evidence only; drift mends, challenges, and lets go last of all."""
+"""Beliefs are challenged by evidence only; drift mends, challenges, and expires last of all."""
 
 import subprocess
 from collections.abc import Sequence

@@ -28,61 +28,60 @@ def test_a_working_memory_is_shown_as_it_will_fade(a_memory, start):
     [
         pytest.param(
             FADING,
-            "Unless it is recalled, it is let go on 2026-04-01 (archived): by then it is older than 90 days, "
+            "Unless it is recalled, it expires on 2026-04-01 (archived): by then it is older than 90 days, "
             "0.00 of it is left, its importance is 0.18 and it was recalled fewer than 3 times.",
             id="archive",
         ),
         pytest.param(
             {"importance": 0.2, "access_count": 4},
-            "Unless it is recalled, it is let go on 2026-06-30 (low-value): by then it was given an importance "
+            "Unless it is recalled, it expires on 2026-06-30 (low-value): by then it was given an importance "
             "of 0.20 and has lain untouched for more than 180 days.",
             id="low value",
         ),
         pytest.param(
             {"importance": 0.8},
-            "Unless it is recalled, it is let go on 2028-12-31 (lifespan-expired): by then it has outlived its "
+            "Unless it is recalled, it expires on 2028-12-31 (lifespan-expired): by then it has outlived its "
             "three years and was never recalled.",
             id="lifespan",
         ),
         pytest.param(
             {"tier": "goldfish"},
-            "Unless it is recalled, it is let go on 2026-01-01 17:00 UTC (tier-expired): by then it has outlived "
+            "Unless it is recalled, it expires on 2026-01-01 17:00 UTC (tier-expired): by then it has outlived "
             "its tier goldfish and was never recalled.",
             id="tier",
         ),
         pytest.param(
             {"forget_after": datetime(2026, 2, 1, tzinfo=UTC), "layer": "semantic"},
-            "It is let go on 2026-02-01, recalled or not (ttl-expired): it was to be forgotten after "
+            "It expires on 2026-02-01, recalled or not (ttl-expired): it was to be forgotten after "
             "2026-02-01T00:00:00Z.",
             id="deadline",
         ),
         pytest.param(
             {"forget_after": datetime(2025, 2, 1, tzinfo=UTC)},
-            "The next sweep lets it go (ttl-expired): it was to be forgotten after 2025-02-01T00:00:00Z.",
+            "It expires with the next sweep (ttl-expired): it was to be forgotten after 2025-02-01T00:00:00Z.",
             id="overdue",
         ),
         pytest.param(
             {"importance": 0.9, "access_count": 5},
-            "The next sweep makes it semantic, and then it is never let go by itself: semantic memories do not "
-            "decay.",
+            "The next sweep makes it semantic, and then it never expires by itself: semantic memories do not decay.",
             id="about to be promoted",
         ),
-        pytest.param({"pinned": True}, "It is never let go by itself: it is pinned.", id="pinned"),
-        pytest.param({"core": True}, "It is never let go by itself: it is a core memory.", id="core"),
-        pytest.param({"tier": "permanent"}, "It is never let go by itself: its tier is permanent.", id="permanent"),
+        pytest.param({"pinned": True}, "It never expires by itself: it is pinned.", id="pinned"),
+        pytest.param({"core": True}, "It never expires by itself: it is a core memory.", id="core"),
+        pytest.param({"tier": "permanent"}, "It never expires by itself: its tier is permanent.", id="permanent"),
         pytest.param(
             {"kind": "decision", "layer": "working"},
-            "It is never let go by itself: decisions do not decay.",
+            "It never expires by itself: decisions do not decay.",
             id="a decision just made",
         ),
         pytest.param(
             {"access_count": 300, "importance": 0.3},
-            "It is never let go by itself: its recalls carry it more than a hundred years on.",
+            "It never expires by itself: its recalls carry it more than a hundred years on.",
             id="recalled for a century",
         ),
         pytest.param(
             {"status": "expired", "expired_at": datetime(2026, 1, 1, tzinfo=UTC), "status_reason": "archived"},
-            "It was already let go on 2026-01-01 (archived); restore brings it back.",
+            "It expired already on 2026-01-01 (archived); restore brings it back.",
             id="gone",
         ),
         pytest.param(
@@ -92,7 +91,7 @@ def test_a_working_memory_is_shown_as_it_will_fade(a_memory, start):
         ),
         pytest.param(
             {"status": "quarantined"},
-            "It is held in quarantine until someone reviews it; no rule lets it go meanwhile.",
+            "It is held in quarantine until someone reviews it; no rule lets it expire meanwhile.",
             id="quarantined",
         ),
     ],

@@ -50,7 +50,7 @@ def test_a_second_sweep_at_the_same_moment_changes_nothing_more(a_memory, start,
 @pytest.mark.rule("002-pin")
 @PROVED
 @given(changes, days, modes)
-def test_nothing_pinned_is_ever_let_go(a_memory, start, fields, age, mode):
+def test_nothing_pinned_ever_expires(a_memory, start, fields, age, mode):
     memory = a_memory(**fields, pinned=True, forget_after=start)
     assert due_expiry(memory, start + timedelta(days=age), mode) is None
 
@@ -58,7 +58,7 @@ def test_nothing_pinned_is_ever_let_go(a_memory, start, fields, age, mode):
 @pytest.mark.rule("000-decays-or-not")
 @PROVED
 @given(changes, days, modes)
-def test_nothing_semantic_or_procedural_is_let_go_without_a_deadline(a_memory, start, fields, age, mode):
+def test_nothing_semantic_or_procedural_expires_without_a_deadline(a_memory, start, fields, age, mode):
     for layer in ("semantic", "procedural"):
         memory = a_memory(**(fields | {"layer": layer}))
         assert due_expiry(memory, start + timedelta(days=age), mode) is None

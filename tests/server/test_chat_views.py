@@ -92,7 +92,7 @@ MEMORY = {
     "status": "active",
     "pinned": False,
     "retention": {"now": 1.0, "30": 0.5, "90": 0.25, "365": 0.0},
-    "outlook": "It is never let go by itself.",
+    "outlook": "It never expires by itself.",
     "anchors": [{"path": "src/old.py", "freshness": "moved", "now_at": "src/new.py"}],
 }
 

@@ -91,7 +91,7 @@ def test_ninety_one_days_later_exactly_the_expected_memories_are_gone(start: Sta
     later, beside = start(REVERIE_CLOCK="+91d"), start(REVERIE_CLOCK="+91d")
     for server in (later, beside):
         server.until_ready()
-    _until(lambda: _expired(later) >= len(expired), "the sweep never let go of what it should")
+    _until(lambda: _expired(later) >= len(expired), "the sweep never expired what it should")
     time.sleep(SETTLED)
 
     seen = {name: later.full(memory_id) for name, memory_id in expired.items()}

@@ -82,7 +82,7 @@ async def test_a_store_whose_memories_were_all_purged_is_empty_and_keeps_its_jou
     await remember.remember(session, RememberRequest(content="The bell on the quay is cracked"))
 
 
-async def test_a_memory_that_was_let_go_still_binds_the_store(open_session: OpenSession) -> None:
+async def test_a_memory_that_was_forgotten_still_binds_the_store(open_session: OpenSession) -> None:
     first = await open_session()
     await forget.forget(first, ForgetRequest(ids=[await _keep(first)]))
     with pytest.raises(WrongEmbedder):

@@ -219,7 +219,7 @@ async def test_a_memory_reworded_since_is_found_by_its_words_of_then(
     assert [row.content for row in (await ask("lamp", as_of=then)).results].count(LAMP) == 1
 
 
-async def test_what_the_sweep_let_go_and_moved_is_as_it_was_before(
+async def test_what_the_sweep_expired_and_moved_is_as_it_was_before(
     session: Session, clock: Any, days: Days, keep: Keep, ask: Ask
 ) -> None:
     going = await keep("the lamp is lent out", layer="episodic", forget_after="2d")

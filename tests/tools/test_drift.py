@@ -1,4 +1,4 @@
-"""Drift: what moved is repaired, what is gone is challenged and, days later, let go; all of it can be undone."""
+"""Drift: what moved is repaired, what is gone is challenged and, days later, expired; all of it can be undone."""
 
 import pytest
 
@@ -56,7 +56,7 @@ async def test_a_moved_anchor_learns_where_to_and_stays_moved_because_the_text_i
     assert (_actions(again), again.drift_id) == ([("moved", "none")], "")
 
 
-async def test_what_is_gone_is_challenged_at_once_and_let_go_on_the_third_day(
+async def test_what_is_gone_is_challenged_at_once_and_expired_on_the_third_day(
     repo: Repository, here: Session, clock: ManualClock
 ) -> None:
     kept = await _keep(here, "The lamp is read in `src/lamp.py`.")
@@ -109,7 +109,7 @@ async def test_what_is_found_again_is_active_again_and_starts_anew(
     assert (memory.status, memory.status_reason, memory.anchors[0].missing_on) == ("active", None, ())
 
 
-async def test_a_memory_of_which_a_part_still_stands_is_challenged_but_never_let_go(
+async def test_a_memory_of_which_a_part_still_stands_is_challenged_but_never_expired(
     repo: Repository, here: Session, clock: ManualClock
 ) -> None:
     kept = await _keep(here, "`src/lamp.py` needs `src/oil.py`.")

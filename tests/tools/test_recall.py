@@ -74,7 +74,7 @@ async def test_filters_narrow_by_layer_kind_tag_and_time(session: Session, keep:
     assert _ids(await ask("lamp", since="30d")) == [event.id]  # the clock says 2 March
 
 
-async def test_what_was_let_go_is_seen_only_when_asked_for(session: Session, keep: Keep, ask: Ask) -> None:
+async def test_what_was_forgotten_is_seen_only_when_asked_for(session: Session, keep: Keep, ask: Ask) -> None:
     gone = await keep("the lamp burns oil")
     await forget.forget(session, ForgetRequest(ids=[gone.id]))
     assert _ids(await ask("lamp")) == []

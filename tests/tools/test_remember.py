@@ -210,4 +210,6 @@ async def test_a_deadline_that_has_passed_is_refused(session: Session, keep: Kee
 
 async def test_a_tier_beside_a_deadline_is_told(keep: Keep) -> None:
     answer = await keep("The fair is in town.", tier="elephant", forget_after="3d")
-    assert answer.warnings == ["tier elephant and forget_after are both kept: it is let go at whichever comes first"]
+    assert answer.warnings == [
+        "tier elephant and forget_after are both kept: the memory expires at whichever comes first"
+    ]

@@ -143,7 +143,7 @@ async def test_a_wrong_request_is_told_what_to_give(session: Session, arguments:
         await restore(session, RestoreRequest(**arguments))  # type: ignore[arg-type]
 
 
-# ── what a sweep let go and a user brought back stays ─────────────────────────────────────────────────────────────
+# ── what a sweep expired and a user brought back stays ─────────────────────────────────────────────────────────────
 
 
 async def _swept_away(session: Session, memory_id: str) -> None:
@@ -156,7 +156,7 @@ async def _stays(session: Session, memory_id: str) -> None:
 
 
 @pytest.mark.parametrize("retention", RETENTION_MODES)
-async def test_what_was_let_go_as_faded_and_restored_stays(
+async def test_what_expired_as_faded_and_was_restored_stays(
     open_session: OpenSession, clock: Callable[[], object], retention: str
 ) -> None:
     session = await open_session(retention=retention)

@@ -91,7 +91,7 @@ async def test_a_demotion_is_not_undone_by_the_next_sweep(session: Session, keep
     assert (await _memory(session, kept)).layer == "episodic"
 
 
-async def test_what_was_served_a_moment_ago_is_not_let_go_as_untouched(
+async def test_what_was_served_a_moment_ago_is_not_expired_as_untouched(
     session: Session, keep: Keep, ask: Callable[..., Awaitable[Recalled]], clock: Callable[[], object]
 ) -> None:
     kept = await keep("ship moon harbour", layer="episodic", importance=0.1)
@@ -206,7 +206,7 @@ async def test_sessions_that_sweep_at_once_act_once(open_session: OpenSession, c
 
 
 @pytest.mark.rule("000-tiers")
-async def test_tiers_let_go_of_what_fades_and_of_nothing_else(
+async def test_tiers_expire_what_fades_and_nothing_else(
     session: Session, keep: Keep, clock: Callable[[], object]
 ) -> None:
     fish = await keep("ship moon harbour", layer="episodic", tier="goldfish")
