@@ -22,9 +22,9 @@ from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due
 from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, creation_order
 from reverie.settings import Settings
 from reverie.storage.dream_cache import ComparedPairs, pair_key
+from reverie.text.amounts import Amount
 from reverie.text.conflicts import Conflict
 from reverie.text.entities import names_in
-from reverie.text.numbers import Amount
 from reverie.text.tokenize import Token, tokens_of
 
 LEAST_COSINE = 0.75

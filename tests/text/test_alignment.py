@@ -3,7 +3,7 @@
 import pytest
 
 from reverie.text.alignment import NAMES, _cues, _read_with, _statement, alignment_of
-from reverie.text.numbers import _measures
+from reverie.text.measures import _measures
 from reverie.text.tokenize import WordForms, _every_token_of_short, _tokens_of_short, is_related, word_form
 
 
