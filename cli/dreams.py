@@ -32,7 +32,8 @@ from reverie.cli.terminal import (
     say_json,
 )
 from reverie.errors import InvalidInput, ReverieError
-from reverie.memory import Verdict, short_ids
+from reverie.ids import short_ids
+from reverie.memory import Verdict
 from reverie.tools import catalog
 from reverie.tools.requests import MOST_QUESTIONS, ConsolidateRequest, RestoreRequest, ReviewDecision, ReviewRequest
 from reverie.tools.results import Consolidated

@@ -23,7 +23,7 @@ from reverie.cli.terminal import (
     table,
     terminal_width,
 )
-from reverie.memory import short_id, short_ids
+from reverie.ids import short_id, short_ids
 from reverie.tools import catalog
 from reverie.tools.render import render
 from reverie.tools.requests import MOST_IDS, ForgetRequest, NamedRequest, RestoreRequest

@@ -27,7 +27,7 @@ from reverie.cli.terminal import (
     table,
     terminal_width,
 )
-from reverie.memory import short_ids
+from reverie.ids import short_ids
 from reverie.recall.results import freshness_word, repeats
 from reverie.tools import catalog
 from reverie.tools.render import render

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_TRACE = 64 * 1024
-"""Bytes; a longer one is cut to its last half, and the last run of each event."""
+"""Bytes; of a longer trace only the second half is kept, and the last run of each event."""
 
 
 def hooks_folder(environment: Mapping[str, str]) -> str:
-    """Return the folder for what hooks leave: in the data folder, or where that would be if it is no folder."""
+    """Return the folder for the traces of hooks: in the data folder, or in the default one if that is a bucket."""
     home = environment.get("REVERIE_HOME", "").strip()
     is_folder = os.path.isabs(os.path.expanduser(home)) and "://" not in home
     return os.path.join(os.path.expanduser(home) if is_folder else data_folder(environment), "hooks")
@@ -31,7 +31,7 @@ def trace_file(environment: Mapping[str, str]) -> str:
 
 
 def last_runs(environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the last run for each event, the latest first; lines that are none are passed over."""
+    """Return the last run for each event, the latest first; a line that is no run is skipped."""
     try:
         with open(trace_file(environment), "rb") as file:
             lines = file.read(2 * LONGEST_TRACE).splitlines()

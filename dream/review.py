@@ -16,11 +16,12 @@ from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
+from reverie.ids import SHORTEST_PREFIX, content_hash
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import WHOLE
 from reverie.lifecycle.vitals import trust_of
 from reverie.lifecycle.voices import UNCONFIRMED, Voice, confirmed, regained_confidence
-from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, OutcomeResult, content_hash
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, OutcomeResult
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import EVERYBODY

@@ -10,9 +10,10 @@ from typing import Any, BinaryIO
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, StoreError
+from reverie.ids import content_hash, derived_id
 from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
 from reverie.lifecycle.voices import counted
-from reverie.memory import FIELDS, Anchor, Memory, Source, content_hash, decode, derived_id, encode
+from reverie.memory import FIELDS, Anchor, Memory, Source, decode, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED, owner_in
 from reverie.text.tokenize import title_of

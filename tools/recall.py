@@ -15,7 +15,8 @@ from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import fresh_fence, neutralized_line
-from reverie.memory import KINDS, LAYERS, Status, short_id
+from reverie.ids import short_id
+from reverie.memory import KINDS, LAYERS, Status
 from reverie.recall.render import Answer, Page, cut_at_sentence
 from reverie.recall.results import IndexState, Recalled, RecalledMemory
 from reverie.recall.score import FITS_WELL
