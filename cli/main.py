@@ -95,9 +95,7 @@ def _start(name: str, given: argparse.Namespace) -> int:
             **{argument.name: getattr(given, argument.name, "") for argument in arguments_of(ServeRequest)}
         )
         if request != ServeRequest():
-            from reverie.cli.serve import serve_http
-
-            return serve_http(request)
+            return _serve_http(request)
         from reverie.server.relay import serve
 
         return serve(os.environ)
@@ -110,6 +108,25 @@ def _start(name: str, given: argparse.Namespace) -> int:
         no_engine=getattr(given, "no_engine", False),
     )
     return run(command, values, options)
+
+
+def _serve_http(request: ServeRequest) -> int:
+    """Serve over HTTP until asked to stop.
+
+    Raises:
+        ReverieError: if it may not, or cannot, listen as the options say.
+    """
+    from reverie.server.http_server import read_plan, serve  # heavy, and no other command needs it
+    from reverie.settings import load_settings
+
+    plan = read_plan(
+        request.http,
+        tls_cert=request.tls_cert,
+        tls_key=request.tls_key,
+        behind_proxy=request.behind_proxy,
+        public_url=request.public_url,
+    )
+    return serve(plan, load_settings, say)
 
 
 def _greeting() -> list[str]:

@@ -129,7 +129,7 @@ CAPTURE = Setting(
     "REVERIE_CAPTURE",
     "`off`, `ask` or `auto`",
     "ask",
-    "What to do with statements that hooks find in a transcript: nothing, ask about them in one question, or keep them.",
+    "What to do with the statements that hooks find in a transcript: nothing, ask about them, or keep them.",
 )
 CLOCK = Setting(
     "REVERIE_CLOCK",
@@ -271,7 +271,7 @@ class Settings:
 
     @property
     def domain_folder(self) -> Path:
-        """Where this host keeps files of this domain: beside the tables, or in its own folder if those are in a bucket."""
+        """Where this host keeps files of this domain: with the tables, or on this host if they are in a bucket."""
         if self.is_local:
             return Path(self.domain_uri)
         name = hashlib.sha256(self.home.rstrip("/").encode("utf-8", "surrogateescape")).hexdigest()[:24]

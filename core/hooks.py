@@ -1,4 +1,7 @@
-"""The trace that hooks leave of their runs: where it is, and the last run for each event."""
+"""What hooks and the server share: which prompts are worth a search, and the trace that hooks leave of their runs.
+
+Imports next to nothing: a hook starts with it, and a client waits for that.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,14 @@ from reverie.time import parse_iso
 TYPE_CHECKING = False  # typing takes longer to import than all of this, and a client waits
 if TYPE_CHECKING:
     from typing import Any
+
+FEWEST_WORDS = 3
+
+
+def is_worth_a_search(prompt: str) -> bool:
+    """Return whether a person says something in a prompt: not a command, a tag of the client, or "yes, go on"."""
+    return len(prompt.split()) >= FEWEST_WORDS and not prompt.lstrip().startswith(("/", "<", "!"))
+
 
 LONGEST_TRACE = 64 * 1024
 """Bytes; of a longer trace only the second half is kept, and the last run of each event."""
