@@ -1,4 +1,4 @@
-"""`reverie doctor`, `reembed` and `audit`: looking after a store."""
+"""`reverie doctor`, `reembed` and `audit`: checking and converting a store."""
 
 import json
 import os
@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from reverie.cli.commands import Options, alone_with_the_store
+from reverie.cli.commands import Options
 from reverie.cli.engine import engine_check
 from reverie.cli.requests import AuditRequest, DoctorRequest, NoRequest
+from reverie.cli.run import alone_with_the_store
 from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, one_line, say, say_json
 from reverie.clients.hook_trace import described_runs
 from reverie.embeddings.base import embedder_from
@@ -55,7 +56,7 @@ async def run_doctor(request: DoctorRequest, options: Options) -> int:
 
 
 def _hook_check() -> Check:
-    """Say when clients last ran `reverie-hook`: one that cannot start says nothing by itself."""
+    """Report when clients last ran `reverie-hook`: a hook that cannot start reports nothing by itself."""
     went_well, found = described_runs(os.environ)
     advice = "See docs/hooks.md; a hook that fails once, as after a pause, does no harm."
     return Check("hooks", "ok" if went_well else "warn", found, advice)
@@ -72,7 +73,7 @@ def _checks_lines(checks: list[Check]) -> list[Line]:
     if failed:
         verdict = f"{failed} of {len(checks)} checks failed."
     elif warned:
-        verdict = f"It works; {warned} of {len(checks)} checks would like your attention."
+        verdict = f"It works; {warned} of {len(checks)} checks have a warning."
     else:
         verdict = "Everything is in order."
     return [*lines, "", verdict]
@@ -149,7 +150,9 @@ async def run_audit(session: "Session", request: AuditRequest, options: Options)
     if options.json:
         say_json({**asdict(found), "intact": found.intact, "last": last})
     else:
-        elsewhere = [] if options.all_projects else ["Shown is this project; --all-projects shows all."]
+        elsewhere = (
+            [] if options.all_projects else ["Only events of this project are shown; --all-projects shows all."]
+        )
         say(*map(_event_line, last), *([""] if last else []), *_audit_lines(found), *elsewhere)
     return DONE if found.intact else FAILED
 
@@ -163,15 +166,15 @@ async def _accept(session: "Session", options: Options) -> int:
             *(f"- {fault}" for fault in found.faults),
             f"Accepted as it is, with {counted(len(found.faults), 'fault')}; the journal says so."
             if found.faults
-            else "There was nothing to accept but the present state; the journal says so.",
+            else "There was no fault. The present state is accepted; the journal says so.",
         )
     return DONE
 
 
 async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
-    """Leave out what happened to memories of other projects, also to those that are no longer there.
+    """Leave out events of memories of other projects, even of memories that are gone.
 
-    What happened to the personal memories of others is left out always.
+    Events of other people's personal memories are always left out.
     """
     ids = list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"]))
     memories: dict[str, Memory] = {}
@@ -179,7 +182,7 @@ async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
         memories |= await session.whole_store.get(ids[start : start + _IDS_AT_ONCE])
     projects = {memory.id: memory.project for memory in memories.values()}
     hidden = {memory.id for memory in memories.values() if not session.store.viewer.sees(memory)}
-    for row in rows:  # the project of a memory that is gone is in its own events, and so is whose it was
+    for row in rows:  # of a memory that is gone, the project and the owner are in its own events
         if row["memory_id"] in memories:
             continue
         values = json.loads(row["before"]) | json.loads(row["after"])
@@ -192,7 +195,7 @@ async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
 
 
 def _about(rows: "list[Row]", given: str) -> "list[Row]":
-    """Return the events of the one memory that an id names, which may be gone by now."""
+    """Return the events of the one memory that an id names, even if that memory is gone."""
     ids = {row["memory_id"] for row in rows if row["memory_id"]}
     found = [given] if given in ids else sorted(one for one in ids if one.startswith(given))
     if found != [given] and len(given) < SHORTEST_PREFIX:
@@ -211,7 +214,7 @@ def _audit_lines(found: Audit) -> list[str]:
             "The store was tampered with:",
             *(f"- {fault}" for fault in found.faults),
             *unchecked,
-            "If you did it on purpose, as by restoring a backup, `reverie audit --accept` takes the store as it is.",
+            "If you did it on purpose, as by restoring a backup, `reverie audit --accept` accepts this state.",
         ]
     lines = [
         f"The journal is as it was written: {counted(found.events, 'event')}, each linked to the one before.",

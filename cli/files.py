@@ -14,8 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from reverie.cli.commands import Options, alone_with_the_store
+from reverie.cli.commands import Options
 from reverie.cli.requests import ExportRequest, ImportRequest, SyncRequest
+from reverie.cli.run import alone_with_the_store
 from reverie.cli.terminal import (
     DONE,
     FAILED,

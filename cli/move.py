@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from reverie.cli.commands import Options, alone_with_the_store
+from reverie.cli.commands import Options
 from reverie.cli.requests import MoveHomeRequest
+from reverie.cli.run import alone_with_the_store
 from reverie.cli.terminal import DONE, Progress, counted, say, say_json
 from reverie.errors import StoreUnavailable
 from reverie.settings import HOME, HOST_FOLDER, Settings, load_settings
@@ -24,7 +25,7 @@ async def run_move(request: MoveHomeRequest, options: Options) -> int:
 
 async def _move(request: MoveHomeRequest, options: Options) -> int:
     try:
-        from reverie.storage.move import move  # needs a package that homes in folders do without
+        from reverie.storage.move import move  # needs a package that only homes in buckets use
     except ImportError as error:
         raise StoreUnavailable("`reverie move` needs one more package: pip install 'reverie-mcp[team]'.") from error
 
@@ -55,7 +56,7 @@ async def _move(request: MoveHomeRequest, options: Options) -> int:
         return DONE
     say(f"{counted(memories, 'memory')} in {files:,} files were copied to {target.home}, read back and compared.")
     if request.copy:
-        say(f"{settings.home} stays in use. To restore, set {HOME.variable}={target.home} and move them back.")
+        say(f"{settings.home} stays in use. To restore the copy, set {HOME.variable}={target.home} and move it back.")
         return DONE
     say(f"Set {HOME.variable}={target.home} from now on. The copy in {settings.home} stays until you remove it.")
     if settings.is_local and (Path(settings.home) / "reverie.toml").exists():
