@@ -1,26 +1,28 @@
-"""`reverie doctor`, `reembed` and `audit`: checking and converting a store."""
+"""`reverie doctor`, `audit`, `reembed` and `move`: checking, converting and moving a store."""
 
 import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from reverie.cli.commands import Options
 from reverie.cli.engine import engine_check
-from reverie.cli.requests import AuditRequest, DoctorRequest, NoRequest
+from reverie.cli.requests import AuditRequest, DoctorRequest, MoveHomeRequest, NoRequest
 from reverie.cli.run import alone_with_the_store
 from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, one_line, say, say_json
 from reverie.clients.hook_trace import described_runs
 from reverie.embeddings.base import embedder_from
-from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError, StoreUnavailable
 from reverie.ids import SHORTEST_PREFIX, author_of
 from reverie.memory import Memory
-from reverie.settings import load_settings
+from reverie.settings import HOME, HOST_FOLDER, Settings, load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp
-from reverie.storage.homes import home_of
+from reverie.storage.homes import DomainHome, home_of
 from reverie.storage.reembed import reembed, stamp_of
 from reverie.storage.scope import owner_in
 from reverie.time import clock_from
@@ -236,3 +238,75 @@ def _event_line(row: "Row") -> str:
     if author := author_of(row["session"]):
         what += f" of {author}"
     return f"{what}: {reason}" if reason else what
+
+
+_DOMAINS: Final = "domains"
+
+
+async def run_move(request: MoveHomeRequest, options: Options) -> int:
+    """Move every domain of the home that is set, and say what to set now."""
+    with alone_with_the_store():
+        return await _move(request, options)
+
+
+async def _move(request: MoveHomeRequest, options: Options) -> int:
+    try:
+        from reverie.storage.move import move  # needs a package that only homes in buckets use
+    except ImportError as error:
+        raise StoreUnavailable("`reverie move` needs one more package: pip install 'reverie-mcp[team]'.") from error
+
+    settings = load_settings()
+    target = _settings_for(request.to, settings)
+    memories = files = 0
+    for domain in await _domains(settings):
+        bar = Progress(f"Copying {domain}")
+        try:
+            moved = await move(
+                _home(replace(settings, domain=domain)),
+                _home(replace(target, domain=domain)),
+                now=clock_from(settings.clock)(),
+                progress=partial(_show_files, bar),
+                keep=request.copy,
+            )
+        finally:
+            bar.done()
+        if moved is not None:
+            memories, files = memories + moved.memories, files + moved.files
+    if options.json:
+        say_json(
+            {"from": settings.home, "to": target.home, "copy": request.copy, "memories": memories, "files": files}
+        )
+        return DONE
+    if not files:
+        say(f"There is no store in {settings.home} yet: nothing to move.")
+        return DONE
+    say(f"{counted(memories, 'memory')} in {files:,} files were copied to {target.home}, read back and compared.")
+    if request.copy:
+        say(f"{settings.home} stays in use. To restore the copy, set {HOME.variable}={target.home} and move it back.")
+        return DONE
+    say(f"Set {HOME.variable}={target.home} from now on. The copy in {settings.home} stays until you remove it.")
+    if settings.is_local and (Path(settings.home) / "reverie.toml").exists():
+        say("reverie.toml is not read from a bucket: set its values in the environment of every host.")
+    return DONE
+
+
+def _show_files(bar: Progress, done: int, total: int) -> None:
+    bar.show(done / (total or 1), f"{done:,} of {total:,} files")
+
+
+def _settings_for(to: str, settings: Settings) -> Settings:
+    own = {HOME.variable: to} | ({HOST_FOLDER.variable: settings.host_folder} if settings.host_folder else {})
+    return replace(settings, home=load_settings(own).home)
+
+
+def _home(settings: Settings) -> DomainHome:
+    return home_of(settings.domain_uri, settings.domain_folder)
+
+
+async def _domains(settings: Settings) -> list[str]:
+    if settings.is_local:
+        folder = Path(settings.home) / _DOMAINS
+        return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    from reverie.storage.bucket import domains_in
+
+    return await domains_in(f"{settings.home.rstrip('/')}/{_DOMAINS}")

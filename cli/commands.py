@@ -324,7 +324,7 @@ COMMANDS: tuple[Command, ...] = (
         name="move",
         help="move all memories to another folder or bucket, or copy them there",
         group="The store",
-        run="move:run_move",
+        run="admin:run_move",
         request=own.MoveHomeRequest,
         opens_store=False,
     ),

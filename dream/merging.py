@@ -34,7 +34,7 @@ from reverie.lifecycle.vitals import highest_importance, inherited, longest_tier
 from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.compare import CONTRADICTION_SIMILARITY, restates
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 
 _MOST_COMPARED = 200
 """Of the texts that share a rare token only the latest are compared; more than these come from a template."""

@@ -28,7 +28,7 @@ from reverie.storage.scope import EVERYBODY
 from reverie.storage.store import MemoryStore
 from reverie.text.compare import restates
 from reverie.text.entities import names_in
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 
 WITHDRAWN_BY = "dream"
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.text.tokenize import FUNCTION_WORDS, Token, tokens_of, word_form
+from reverie.text.tokenize import Token, tokens_of
+from reverie.text.word_forms import FUNCTION_WORDS, word_form
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _CLAUSE: Final = re.compile(r"(?<=[,:])\s+|\s+(?=but\b)|\s[-–—]\s")

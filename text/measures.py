@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal
 
-from reverie.text.tokenize import NUMBER_WORDS, word_form
+from reverie.text.tokenize import NUMBER_WORDS
+from reverie.text.word_forms import word_form
 
 Dimension = Literal[
     "time", "months", "size", "bit rate", "ratio", "money", "clock", "date", "rate", "month rate", "count"

@@ -16,7 +16,7 @@ from reverie.lifecycle.voices import counted
 from reverie.memory import FIELDS, Anchor, Memory, Source, decode, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED, owner_in
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 from reverie.tools.classify import Reading, classified, classify, readings_for
 from reverie.tools.entities import with_names
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines

@@ -32,7 +32,7 @@ from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
 from reverie.text.outcomes import judgements_in
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, PERSONAL_NOTE, Reading, classified, readings_for
 from reverie.tools.entities import with_names

@@ -19,7 +19,7 @@ from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.compare import restates
 from reverie.text.outcomes import is_decision, reported_outcome
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 from reverie.tools.classify import PERSONAL_NOTE
 from reverie.tools.entities import with_names
 from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede
