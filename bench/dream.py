@@ -37,8 +37,9 @@ from reverie.dream.cycle import DreamReport, dream
 from reverie.dream.reading import DreamContext, read
 from reverie.dream.snapshot import LEAST_COSINE, near_pairs
 from reverie.embeddings.base import Embedding, QueryEmbedding
+from reverie.ids import content_hash
 from reverie.lifecycle.vitals import trust_of
-from reverie.memory import Memory, content_hash
+from reverie.memory import Memory
 from reverie.server.dream_process import consolidate_in_process
 from reverie.settings import Settings
 from reverie.storage.bulk import write_batch

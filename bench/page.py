@@ -30,9 +30,10 @@ from urllib.request import Request, urlopen
 from figures import machine, markdown_table, write_between
 from sizes import AT_ONCE, EMBEDDER, TURNS, _drawn
 
+from reverie.ids import content_hash
 from reverie.lifecycle.rules import after_moves, due_expiry
 from reverie.lifecycle.vitals import trust_of
-from reverie.memory import LAYERS, Memory, Source, Status, content_hash
+from reverie.memory import LAYERS, Memory, Source, Status
 from reverie.server.engine import Engine, LazySession
 from reverie.server.page_access import KEY_HEADER
 from reverie.server.page_server import PREFIX, PageServer

@@ -32,7 +32,8 @@ from notes import notes, questions
 
 from recall import GENERATORS, NothingRecorded
 from reverie.embeddings.bundled import DIMENSIONS, BundledEmbedder
-from reverie.memory import LAYERS, Memory, content_hash
+from reverie.ids import content_hash
+from reverie.memory import LAYERS, Memory
 from reverie.settings import Settings
 from reverie.storage.lance_table import TEXT_INDEX
 from reverie.storage.lancedb_import import connect

@@ -1,24 +1,28 @@
-"""`reverie doctor`, `reembed` and `audit`: looking after a store."""
+"""`reverie doctor`, `audit`, `reembed` and `move`: checking, converting and moving a store."""
 
 import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from reverie.cli.commands import Options, alone_with_the_store
+from reverie.cli.commands import Options
 from reverie.cli.engine import engine_check
-from reverie.cli.requests import AuditRequest, DoctorRequest, NoRequest
+from reverie.cli.requests import AuditRequest, DoctorRequest, MoveHomeRequest, NoRequest
+from reverie.cli.run import alone_with_the_store
 from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, one_line, say, say_json
 from reverie.clients.hook_trace import described_runs
 from reverie.embeddings.base import embedder_from
-from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError
-from reverie.memory import SHORTEST_PREFIX, Memory, author_of
-from reverie.settings import load_settings
+from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError, StoreUnavailable
+from reverie.ids import SHORTEST_PREFIX, author_of
+from reverie.memory import Memory
+from reverie.settings import HOME, HOST_FOLDER, Settings, load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp
-from reverie.storage.homes import home_of
+from reverie.storage.homes import DomainHome, home_of
 from reverie.storage.reembed import reembed, stamp_of
 from reverie.storage.scope import owner_in
 from reverie.time import clock_from
@@ -54,7 +58,7 @@ async def run_doctor(request: DoctorRequest, options: Options) -> int:
 
 
 def _hook_check() -> Check:
-    """Say when clients last ran `reverie-hook`: one that cannot start says nothing by itself."""
+    """Report when clients last ran `reverie-hook`: a hook that cannot start reports nothing by itself."""
     went_well, found = described_runs(os.environ)
     advice = "See docs/hooks.md; a hook that fails once, as after a pause, does no harm."
     return Check("hooks", "ok" if went_well else "warn", found, advice)
@@ -71,7 +75,7 @@ def _checks_lines(checks: list[Check]) -> list[Line]:
     if failed:
         verdict = f"{failed} of {len(checks)} checks failed."
     elif warned:
-        verdict = f"It works; {warned} of {len(checks)} checks would like your attention."
+        verdict = f"It works; {warned} of {len(checks)} checks have a warning."
     else:
         verdict = "Everything is in order."
     return [*lines, "", verdict]
@@ -148,7 +152,9 @@ async def run_audit(session: "Session", request: AuditRequest, options: Options)
     if options.json:
         say_json({**asdict(found), "intact": found.intact, "last": last})
     else:
-        elsewhere = [] if options.all_projects else ["Shown is this project; --all-projects shows all."]
+        elsewhere = (
+            [] if options.all_projects else ["Only events of this project are shown; --all-projects shows all."]
+        )
         say(*map(_event_line, last), *([""] if last else []), *_audit_lines(found), *elsewhere)
     return DONE if found.intact else FAILED
 
@@ -162,15 +168,15 @@ async def _accept(session: "Session", options: Options) -> int:
             *(f"- {fault}" for fault in found.faults),
             f"Accepted as it is, with {counted(len(found.faults), 'fault')}; the journal says so."
             if found.faults
-            else "There was nothing to accept but the present state; the journal says so.",
+            else "There was no fault. The present state is accepted; the journal says so.",
         )
     return DONE
 
 
 async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
-    """Leave out what happened to memories of other projects, also to those that are no longer there.
+    """Leave out events of memories of other projects, even of memories that are gone.
 
-    What happened to the personal memories of others is left out always.
+    Events of other people's personal memories are always left out.
     """
     ids = list(dict.fromkeys(row["memory_id"] for row in rows if row["memory_id"]))
     memories: dict[str, Memory] = {}
@@ -178,7 +184,7 @@ async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
         memories |= await session.whole_store.get(ids[start : start + _IDS_AT_ONCE])
     projects = {memory.id: memory.project for memory in memories.values()}
     hidden = {memory.id for memory in memories.values() if not session.store.viewer.sees(memory)}
-    for row in rows:  # the project of a memory that is gone is in its own events, and so is whose it was
+    for row in rows:  # of a memory that is gone, the project and the owner are in its own events
         if row["memory_id"] in memories:
             continue
         values = json.loads(row["before"]) | json.loads(row["after"])
@@ -191,7 +197,7 @@ async def _in_scope(session: "Session", rows: "list[Row]") -> "list[Row]":
 
 
 def _about(rows: "list[Row]", given: str) -> "list[Row]":
-    """Return the events of the one memory that an id names, which may be gone by now."""
+    """Return the events of the one memory that an id names, even if that memory is gone."""
     ids = {row["memory_id"] for row in rows if row["memory_id"]}
     found = [given] if given in ids else sorted(one for one in ids if one.startswith(given))
     if found != [given] and len(given) < SHORTEST_PREFIX:
@@ -210,7 +216,7 @@ def _audit_lines(found: Audit) -> list[str]:
             "The store was tampered with:",
             *(f"- {fault}" for fault in found.faults),
             *unchecked,
-            "If you did it on purpose, as by restoring a backup, `reverie audit --accept` takes the store as it is.",
+            "If you did it on purpose, as by restoring a backup, `reverie audit --accept` accepts this state.",
         ]
     lines = [
         f"The journal is as it was written: {counted(found.events, 'event')}, each linked to the one before.",
@@ -232,3 +238,75 @@ def _event_line(row: "Row") -> str:
     if author := author_of(row["session"]):
         what += f" of {author}"
     return f"{what}: {reason}" if reason else what
+
+
+_DOMAINS: Final = "domains"
+
+
+async def run_move(request: MoveHomeRequest, options: Options) -> int:
+    """Move every domain of the home that is set, and say what to set now."""
+    with alone_with_the_store():
+        return await _move(request, options)
+
+
+async def _move(request: MoveHomeRequest, options: Options) -> int:
+    try:
+        from reverie.storage.move import move  # needs a package that only homes in buckets use
+    except ImportError as error:
+        raise StoreUnavailable("`reverie move` needs one more package: pip install 'reverie-mcp[team]'.") from error
+
+    settings = load_settings()
+    target = _settings_for(request.to, settings)
+    memories = files = 0
+    for domain in await _domains(settings):
+        bar = Progress(f"Copying {domain}")
+        try:
+            moved = await move(
+                _home(replace(settings, domain=domain)),
+                _home(replace(target, domain=domain)),
+                now=clock_from(settings.clock)(),
+                progress=partial(_show_files, bar),
+                keep=request.copy,
+            )
+        finally:
+            bar.done()
+        if moved is not None:
+            memories, files = memories + moved.memories, files + moved.files
+    if options.json:
+        say_json(
+            {"from": settings.home, "to": target.home, "copy": request.copy, "memories": memories, "files": files}
+        )
+        return DONE
+    if not files:
+        say(f"There is no store in {settings.home} yet: nothing to move.")
+        return DONE
+    say(f"{counted(memories, 'memory')} in {files:,} files were copied to {target.home}, read back and compared.")
+    if request.copy:
+        say(f"{settings.home} stays in use. To restore the copy, set {HOME.variable}={target.home} and move it back.")
+        return DONE
+    say(f"Set {HOME.variable}={target.home} from now on. The copy in {settings.home} stays until you remove it.")
+    if settings.is_local and (Path(settings.home) / "reverie.toml").exists():
+        say("reverie.toml is not read from a bucket: set its values in the environment of every host.")
+    return DONE
+
+
+def _show_files(bar: Progress, done: int, total: int) -> None:
+    bar.show(done / (total or 1), f"{done:,} of {total:,} files")
+
+
+def _settings_for(to: str, settings: Settings) -> Settings:
+    own = {HOME.variable: to} | ({HOST_FOLDER.variable: settings.host_folder} if settings.host_folder else {})
+    return replace(settings, home=load_settings(own).home)
+
+
+def _home(settings: Settings) -> DomainHome:
+    return home_of(settings.domain_uri, settings.domain_folder)
+
+
+async def _domains(settings: Settings) -> list[str]:
+    if settings.is_local:
+        folder = Path(settings.home) / _DOMAINS
+        return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    from reverie.storage.bucket import domains_in
+
+    return await domains_in(f"{settings.home.rstrip('/')}/{_DOMAINS}")

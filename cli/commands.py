@@ -1,42 +1,29 @@
-"""Every command of `reverie`, declared once: its help, what it takes, and the function that runs it.
+"""Every command of `reverie`, declared once: its help, its request, and the function that runs it.
 
-A command that is a tool takes that tool's request. Most are answered by the machine's engine; then nothing heavy is
-imported here, and no event loop either. The others, and all of them where there is no engine, open the store in this
-process, after `load_tools`, which knows how to import quickly.
+A command that is a tool takes that tool's request. run.py runs them.
 """
 
-import os
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from reverie.cli import requests as own
-from reverie.cli.terminal import INTERRUPTED, give_up_on_stdout, interruptible, note
-from reverie.errors import InvalidInput
-from reverie.server.endpoint import EngineUnavailable
-from reverie.server.engine_client import EngineSession, store_taken_over
-from reverie.settings import Settings, load_settings
 from reverie.tools import requests
 from reverie.tools.requests import Request
 
 if TYPE_CHECKING:
+    from reverie.server.engine_client import EngineSession
     from reverie.tools.session import Session
 
 CommandSession: TypeAlias = "Session | EngineSession"
-"""What a command works with that only calls tools: a session in this process, or one in the engine."""
+"""The session of a command that only calls tools: in this process, or in the engine."""
 
 Group = Literal["Every day", "Change memories", "Dreams", "Code", "The store", "More"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
-_TICK_SECONDS = 0.2
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a command may take besides its request."""
+    """The options that commands share."""
 
     json: bool = False
     yes: bool = False
@@ -48,7 +35,7 @@ class Options:
 class Command:
     """One command; `run` is `module:function` in this folder.
 
-    The function takes a session, the request and the options; where no store is opened for it, the last two.
+    The function takes a session, the request and the options; without `opens_store`, only the request and options.
     """
 
     name: str
@@ -57,10 +44,10 @@ class Command:
     run: str
     request: type[Request] = own.NoRequest
     opens_store: bool = True
-    through_engine: bool = False  # it only calls tools, which the engine answers if there is one
+    through_engine: bool = False  # it only calls tools, so that the engine can answer it
     loads_tools: bool = True  # it needs LanceDB and the tools in this process
-    asks: bool = False  # it shows what it would do and asks; --yes does it without asking
-    finds_ids: bool = False  # it takes ids, and --all-projects finds them in other projects too
+    asks: bool = False  # it shows what it would do and asks first, unless --yes is given
+    finds_ids: bool = False  # it takes ids; --all-projects looks for them in other projects too
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -274,7 +261,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="index",
-        help="read a project's files and signatures; again only what changed",
+        help="read a project's files and signatures; later runs read only changes",
         group="Code",
         run="projects:run_index",
         request=requests.IndexRequest,
@@ -320,7 +307,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="audit",
-        help="prove that nothing was tampered with; show the last events",
+        help="check that nothing was tampered with; show the last events",
         group="The store",
         run="admin:run_audit",
         request=own.AuditRequest,
@@ -337,7 +324,7 @@ COMMANDS: tuple[Command, ...] = (
         name="move",
         help="move all memories to another folder or bucket, or copy them there",
         group="The store",
-        run="move:run_move",
+        run="admin:run_move",
         request=own.MoveHomeRequest,
         opens_store=False,
     ),
@@ -386,7 +373,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="uninstall",
-        help="disconnect assistants: files are as before; memories stay",
+        help="disconnect assistants: restores their files; memories stay",
         group="More",
         run="setup:run_uninstall",
         request=own.UninstallRequest,
@@ -403,154 +390,4 @@ COMMANDS: tuple[Command, ...] = (
         loads_tools=False,
     ),
 )
-"""All commands but `serve` and `completion`, which need neither a store nor the tools."""
-
-
-def run(command: Command, values: dict[str, Any], options: Options) -> int:
-    """Run a command and return its exit code.
-
-    Raises:
-        ReverieError: saying what went wrong and what to try.
-        NobodyToAsk: if it asks before a change, and there is no terminal.
-    """
-    request = command.request(**_with_stdin(command.request, values))
-    if _is_for_the_engine(command, request, options):
-        load_settings()  # a wrong one is an error here: no engine is started for it
-        session = _engine_session(options)
-        if session is not None:
-            try:
-                return _finished(_function(command)(session, request, options))
-            finally:
-                session.close()
-    import asyncio
-
-    from reverie.server.engine import load_tools
-
-    if not command.loads_tools:
-        return asyncio.run(_run(command, request, options))
-    load_tools()
-    return _until_interrupted(_run(command, request, options))
-
-
-def _is_for_the_engine(command: Command, request: Request, options: Options) -> bool:
-    purges = isinstance(request, requests.ForgetRequest) and request.purge  # it needs the store alone
-    is_off = options.no_engine or os.environ.get("REVERIE_ENGINE", "").strip() == "off"
-    return command.through_engine and not purges and not is_off
-
-
-def _engine_session(options: Options) -> EngineSession | None:
-    """Return a session in the engine, which is started if need be; None if there is none to be had."""
-    try:
-        session = EngineSession(os.environ, os.getcwd(), all_projects=options.all_projects)
-        session.connect()
-    except (EngineUnavailable, OSError):
-        return None
-    return session
-
-
-def _finished(work: Coroutine[Any, Any, int]) -> int:
-    """Run a coroutine that waits for nothing, since calls to the engine block; so there is no need for asyncio."""
-    try:
-        work.send(None)
-    except StopIteration as done:
-        code: int = done.value
-        return code
-    raise RuntimeError("A command that the engine answers waits for something else.")
-
-
-def _function(command: Command) -> Callable[..., Coroutine[Any, Any, int]]:
-    module, _, name = command.run.partition(":")
-    function: Callable[..., Coroutine[Any, Any, int]] = getattr(import_module(f"reverie.cli.{module}"), name)
-    return function
-
-
-async def _run(command: Command, request: Request, options: Options) -> int:
-    function = _function(command)
-    if not command.opens_store:
-        return await function(request, options)
-    async with opened(load_settings(), all_projects=options.all_projects) as session:
-        return await function(session, request, options)
-
-
-@contextmanager
-def alone_with_the_store(*, if_needed: bool = True) -> Iterator[None]:
-    """Have engines that run leave the store to this process for a while; their sessions wait.
-
-    Raises:
-        StoreBusy: if a session's call does not end in time, or another command has the store to itself.
-    """
-    with ExitStack() as taking:
-        if if_needed:
-            store = load_settings().domain_uri
-            with interruptible():
-                taking.enter_context(store_taken_over(os.environ, store))
-        yield
-
-
-def _with_stdin(request: type[Request], values: dict[str, Any]) -> dict[str, Any]:
-    """Replace `-` by what stdin says, where an argument allows it."""
-    return values | {
-        argument.name: _text_from_stdin(argument.positional.metavar)
-        for argument in requests.arguments_of(request)
-        if argument.positional is not None and argument.positional.stdin and values.get(argument.name) == "-"
-    }
-
-
-def _text_from_stdin(argument: str) -> str:
-    try:
-        with interruptible():
-            return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(argument, f"stdin is not UTF-8 at byte {error.start + 1}", "Convert it first.") from None
-
-
-@asynccontextmanager
-async def opened(settings: Settings, *, all_projects: bool = False) -> AsyncIterator["Session"]:
-    """Open the store for one command; whatever happens, what waits to be written is written."""
-    from pathlib import Path
-
-    from reverie.tools.session import Session
-
-    session = await Session.open(settings, folder=Path.cwd())
-    session.all_projects = all_projects
-    try:
-        yield session
-    finally:
-        await session.close()
-
-
-def _until_interrupted(work: Coroutine[Any, Any, int]) -> int:
-    """Run a command; after Ctrl-C finish what has begun to be written, and leave at once.
-
-    A thread that computes or embeds cannot be stopped, and nobody waits for its result: an orderly exit would.
-    """
-    import asyncio
-
-    with asyncio.Runner() as runner:
-        try:
-            return runner.run(_ticking(work))
-        except KeyboardInterrupt:
-            dreaming = sys.modules.get("reverie.tools.consolidate")
-            if dreaming is not None:
-                runner.run(dreaming.until_written())
-            note("")
-            give_up_on_stdout()
-            os._exit(INTERRUPTED)
-
-
-async def _ticking(work: Coroutine[Any, Any, int]) -> int:
-    """Run a command on a loop that wakes up often: a signal that comes just before it waits is noticed soon."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    ticking: asyncio.Handle
-
-    def tick() -> None:
-        nonlocal ticking
-        ticking = loop.call_later(_TICK_SECONDS, tick)
-
-    tick()
-    try:
-        return await work
-    finally:
-        ticking.cancel()
+"""All commands except `serve` and `completion`, which need neither a store nor the tools."""

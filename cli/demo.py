@@ -1,4 +1,4 @@
-"""`reverie demo`: a real client talks to a real server about a small project that does not exist."""
+"""`reverie demo`: a real client talks to a real server about an invented project."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ QUESTIONS = (
 CONFLICT = {"content": "The API listens on port 8081.", "tags": ["api"]}
 
 _DAYS_LATER = 21
-_LOOKS = 400
+_MOST_POLLS = 400
 
 Tell = Callable[..., None]
 
@@ -78,7 +78,7 @@ class Session:
 
 
 async def run_demo(_request: NoRequest, options: Options) -> int:
-    """Play the story through and print it; nothing of it stays on the disk.
+    """Run the demo and print it; it leaves nothing on the disk.
 
     Raises:
         ReverieError: if the server does not start or a call fails.
@@ -142,7 +142,7 @@ async def _first_session(folder: Path, tell: Tell) -> dict[str, Any]:
                 ]
             )
         )
-        kept = await _looked_after(session, tell, remembered)
+        kept = await _promote_and_pin(session, tell, remembered)
     return {
         "handshake_seconds": round(session.handshake, 3),
         "remembered": remembered,
@@ -158,19 +158,22 @@ async def _second_session(folder: Path, tell: Tell, remembered: list[dict[str, A
         await _until_ready(session)
         answers = [await _asked(session, tell, question) for question in QUESTIONS]
         conflict = await session.call("remember", **CONFLICT)
-        tell("Someone says what cannot be true as well. Both are kept, and the assistant is told:", "")
+        tell("Someone says the opposite. Both are kept, and the assistant is told:", "")
         tell(f"  + {CONFLICT['content']}")
         tell(
-            *(f"  ! at odds with: {other['content']} ({other['reason']})" for other in conflict.get("conflicts", []))
+            *(
+                f"  ! conflicts with: {other['content']} ({other['reason']})"
+                for other in conflict.get("conflicts", [])
+            )
         )
-        refused = await _tried_to_forget(session, tell, remembered)
+        refused = await _try_to_forget(session, tell, remembered)
     recall_ms = round(statistics.median(session.milliseconds["recall"]))
     return {"recalled": answers, "recall_ms": recall_ms, "conflict": conflict, "refused": refused}
 
 
 async def _until_ready(session: Session) -> None:
-    """Wait for the model, which loads behind the handshake; until then recall goes by words alone."""
-    for _ in range(_LOOKS):
+    """Wait for the model, which loads after the handshake; until then recall searches by words alone."""
+    for _ in range(_MOST_POLLS):
         if (await session.call("status"))["index_state"] != "warming":
             return
         await asyncio.sleep(0.05)
@@ -183,13 +186,13 @@ async def _asked(session: Session, tell: Tell, question: str) -> dict[str, str]:
     return {"question": question, "answer": best}
 
 
-async def _looked_after(session: Session, tell: Tell, remembered: list[dict[str, Any]]) -> dict[str, Any]:
+async def _promote_and_pin(session: Session, tell: Tell, remembered: list[dict[str, Any]]) -> dict[str, Any]:
     """Promote one memory and pin another."""
     moved = await session.call("promote", id=_id_of("in feet", remembered))
     pinned = await session.call("pin", id=_id_of("high water", remembered))
     tell(
         "",
-        "What proves lasting is promoted; what must never go is pinned:",
+        "What proves lasting is promoted; what must never be forgotten is pinned:",
         "",
         *columns(
             [
@@ -201,8 +204,8 @@ async def _looked_after(session: Session, tell: Tell, remembered: list[dict[str,
     return {"promoted": moved, "pinned": pinned}
 
 
-async def _tried_to_forget(session: Session, tell: Tell, remembered: list[dict[str, Any]]) -> dict[str, Any]:
-    """Try to forget the pinned memory, which must not work."""
+async def _try_to_forget(session: Session, tell: Tell, remembered: list[dict[str, Any]]) -> dict[str, Any]:
+    """Try to forget the pinned memory; the server must refuse."""
     refused = await session.call("forget", ids=[_id_of("high water", remembered)], reason="the demo tries it")
     reason = refused["skipped"][0]["reason"] if refused.get("skipped") else "nothing was refused"
     tell("", "And a pin holds:", "", *columns([("forget", "never deploy around high water", f"refused: {reason}")]))
@@ -250,6 +253,6 @@ def _closing(story: dict[str, Any]) -> list[str]:
 
 
 def _command() -> list[str]:
-    """Return what starts the server from anywhere: desktop clients do not know the shell's PATH."""
+    """Return the command that starts the server from anywhere: desktop clients do not know the shell's PATH."""
     installed = Path(sysconfig.get_path("scripts")) / ("reverie.exe" if sys.platform == "win32" else "reverie")
     return [str(installed), "serve"] if installed.exists() else [sys.executable, "-m", "reverie", "serve"]

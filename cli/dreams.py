@@ -1,7 +1,7 @@
 """`reverie dream`, `reverie dreams` and `reverie review`.
 
-Running a dream, listing, showing and undoing past ones, and answering what dreams would not decide alone, key by key
-or from a script.
+Running a dream, listing, showing and undoing earlier ones, and answering the questions that dreams left open, key by
+key or from a script.
 """
 
 import sys
@@ -32,7 +32,8 @@ from reverie.cli.terminal import (
     say_json,
 )
 from reverie.errors import InvalidInput, ReverieError
-from reverie.memory import Verdict, short_ids
+from reverie.ids import short_ids
+from reverie.memory import Verdict
 from reverie.tools import catalog
 from reverie.tools.requests import MOST_QUESTIONS, ConsolidateRequest, RestoreRequest, ReviewDecision, ReviewRequest
 from reverie.tools.results import Consolidated
@@ -62,7 +63,11 @@ async def run_dream(session: CommandSession, request: ConsolidateRequest, option
 
 async def run_dreams(session: "Session", request: DreamsRequest, options: Options) -> int:
     """List the dreams, show one, or undo it."""
-    from reverie.tools.dreams import describe_dream, dream_lines, dreams  # it imports LanceDB: `review` does without
+    from reverie.tools.dreams import (
+        describe_dream,
+        dream_lines,
+        dreams,
+    )  # imports LanceDB, which `review` does not need
 
     if request.undo:
         return await undo_dream(session, request.id, options)
@@ -86,7 +91,7 @@ async def run_dreams(session: "Session", request: DreamsRequest, options: Option
 
 
 async def undo_dream(session: CommandSession, dream_id: str, options: Options) -> int:
-    """Show what a dream did, and undo it if that is agreed to.
+    """Show what a dream did, ask, and undo it.
 
     Raises:
         InvalidInput: if there is no such dream, or it may not be undone from here.
@@ -169,7 +174,7 @@ def review_lines(questions: Sequence[Question], resolved: Sequence[Mapping[str, 
 
 
 def question_lines(question: Question, number: str = "") -> list[Line]:
-    """Show one question, the memories it is about, and what speaks for and against."""
+    """Show one question, its memories, and the evidence."""
     names = short_ids(memory["id"] for memory in question["memories"])
     lines: list[Line] = [
         (Span(paragraph(number + one_line(question["ask"]), "", hanging="   "), "bold"),),
@@ -205,7 +210,7 @@ async def ask_one_by_one(session: CommandSession, questions: Sequence[Question])
             decision = ReviewDecision(question_id=question["id"], verdict=chosen, text=text)
             try:
                 done = await catalog.call(catalog.REVIEW, session, ReviewRequest(decisions=(decision,), limit=0))
-            except ReverieError as error:  # such as a text that leaves a fact out: there is another try
+            except ReverieError as error:  # such as a text that leaves a fact out: ask again
                 note(str(error))
                 continue
             say(*map(_resolved_line, done.resolved))
@@ -215,7 +220,7 @@ async def ask_one_by_one(session: CommandSession, questions: Sequence[Question])
 
 
 def keys_of(verdicts: Sequence[str]) -> dict[str, str]:
-    """Return a key for each verdict: its first letter that is still free."""
+    """Return a key for each verdict: its first letter that no other has."""
     keys: dict[str, str] = {}
     for verdict in verdicts:
         letter = next(
@@ -247,7 +252,7 @@ def _text_for(verdict: str, question: Question) -> str | None:
         return ""
     texts = [memory["content"] for memory in question["memories"]]
     if verdict == "revise":
-        return "" if question.get("proposal") else edited(texts[0])  # the answer takes what is proposed
+        return "" if question.get("proposal") else edited(texts[0])  # an empty answer accepts the proposal
     return edited("\n\n".join(texts))
 
 

@@ -1,6 +1,6 @@
-"""`reverie engine`: what runs, ending it, and its log; and `reverie page`, which the engine serves.
+"""`reverie engine`: shows the engine, stops it, prints its log; and `reverie page`, which the engine serves.
 
-Where there is no engine, `reverie page` serves the page from its own process. `doctor` shows what is said here.
+Where there is no engine, `reverie page` serves the page from its own process. `doctor` uses `engine_check`.
 """
 
 import asyncio
@@ -136,7 +136,7 @@ def _log(options: Options, last: int) -> int:
 
 def engine_check(environment: Mapping[str, str]) -> "Check":
     """Say whether sessions can share an engine, and what to do if not."""
-    from reverie.tools.doctor import Check  # with LanceDB, which `reverie engine` does without
+    from reverie.tools.doctor import Check  # imports LanceDB, which `reverie engine` does not need
 
     if _is_off(environment):
         return Check("engine", "ok", "off: each session works alone")
@@ -157,7 +157,7 @@ def engine_check(environment: Mapping[str, str]) -> "Check":
         return Check("engine", "ok", f"runs (process {ours[0].pid}, version {__version__}, {sessions})")
     if os.path.exists(own.lock) and own.key in {endpoint.key for endpoint in endpoints(environment)}:
         advice = "If it lasts, `reverie engine log` may say why; the next session works alone until it is gone."
-        return Check("engine", "warn", "one is there that does not answer, or was killed", advice)
+        return Check("engine", "warn", "there is one that does not answer, or was killed", advice)
     return Check("engine", "ok", f"none runs; the next session starts one in {own.folder}")
 
 
@@ -174,7 +174,7 @@ _HOP = """<!doctype html>
 
 async def run_page(request: PageRequest, options: Options) -> int:
     """Have the page served and open it in the browser, or print its address."""
-    load_settings()  # a wrong one is an error here: no engine is started for it
+    load_settings()  # a wrong setting is an error here; no engine is started for it
     if not (request.no_engine or os.environ.get("REVERIE_ENGINE", "").strip() == "off"):
         try:
             address = await asyncio.to_thread(page_address, os.environ, os.getcwd(), request.port)

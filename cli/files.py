@@ -14,8 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from reverie.cli.commands import Options, alone_with_the_store
+from reverie.cli.commands import Options
 from reverie.cli.requests import ExportRequest, ImportRequest, SyncRequest
+from reverie.cli.run import alone_with_the_store
 from reverie.cli.terminal import (
     DONE,
     FAILED,
@@ -36,7 +37,8 @@ from reverie.cli.terminal import (
 from reverie.clients.importers import MARKDOWN_READERS, Collected, collect
 from reverie.clients.sync_folder import Answers, Synced, checked_folder, export_okf, sync
 from reverie.errors import InvalidInput, ReverieError
-from reverie.memory import Memory, short_id
+from reverie.ids import short_id
+from reverie.memory import Memory
 from reverie.tools.export_jsonl import STDOUT, Exported, export
 from reverie.tools.export_jsonl import Line as NotedLine
 from reverie.tools.import_files import ImportPlan, Problem, import_notes, plan_import

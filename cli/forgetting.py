@@ -1,12 +1,13 @@
-"""`reverie forget`, `restore`, `purge` and `quarantine`: each shows what it would do, and asks."""
+"""`reverie forget`, `restore`, `purge` and `quarantine`: each shows what it would do, and asks first."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from reverie.cli.commands import CommandSession, Options, alone_with_the_store
+from reverie.cli.commands import CommandSession, Options
 from reverie.cli.dreams import undo_dream
 from reverie.cli.requests import PurgeRequest, QuarantineRequest
+from reverie.cli.run import alone_with_the_store
 from reverie.cli.terminal import (
     DONE,
     FAILED,
@@ -23,7 +24,7 @@ from reverie.cli.terminal import (
     table,
     terminal_width,
 )
-from reverie.memory import short_id, short_ids
+from reverie.ids import short_id, short_ids
 from reverie.tools import catalog
 from reverie.tools.render import render
 from reverie.tools.requests import MOST_IDS, ForgetRequest, NamedRequest, RestoreRequest
@@ -42,7 +43,7 @@ async def run_forget(session: CommandSession, request: ForgetRequest, options: O
 
 
 async def run_purge(session: CommandSession, request: PurgeRequest, options: Options) -> int:
-    """Remove memories for good, and say what was left; 1 if nothing could be removed."""
+    """Remove memories for good, and report which were not removed; 1 if none could be."""
     return await _forget(session, ForgetRequest(ids=request.ids, purge=True, dry_run=request.dry_run), options)
 
 
@@ -71,13 +72,11 @@ async def _forget(session: CommandSession, request: ForgetRequest, options: Opti
 
 
 async def _plan(session: CommandSession, planned: Forgotten, asked: Sequence[str]) -> list[Line]:
-    """Name what would go, what goes along with it, and what stays and why."""
+    """List what would be forgotten, what a dream derived from it, and what stays and why."""
     ids = planned.forgotten
     along = [one for one in ids if asked and not one.startswith(tuple(asked))]
     lines = await _memory_lines(session, ids)
-    lines += (
-        [f"  written by a dream from them, and goes along: {', '.join(short_ids(along).values())}"] if along else []
-    )
+    lines += [f"  derived from them by a dream, so included: {', '.join(short_ids(along).values())}"] if along else []
     left = [f"  stays: {short_id(one.id)} ({one_line(one.reason)})" for one in planned.skipped[:_MOST_SHOWN]]
     return [*lines, *left]
 
@@ -96,7 +95,7 @@ async def _memory_lines(session: CommandSession, ids: Sequence[str]) -> list[Lin
 
 
 def _as_shown(request: ForgetRequest, planned: Forgotten) -> ForgetRequest:
-    """Return a request for what was shown: more may fit a filter by the time it is agreed to."""
+    """Return a request for exactly what was shown: by the time of the answer, a filter may match more."""
     if request.ids or request.purge or len(planned.forgotten) > MOST_IDS:
         return request
     return ForgetRequest(ids=tuple(planned.forgotten), reason=request.reason)
@@ -106,15 +105,15 @@ def _purge_lines(result: Forgotten, asked: Sequence[str]) -> list[Line]:
     verb = "Would remove" if result.dry_run else "Removed"
     lines: list[Line] = [f"{verb} {counted(len(result.forgotten), 'memory')} for good."]
     along = [memory_id for memory_id in result.forgotten if asked and not memory_id.startswith(tuple(asked))]
-    lines += [f"Goes along, written by a dream from them: {', '.join(along)}."] if along else []
+    lines += [f"Included, because a dream derived them from these: {', '.join(along)}."] if along else []
     lines += [f"Left {item.id}: {item.reason}." for item in result.skipped]
     if result.forgotten and not result.dry_run:
-        lines.append("Files that you exported earlier are yours to delete.")
+        lines.append("Files that you exported earlier still have them; delete those yourself.")
     return lines
 
 
 async def run_restore(session: CommandSession, request: RestoreRequest, options: Options) -> int:
-    """Bring memories back; undoing a dream or an event is shown first and asked about."""
+    """Bring memories back; before undoing a dream or an event, show it and ask."""
     if request.dream_id and not (request.ids or request.event_id):
         return await undo_dream(session, request.dream_id, options)
     if request.event_id and not (request.ids or options.yes):
@@ -130,8 +129,8 @@ async def run_restore(session: CommandSession, request: RestoreRequest, options:
 
 
 async def run_quarantine(session: "Session", request: QuarantineRequest, options: Options) -> int:
-    """List what is held back, or release or forget some of it."""
-    from reverie.tools.quarantine import decide, held_memories  # they import LanceDB: `forget` does without
+    """List the memories in quarantine, or release or forget some of them."""
+    from reverie.tools.quarantine import decide, held_memories  # imports LanceDB, which `forget` does not need
     from reverie.tools.resolve import resolved_each
 
     if not (request.release or request.forget):

@@ -1,4 +1,4 @@
-"""The `reverie` command: its parser, written from the requests of commands and tools, and its exit codes."""
+"""The `reverie` command: its parser, derived from the requests of commands and tools, and its exit codes."""
 
 import argparse
 import os
@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, get_args
 
 from reverie import __version__
-from reverie.cli.commands import COMMANDS, GROUPS, Command, Options, run
+from reverie.cli.commands import COMMANDS, GROUPS, Command, Options
 from reverie.cli.requests import CompletionRequest, ServeRequest
+from reverie.cli.run import run
 from reverie.cli.terminal import (
     DONE,
     FAILED,
@@ -35,8 +36,8 @@ _EPILOG = """\
 exit codes:
   0    done
   1    failed; one line on stderr says why
-  2    not understood; or it asks before a change, and there is neither a
-       terminal to ask on nor --yes
+  2    not understood; or it has to ask before a change, and there is
+       neither a terminal nor --yes
   130  interrupted
 
 Settings are environment variables (REVERIE_HOME and others); see the README."""
@@ -55,7 +56,7 @@ _FIRST_STEPS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; without a command, serve if a client is on stdin."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    # One command is all that most need; the rest of the parser is for help, completion and mistakes.
+    # Most calls need the parser of one command; help, completion and mistakes need all of them.
     parser = build_parser(only=words[0] if words and words[0] in _NAMES else "")
     given = parser.parse_args(words)
     set_color(given.color)
@@ -95,9 +96,7 @@ def _start(name: str, given: argparse.Namespace) -> int:
             **{argument.name: getattr(given, argument.name, "") for argument in arguments_of(ServeRequest)}
         )
         if request != ServeRequest():
-            from reverie.cli.serve import serve_http
-
-            return serve_http(request)
+            return _serve_http(request)
         from reverie.server.relay import serve
 
         return serve(os.environ)
@@ -110,6 +109,25 @@ def _start(name: str, given: argparse.Namespace) -> int:
         no_engine=getattr(given, "no_engine", False),
     )
     return run(command, values, options)
+
+
+def _serve_http(request: ServeRequest) -> int:
+    """Serve over HTTP until asked to stop.
+
+    Raises:
+        ReverieError: if it may not, or cannot, listen as the options say.
+    """
+    from reverie.server.http_server import read_plan, serve  # heavy, and no other command needs it
+    from reverie.settings import load_settings
+
+    plan = read_plan(
+        request.http,
+        tls_cert=request.tls_cert,
+        tls_key=request.tls_key,
+        behind_proxy=request.behind_proxy,
+        public_url=request.public_url,
+    )
+    return serve(plan, load_settings, say)
 
 
 def _greeting() -> list[str]:
@@ -126,7 +144,7 @@ def _greeting() -> list[str]:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Asks for the terminal's width itself: argparse would import `shutil` and much with it, for every argument."""
+    """Reads the terminal's width itself: argparse would import `shutil`, which is slow, for every argument."""
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, **{"width": terminal_width() - 2} | options)
@@ -164,7 +182,7 @@ _NAMES = {command.name for command in COMMANDS} | set(_OTHERS)
 
 
 def build_parser(only: str = "") -> argparse.ArgumentParser:
-    """Describe every command, or only one; the README's table and the completion scripts are written from it."""
+    """Describe every command, or only one; the README's table and the completion scripts are derived from it."""
     parser = _Parser(
         prog="reverie",
         usage="reverie [OPTIONS] COMMAND ...",
@@ -206,11 +224,11 @@ def _add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _add_arguments(parser, command.request)
     names = {argument.name for argument in arguments_of(command.request)}
     if command.finds_ids and "all_projects" not in names:
-        parser.add_argument("--all-projects", action="store_true", help="look everywhere")
+        parser.add_argument("--all-projects", action="store_true", help="look for ids in all projects")
     if command.asks:
         parser.add_argument("--yes", action="store_true", help="do it without asking")
     if command.through_engine:
-        parser.add_argument("--no-engine", action="store_true", help="do it in this process")
+        parser.add_argument("--no-engine", action="store_true", help="run in this process, without the engine")
     parser.add_argument("--json", action="store_true", help="answer in JSON, for machines")
     _add_color(parser, default=argparse.SUPPRESS)
 

@@ -1,6 +1,6 @@
 """`reverie list`, `show` and `edit`: memories one a line, in full, and in an editor.
 
-Also `reverie entities` and `reindex`: the names that memories use, and finding them anew.
+Also `reverie entities` and `reindex`: the names in memories, and finding them again.
 """
 
 import sys
@@ -27,7 +27,7 @@ from reverie.cli.terminal import (
     table,
     terminal_width,
 )
-from reverie.memory import short_ids
+from reverie.ids import short_ids
 from reverie.recall.results import freshness_word, repeats
 from reverie.tools import catalog
 from reverie.tools.render import render
@@ -48,7 +48,7 @@ _STATUS_STYLES: Mapping[str, Style] = {"challenged": "yellow", "quarantined": "r
 
 
 async def run_list(session: CommandSession, request: ListRequest, options: Options) -> int:
-    """List memories; titles are cut to the terminal, and are whole in a pipe."""
+    """List memories; titles are cut to the width of a terminal, and not in a pipe."""
     found = await catalog.call(catalog.LIST, session, request)
     if options.json:
         say_json(found)
@@ -75,7 +75,7 @@ async def run_edit(session: CommandSession, request: EditRequest, options: Optio
     [memory] = named.memories
     text = edited(memory.content)
     if text is None:
-        note("The text is empty or as it was: nothing was changed.")
+        note("The text is empty or unchanged: nothing was done.")
         return DONE
     revision = ReviseRequest(id=memory.id, content=text, reason=request.reason or "edited")
     result = await catalog.call(catalog.REVISE, session, revision)
@@ -133,7 +133,7 @@ def _age(days: float) -> str:
 
 
 def memory_lines(memory: Mapping[str, Any]) -> list[Line]:
-    """Show everything about one memory that a person asks for, from what `inspect` answers."""
+    """Show one memory in full, from the result of `inspect`."""
     sections: list[list[Line]] = [_head(memory), [paragraph(memory["content"])]]
     for title, lines in (
         ("Evidence", _evidence(memory)),
@@ -248,7 +248,7 @@ if TYPE_CHECKING:
 
 
 async def run_entities(session: CommandSession, request: EntitiesRequest, options: Options) -> int:
-    """List what memories name, the most named first."""
+    """List the names in memories, the most frequent first."""
     found = await catalog.call(catalog.ENTITIES, session, request)
     if options.json:
         say_json(found)
@@ -259,7 +259,7 @@ async def run_entities(session: CommandSession, request: EntitiesRequest, option
 
 def _lines(found: EntityList) -> list[Line]:
     if not found.entities:
-        return ["No names yet. `reverie reindex` finds those of memories from before there were any."]
+        return ["No names yet. `reverie reindex` finds the names in memories of earlier versions."]
     rows: list[tuple[Cell, ...]] = [
         (
             Span(one_line(one.name), "bold"),
@@ -273,7 +273,7 @@ def _lines(found: EntityList) -> list[Line]:
 
 
 async def run_reindex(session: "Session", request: ReindexRequest, options: Options) -> int:
-    """Find the names in every memory again, and say how to take it back."""
+    """Find the names in every memory again, and say how to undo that."""
     from reverie.tools.entities import reindex
 
     done = await reindex(session, request.project)
@@ -283,7 +283,7 @@ async def run_reindex(session: "Session", request: ReindexRequest, options: Opti
         say(f"{counted(done.memories, 'memory')} read; their names are up to date.")
     else:
         say(
-            f"{counted(done.memories, 'memory')} read, {done.changed:,} with other names now.",
-            f"`reverie restore --dream-id {done.batch}` takes it back.",
+            f"{counted(done.memories, 'memory')} read; {done.changed:,} have other names now.",
+            f"`reverie restore --dream-id {done.batch}` undoes this.",
         )
     return DONE

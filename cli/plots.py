@@ -1,4 +1,4 @@
-"""`reverie curves`, `forecast` and `tune`: forgetting curves as text or PNG, what lies ahead, and rates that fit."""
+"""`reverie curves`, `forecast` and `tune`: forgetting curves as text or PNG, what will expire, and fitted rates."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -6,8 +6,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.cli.commands import Options, opened
+from reverie.cli.commands import Options
 from reverie.cli.requests import CurvesRequest, ForecastRequest, TuneRequest
+from reverie.cli.run import opened
 from reverie.cli.terminal import DONE, columns, counted, say, say_json
 from reverie.errors import InvalidInput
 from reverie.lifecycle.tuning import FEWEST_RECALLS
@@ -41,7 +42,7 @@ _LABEL_EVERY = 4
 
 
 def drawn(curves: Curves) -> list[str]:
-    """Lay the curves out as lines of text; where they meet, the domain's own lies on top."""
+    """Draw the curves as lines of text; where they cross, the domain's own is on top."""
     return [
         f"How much is left of {curves.subject}",
         *_plot(curves),
@@ -67,7 +68,7 @@ def _row(left: float) -> int:
 
 
 def _level(row: int) -> str:
-    """Name every fourth row: 1.00, 0.75 and so on."""
+    """Label every fourth row: 1.00, 0.75 and so on."""
     named = f"{1.0 - row / (HEIGHT - 1):.2f} " if row % _LABEL_EVERY == 0 else ""
     return named.rjust(_GUTTER - 1)
 
@@ -97,7 +98,7 @@ def _legend(curves: Curves) -> list[str]:
 
 
 def _own_parameters(curves: Curves) -> list[str]:
-    """Name the parameters that reverie.toml sets, with the standard ones."""
+    """List the parameters that reverie.toml sets, beside their standard values."""
     own = changed_parameters(curves.parameters)
     return [f"{name} = {value:g} (reverie.toml; standard {getattr(STANDARD, name):g})" for name, value in own.items()]
 
@@ -152,7 +153,7 @@ _TITLE = 44
 
 
 async def run_curves(request: CurvesRequest, options: Options) -> int:
-    """Draw the curves; the store is opened only if a memory is asked about."""
+    """Draw the curves; the store is opened only if a memory is given."""
     settings = load_settings()
     if request.png:
         keep_out_of(settings.home, request.png, "--png")
@@ -199,21 +200,21 @@ async def run_tune(session: "Session", request: TuneRequest, options: Options) -
 
 def _tuned_lines(found: Tuned, domain: str) -> list[str]:
     if not found.fits:
-        return [f"The curve {found.curve} has no rate that recalls could tell. Nothing was changed."]
+        return [f"The curve {found.curve} has no rate that recalls could show. Nothing was changed."]
     lines, written = [], []
     for name, one in found.fits.items():
         if one is None:
-            lines.append(f"{name}: no recall tells it yet.")
+            lines.append(f"{name}: no recall shows it yet.")
             continue
-        told = f"{counted(one.recalls, 'recall')} in {counted(one.gaps, 'gap')}"
+        basis = f"{counted(one.recalls, 'recall')} in {counted(one.gaps, 'gap')}"
         span = f"{one.fitted:.3g} fits best ({one.low:.3g} to {one.high:.3g})"
-        lines.append(f"{name}: {one.now:g} now; {span}, by {told}.")
+        lines.append(f"{name}: {one.now:g} now; {span}, from {basis}.")
         if not one.is_sure:
-            lines.append(f"  Not sure enough to act on: it takes {FEWEST_RECALLS} recalls, and a narrow range.")
+            lines.append(f"  Too uncertain to act on: that takes {FEWEST_RECALLS} recalls and a narrow range.")
         elif one.differs:
             written.append(f"{name} = {one.fitted:.3g}")
         else:
-            lines.append("  What is set fits.")
+            lines.append("  The present value fits.")
     if written:
         section = f"[domains.{domain}.forgetting]"
         lines += ["", "To use it, write into reverie.toml in the data folder:", "", section, *written]
@@ -245,13 +246,13 @@ def _forecast_lines(ahead: Forecast) -> list[str]:
     total = sum(ahead.kept.values())
     whose = "all projects" if ahead.projects == "all" else ", ".join(ahead.projects)
     lines = [
-        f"In {ahead.days:g} days ({ahead.at[:10]}), by {ahead.curve}, if nothing is recalled till then, of {whose}:",
+        f"In {ahead.days:g} days ({ahead.at[:10]}), by {ahead.curve}, if nothing is recalled until then, of {whose}:",
         "",
     ]
-    for rule, group in groupby(ahead.expired, key=lambda going: going.rule):
-        going = list(group)
-        lines.append(f"{counted(len(going), 'memory')} expired ({rule}):")
-        lines += [*columns([(one.id, one.at[:10], _short(one.title)) for one in going]), ""]
+    for rule, group in groupby(ahead.expired, key=lambda ending: ending.rule):
+        endings = list(group)
+        lines.append(f"{counted(len(endings), 'memory')} expired ({rule}):")
+        lines += [*columns([(one.id, one.at[:10], _short(one.title)) for one in endings]), ""]
     if not ahead.expired:
         lines += ["Nothing expires.", ""]
     if ahead.moved:

@@ -44,7 +44,7 @@ _TAKES = {
 
 
 async def run_projects(session: "Session", request: ProjectsRequest, options: Options) -> int:
-    """Do what was asked with projects; anything that changes memories is shown first and asked about."""
+    """List or change projects; before memories change, show the change and ask."""
     session.all_projects = True  # the command is about all of them
     action = request.action
     fewest, most, takes = _TAKES[action]
@@ -78,17 +78,17 @@ def _row(one: Listed) -> tuple[str, str, str]:
 
 async def _regroup(session: "Session", request: ProjectsRequest, options: Options) -> int:
     planned = await _regrouped(session, request, dry_run=True)
-    going = (
+    change = (
         f"{counted(planned.memories, 'memory')} of {', '.join(planned.source) or 'no project'} to {planned.target}"
     )
     if request.dry_run:
-        _print(options, planned, f"Would take {going}.")
+        _print(options, planned, f"Would move {change}.")
         return DONE
-    if not agreed(f"Would take {going}.", question="Do it?", yes=options.yes):
+    if not agreed(f"Would move {change}.", question="Do it?", yes=options.yes):
         return FAILED
     result = await _regrouped(session, request, dry_run=False)
-    undo = f" `reverie projects undo {result.change_id}` takes it back." if result.change_id else ""
-    _print(options, result, f"Took {going}.{undo}")
+    undo = f" `reverie projects undo {result.change_id}` undoes this." if result.change_id else ""
+    _print(options, result, f"Moved {change}.{undo}")
     return DONE
 
 
@@ -106,7 +106,7 @@ async def _regrouped(session: "Session", request: ProjectsRequest, *, dry_run: b
 async def _undo(session: "Session", request: ProjectsRequest, options: Options) -> int:
     [change_id] = request.names
     events = await session.store.journal.of_batch(change_id)
-    plan = f"Would take back {change_id}, which changed {counted(len(events), 'memory')}."
+    plan = f"Would undo {change_id}, which changed {counted(len(events), 'memory')}."
     if request.dry_run:
         say(plan)
         return DONE
@@ -116,14 +116,18 @@ async def _undo(session: "Session", request: ProjectsRequest, options: Options) 
     if options.json:
         say_json({"change_id": change_id, "memories": undone})
     else:
-        say(f"Took back {counted(undone, 'memory')}.")
+        say(f"Undone for {counted(undone, 'memory')}.")
     return DONE
 
 
 async def _mark(session: "Session", request: ProjectsRequest, options: Options) -> int:
     folder = session.seen.root or Path.cwd()
     if session.seen.commit is not None or session.seen.remotes:
-        raise InvalidInput("mark", f"{folder} is a git repository, which has an identity", "Rename it if you like.")
+        raise InvalidInput(
+            "mark",
+            f"{folder} is a git repository, which has an identity",
+            "Use `reverie projects rename` to rename it.",
+        )
     plan = f"Would write {folder / '.reverie'}."
     if request.dry_run:
         say(plan)
@@ -131,11 +135,11 @@ async def _mark(session: "Session", request: ProjectsRequest, options: Options) 
     if not agreed(plan, question="Do it?", yes=options.yes):
         return FAILED
     mark_folder(folder, request.names[0] if request.names else "")
-    await session.change_folder(folder)  # so that the store knows the marker before the folder is moved
+    await session.change_folder(folder)  # the store must know the marker before the folder is moved
     if options.json:
         say_json({"file": str(folder / ".reverie"), "project": session.here.project})
     else:
-        say(f"{folder} is known by its marker now, wherever it is moved.")
+        say(f"{folder} is recognised by its marker now, wherever it is moved.")
     return DONE
 
 
@@ -147,7 +151,7 @@ def _print(options: Options, result: Regrouped, sentence: str) -> None:
 
 
 async def run_index(session: "Session", request: IndexRequest, options: Options) -> int:
-    """Scan a project and say what was written."""
+    """Index a project, and report what was written."""
     bar = Progress("Indexing")
     started = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""What the commands take that are no tools: the same kind of request classes as in `tools/requests.py`."""
+"""The requests of commands that are no tools, declared as in `tools/requests.py`."""
 
 from typing import Annotated, Literal, get_args
 
@@ -45,7 +45,7 @@ ProjectAction = Literal["list", "rename", "merge", "move", "undo", "mark"]
 
 @declaration
 class NoRequest(Request):
-    """Nothing: the command takes no arguments of its own."""
+    """No arguments."""
 
 
 @declaration
@@ -81,7 +81,7 @@ class ForecastRequest(Request):
 
 @declaration
 class TuneRequest(Request):
-    """Nothing to say: all recalls of the domain are read."""
+    """No arguments: all recalls of the domain are read."""
 
 
 @declaration
@@ -109,7 +109,7 @@ class ImportRequest(Request):
     format: Annotated[Format | Literal["auto"], Help("what they are")] = "auto"
     project: Annotated[str, Help("the project that notes go to; without it, the one here")] = ""
     dry_run: Annotated[bool, Help("only say what would be imported")] = False
-    trust: Annotated[bool, Help("take every line at its word: you vouch for the file")] = False
+    trust: Annotated[bool, Help("keep the trust that the file gives: you vouch for it")] = False
     revive: Annotated[bool, Help("bring back what was forgotten here since")] = False
 
 
@@ -128,7 +128,9 @@ class SyncRequest(Request):
 class PurgeRequest(Request):
     """Which memories to remove for good."""
 
-    ids: Annotated[tuple[str, ...], Help("which; the start of an id is enough if it fits only one"), Positional("ID")]
+    ids: Annotated[
+        tuple[str, ...], Help("which; a unique beginning of 8 characters or more will do"), Positional("ID")
+    ]
     dry_run: Annotated[bool, Help("only say what would be removed")] = False
 
 
@@ -146,7 +148,7 @@ class AuditRequest(Request):
 
     last: Annotated[int, Range(1, 1_000_000), Help("how many to show"), CommandLine(metavar="EVENTS")] = 20
     about: Annotated[str, Help("only what happened to this memory"), CommandLine(metavar="ID")] = ""
-    accept: Annotated[bool, Help("take the store as it is, after restoring a backup")] = False
+    accept: Annotated[bool, Help("accept the store as it is, after restoring a backup")] = False
 
 
 @declaration
@@ -184,8 +186,8 @@ class TokensRequest(Request):
 
     action: Annotated[TokenAction, Help("create, list or revoke"), Positional("ACTION")] = "list"
     name: Annotated[str, Help("the token's name"), Positional("NAME")] = ""
-    scope: Annotated[TokenScope | Literal[""], Help("what it allows, each with those before it")] = ""
-    user: Annotated[str, Help("whom memories and events name; the token's name by default")] = ""
+    scope: Annotated[TokenScope | Literal[""], Help("what it allows; each scope includes the ones before it")] = ""
+    user: Annotated[str, Help("the person that memories and events name; the token's name by default")] = ""
     expires: Annotated[str, Help("span such as 90d, or an ISO moment; never by default")] = ""
     project: Annotated[
         tuple[str, ...],
@@ -207,11 +209,11 @@ class ServeRequest(Request):
     tls_key: Annotated[str, Help("its private key, in PEM"), CommandLine(metavar="FILE")] = ""
     behind_proxy: Annotated[
         str,
-        Help("the only address that may connect; it ends TLS, and its forwarded headers are believed"),
+        Help("the only address that may connect: a proxy that ends TLS and whose forwarded headers are trusted"),
         CommandLine(metavar="ADDRESS"),
     ] = ""
     public_url: Annotated[
-        str, Help("the address that clients use, if it is another: https://HOST/mcp"), CommandLine(metavar="URL")
+        str, Help("the address that clients use, if it differs: https://HOST/mcp"), CommandLine(metavar="URL")
     ] = ""
 
 
@@ -231,7 +233,7 @@ class MoveHomeRequest(Request):
     """Where to move all memories."""
 
     to: Annotated[str, Help("a folder, or a bucket such as s3://bucket/prefix"), Positional("HOME")]
-    copy: Annotated[bool, Help("make a backup there, and go on with the home that is set")] = False
+    copy: Annotated[bool, Help("only copy, as a backup; the home that is set stays in use")] = False
 
 
 @declaration
@@ -253,7 +255,7 @@ class SetupRequest(Request):
         tuple[str, ...], Check(_checked_clients), Help(f"which: {', '.join(CLIENT_NAMES)}"), Positional("CLIENT")
     ] = ()
     scope: Annotated[SetupScope, Help("for you everywhere, or for this project")] = "user"
-    no_hooks: Annotated[bool, Help("connect the server, and leave hooks out")] = False
+    no_hooks: Annotated[bool, Help("connect the server only, without hooks")] = False
     dry_run: Annotated[bool, Help("show what would change in which file, and change nothing")] = False
     print: Annotated[bool, Help("print the blocks to paste, and change nothing")] = False
 

@@ -1,7 +1,7 @@
-"""What a person or a script sees of a command: results on stdout, progress and complaints on stderr.
+"""Output and questions of a command: results on stdout, progress and errors on stderr.
 
-A line is a text, or a row of texts of which some have a style. Text is escaped when it is written, styles are added
-after that: a memory cannot colour, move or clear anything.
+A line is a text, or a row of texts of which some have a style. Text is escaped first, styles are added after that, so
+a memory cannot colour, move or clear anything on the terminal.
 
 It also asks the person at the terminal: yes or no, one key of several, or a text in their editor.
 """
@@ -77,17 +77,17 @@ def say_json(value: Any) -> None:
 
 
 def as_text(line: Line) -> str:
-    """Return a line as a pipe gets it: without styles, and with everything escaped that a terminal would obey."""
+    """Return a line as a pipe gets it: without styles, and with control characters escaped."""
     return spelled_out(line) if isinstance(line, str) else spelled_out("".join(map(str, line))).rstrip()
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person looks at this stream, or types into it."""
+    """Whether this stream is a terminal."""
     return stream is not None and stream.isatty()
 
 
 def terminal_width() -> int:
-    """Return how many columns there are; 80 if nothing says."""
+    """Return the width of the terminal in columns; 80 if it is unknown."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return max(_NARROWEST, int(columns))
@@ -100,7 +100,7 @@ def terminal_width() -> int:
 
 def paragraph(text: str, indent: str = _INDENT, hanging: str = "") -> str:
     """Wrap a text to the terminal, keeping its own line breaks; `hanging` indents all but the first line more."""
-    import textwrap  # only where a text is shown, as are the other imports in functions here
+    import textwrap  # as the other imports in functions here: only where it is used, for a quick start
 
     wrapper = textwrap.TextWrapper(
         min(terminal_width(), _WIDEST_TEXT),
@@ -112,7 +112,7 @@ def paragraph(text: str, indent: str = _INDENT, hanging: str = "") -> str:
 
 
 def columns(rows: Sequence[tuple[str, ...]], indent: str = "  ") -> list[str]:
-    """Align rows in columns, two spaces apart; a cell is one line, whatever it quotes."""
+    """Align rows in columns, two spaces apart; a cell is always one line."""
     return [as_text(line) for line in table(rows, indent)]
 
 
@@ -133,12 +133,12 @@ def table(rows: Sequence[tuple[Cell, ...]], indent: str = "  ") -> list[tuple[Ce
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, with everything that a terminal would obey written as an escape."""
+    """Return a text on one line, with control characters escaped."""
     return " ".join(spelled_out(text).split())
 
 
 def shortened(text: str, width: int) -> str:
-    """Cut a text to so many columns of one line, with an ellipsis where something was cut."""
+    """Cut a text to one line of `width` columns; an ellipsis marks the cut."""
     text = one_line(text)
     if display_width(text) <= width:
         return text
@@ -148,7 +148,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def display_width(text: str) -> int:
-    """Count the columns that a text takes: two for each wide character, none for combining ones."""
+    """Return how many columns a text takes: two for each wide character, none for combining ones."""
     if text.isascii():
         return len(text)
     import unicodedata
@@ -166,7 +166,7 @@ def counted(number: int, noun: str) -> str:
 
 
 class Progress:
-    """A bar on stderr, drawn only if a person is looking."""
+    """A progress bar on stderr, drawn only on a terminal."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -174,7 +174,7 @@ class Progress:
         self._drawn = False
 
     def show(self, share: float | None, detail: str) -> None:
-        """Draw how much is done; without a share, only the detail."""
+        """Draw the share that is done; without a share, only the detail."""
         if not self._shown:
             return
         bar = ""
@@ -185,7 +185,7 @@ class Progress:
         self._drawn = True
 
     def done(self) -> None:
-        """Wipe the bar away."""
+        """Clear the bar."""
         if self._drawn:
             _write(sys.stderr, "\r\x1b[K")
             self._drawn = False
@@ -222,7 +222,7 @@ def _one_line(cell: Cell) -> Cell:
 def _write(stream: TextIO, text: str) -> None:
     try:
         stream.write(text)
-    except UnicodeEncodeError:  # a terminal that knows only its own letters
+    except UnicodeEncodeError:  # the terminal's encoding has no such character
         stream.write(text.encode(stream.encoding, "backslashreplace").decode(stream.encoding))
     stream.flush()
 
@@ -231,11 +231,11 @@ _UNCHANGED = "Nothing was changed."
 
 
 class NobodyToAsk(Exception):
-    """A command wants to ask before it changes something, and there is no terminal."""
+    """A command has to ask before a change, and there is no terminal."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"{_UNCHANGED} This asks first, and there is no terminal to ask on. Add --yes to do it without asking."
+            f"{_UNCHANGED} The command asks first, and there is no terminal. Add --yes to run it without asking."
         )
 
 
@@ -245,7 +245,7 @@ def can_ask() -> bool:
 
 
 def agreed(*plan: Line, question: str, yes: bool) -> bool:
-    """Show on stderr what would be done and ask whether to do it; with `yes` neither.
+    """Show on stderr what would be done, and ask whether to do it; with `yes`, do neither.
 
     Raises:
         NobodyToAsk: if there is no terminal.
@@ -332,7 +332,7 @@ def interruptible() -> Iterator[None]:
     """Let Ctrl-C end a read of stdin at once; asyncio's own handler would wait for the read to return."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     task = _current_task()
-    if task is not None and task.cancelling():  # it came just before, and asyncio would tell us after the read
+    if task is not None and task.cancelling():  # Ctrl-C came just before; asyncio would report it only after the read
         raise KeyboardInterrupt
     try:
         yield

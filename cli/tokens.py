@@ -16,13 +16,13 @@ async def run_tokens(request: TokensRequest, options: Options) -> int:
         _list(tokens, options)
         return DONE
     if not request.name:
-        raise InvalidInput("NAME", "no token is named", f"Say `reverie tokens {request.action} NAME`.")
+        raise InvalidInput("NAME", "no token is named", f"Run `reverie tokens {request.action} NAME`.")
     if request.action == "revoke":
         tokens.revoke(request.name)
         say_json({"revoked": request.name}) if options.json else say(f"Revoked {request.name}.")
         return DONE
     if not request.scope:
-        raise InvalidInput("--scope", "a token needs one", "Say read, write or admin.")
+        raise InvalidInput("--scope", "a token needs a scope", "Give read, write or admin.")
     now = system_clock()
     ends = parse_moment(request.expires, "--expires", now=now, forward=True) if request.expires else None
     token = tokens.create(

@@ -1,6 +1,6 @@
 """The commands that call one tool and print its result: `remember`, `recall`, `brief`, `status`, `revise`, `pin` …
 
-What is the same for a model and for a person comes from `tools/render.py`; the rest is laid out for a terminal here.
+Text that is the same for a model and a person comes from `tools/render.py`; the rest is formatted here.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from reverie.tools.results import Remembered, Result, Status
 
 
 async def run_remember(session: CommandSession, request: RememberRequest, options: Options) -> int:
-    """Keep a text, and say what it became and what it conflicts with."""
+    """Remember a text, and report what was stored and what it conflicts with."""
     result = await catalog.call(catalog.REMEMBER, session, request)
     return _print(result, remembered_lines(result), options)
 
@@ -99,15 +99,15 @@ _LEFT_OUT = {
     "quarantine": "in quarantine",
     "distance": "too far from the question",
     "strength": "too weak",
-    "does not fit": "beside the question",
-    "source": "beyond a low-trust source's third",
+    "does not fit": "not about the question",
+    "source": "more than a third from one low-trust source",
     "limit": "beyond --limit",
     "budget": "beyond --max-tokens",
 }
 
 
 def remembered_lines(result: Remembered) -> list[Line]:
-    """Say what became of a text, and what it conflicts with."""
+    """Report what was stored, and what it conflicts with."""
     if result.duplicate_of == result.id:
         confirmed = ", now confirmed" if result.confirmed else ""
         why = "; ".join(result.warnings)
@@ -121,7 +121,7 @@ def remembered_lines(result: Remembered) -> list[Line]:
             *(f"Note: {warning}." for warning in result.warnings),
         ]
     for conflict in result.conflicts:
-        lines += [f"At odds with {conflict.id} ({conflict.reason}):", paragraph(conflict.content)]
+        lines += [f"Conflicts with {conflict.id} ({conflict.reason}):", paragraph(conflict.content)]
     return lines
 
 

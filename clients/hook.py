@@ -19,8 +19,8 @@ from collections.abc import Mapping
 
 from reverie.clients.hook_trace import SessionNotes, note_run
 from reverie.folders import CLIENT_FOLDERS
+from reverie.hooks import is_worth_a_search
 from reverie.server.endpoint import EngineUnavailable, hello, reach
-from reverie.text.prompts import is_worth_a_search
 
 TYPE_CHECKING = False  # typing takes longer to import than all of this, and a client waits
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from reverie.hook_runs import LONGEST_TRACE, hooks_folder, last_runs, trace_file
+from reverie.hooks import LONGEST_TRACE, hooks_folder, last_runs, trace_file
 from reverie.time import iso, parse_iso, seconds_between, system_clock
 
 MOST_SESSIONS = 64

@@ -15,7 +15,8 @@ from typing import Any
 from reverie.clients.front_matter import Document, FrontMatterError, split_document, written_document
 from reverie.clients.markdown_notes import decoded
 from reverie.errors import InvalidInput
-from reverie.memory import ID_PATTERN, KINDS, Memory, decode, short_id, to_record
+from reverie.ids import ID_PATTERN, short_id
+from reverie.memory import KINDS, Memory, decode, to_record
 from reverie.time import iso, parse_iso
 from reverie.tools.import_files import Note, Problem
 from reverie.tools.screening import screened_fields

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reverie.clients.okf import SHARED, Concept, shared_fields
-from reverie.memory import Memory, content_hash, derived_id
+from reverie.ids import content_hash, derived_id
+from reverie.memory import Memory
 from reverie.tools.import_files import Problem
 
 StoredState = Literal["living", "quarantined", "expired", "forgotten", "elsewhere", "unknown"]

@@ -29,7 +29,7 @@ from reverie.clients.okf import (
 from reverie.clients.sync import Known, Pull, Push, StoreView, SyncPlan, compare, fingerprint, resolved
 from reverie.errors import InvalidInput
 from reverie.memory import Memory
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 from reverie.tools.export_jsonl import BadLine, Line, keep_out_of
 from reverie.tools.forget import forget
 from reverie.tools.import_files import Problem, supersede_each

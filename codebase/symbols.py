@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
-from reverie.text.tokenize import cut, first_line, one_line
+from reverie.text.shorten import cut, first_line, one_line
 
 SymbolKind = Literal["function", "class", "method", "constant", "type", "attribute"]
 

@@ -7,7 +7,7 @@ ReverieError
 ├── MemoryNotFound          no memory has this id
 ├── AmbiguousId             an id prefix fits several memories
 ├── MoveRefused             a memory cannot go to that layer
-├── RateLimited                 one session asks for more than it may
+├── RateLimited             one session asks for more than it may
 ├── NotAllowed              a token's scope does not cover the call
 ├── EmbedderError           text could not be turned into a vector
 ├── ModelError              the language model gave no usable answer

@@ -1,21 +1,18 @@
-"""A memory: its fields and anchors, its ids and their short forms, and its JSON form.
+"""A memory: its fields and anchors, the names of kinds, layers, tiers and statuses, and its JSON form.
 
-Names of kinds, layers, tiers and statuses are here too. JSON is the form of exports, of the journal and of `inspect`.
+JSON is the form of exports, of the journal and of `inspect`.
 """
 
 import dataclasses
-import hashlib
 import math
-import re
-import secrets
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from reverie.errors import InvalidInput
-from reverie.time import Clock, iso, parse_iso
+from reverie.ids import ID_PATTERN
+from reverie.time import iso, parse_iso
 
 
 def clamped(value: float, low: float = 0.0, high: float = 1.0) -> float:
@@ -65,7 +62,7 @@ Verdict = Literal[
     "reversed",
     "superseded",
 ]
-"""What somebody may answer to a review question; which of them, its kind says."""
+"""The answers to review questions; the kind of a question says which of them it takes."""
 Freshness = Literal["verified", "changed", "moved", "missing", "unverifiable", "unanchored"]
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
@@ -77,14 +74,14 @@ VISIBILITIES: tuple[Visibility, ...] = get_args(Visibility)
 RESULTS: tuple[OutcomeResult, ...] = get_args(OutcomeResult)
 
 LADDER: tuple[Layer, ...] = ("working", "episodic", "semantic", "procedural")
-"""The layers a memory is promoted and demoted along; codebase stands beside."""
+"""The layers along which a memory is promoted and demoted; codebase is not one of them."""
 
 GLOBAL_PROJECT = "global"
 """The project of memories that belong to no repository; visible from every project."""
 
 
 LOCAL_PERSON = ""
-"""Who works on this machine, through stdio, the engine or the command line: one person, who needs no name."""
+"""The person of this machine, who works through stdio, the engine or the command line, and needs no name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +97,7 @@ class Anchor:
     freshness: Freshness = "unverifiable"
     now_at: str | None = None
     note: str | None = None
-    file_digest: str | None = None  # of the whole file around a symbol: as long as it holds, nothing is parsed
+    file_digest: str | None = None  # of the whole file around a symbol; while it matches, nothing is parsed
     root: str | None = None  # where a folder without git was seen; in a repository the project names the root
     missing_on: tuple[str, ...] = ()  # the days on which a check found it gone
 
@@ -132,7 +129,7 @@ class Memory:
     derived_from: tuple[str, ...] = ()
     # vitals
     importance: float = 0.5
-    surprise: float | None = None  # None: nothing was there to compare with
+    surprise: float | None = None  # None: there was nothing to compare with
     valence: float = 0.0
     stability: float
     confirmations: int = 0
@@ -152,7 +149,7 @@ class Memory:
     expired_at: datetime | None = None
     status_reason: str | None = None
     superseded_by: str | None = None
-    outcome: str | None = None  # what came of a decision, as lifecycle/outcomes.py writes it
+    outcome: str | None = None  # how a decision turned out, as lifecycle/outcomes.py writes it
     updated_at: datetime
     # evidence
     anchors: tuple[Anchor, ...] = ()
@@ -162,154 +159,8 @@ class Memory:
 
     @property
     def owner(self) -> str | None:
-        """The only person who sees it; None: everybody who sees its project. LOCAL_PERSON is a person too."""
+        """The only person who sees this memory, who may be LOCAL_PERSON; None if everybody in its project does."""
         return (self.author or LOCAL_PERSON) if self.visibility == "personal" else None
-
-
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: nothing that reads like another
-_TIME_DIGITS = 9  # milliseconds until the year 3084
-_RANDOM_DIGITS = 7
-_FEW = 8
-
-_LETTERS = _DIGITS[10:]
-
-SHORTEST_PREFIX = 8
-ID_PATTERN = re.compile(r"[A-Za-z0-9_.:-]{1,64}", re.ASCII)
-
-
-# What `memory_id` makes, and the ids of questions; one of the first versions begins with its time: with a digit.
-_CHANCE_FIRST = re.compile(rf"[{_LETTERS}][{_DIGITS}]{{15,16}}")
-_CODE = re.compile(r"code-[0-9a-f]{20}")
-
-
-class IdMaker:
-    """Makes ids of nine characters of time and seven or eight of chance.
-
-    Within a process no two share their time part. Those of events, dreams and accesses begin with it, and so sort in
-    the order they were made. Those of memories begin with chance, so that eight characters tell them apart;
-    `creation_order` gives what they sort by.
-    """
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._last = 0
-        self._guard = threading.Lock()
-
-    def __call__(self) -> str:
-        """Return a new id that sorts by time."""
-        return _written(self._moment(), _TIME_DIGITS) + _written(self._chance(), _RANDOM_DIGITS)
-
-    def memory(self) -> str:
-        """Return a new id for a memory."""
-        return memory_id(self._chance(), self._moment())
-
-    def for_call(self, call_id: str) -> "CallIds":
-        """Return a maker of ids whose random parts follow from the id of a call."""
-        return CallIds(self, call_id)
-
-    def has_made(self, event_id: str) -> bool:
-        """Return whether an earlier sending of this call made an event; there is none without a call."""
-        return False
-
-    def _chance(self) -> int:
-        return secrets.randbits(64)
-
-    def _moment(self) -> int:
-        with self._guard:
-            self._last = max(self._last + 1, int(self._clock().timestamp() * 1000))
-            return self._last
-
-
-class CallIds(IdMaker):
-    """Makes the ids of what one call writes. A call that is sent twice makes the same random parts in the same order.
-
-    So a repeated call can tell that it was done: by the memory, or the event, whose id has its random part.
-    """
-
-    def __init__(self, maker: IdMaker, call_id: str) -> None:
-        self._maker = maker
-        self._call_id = call_id
-        self._made = 0
-
-    def has_made(self, event_id: str) -> bool:
-        """Return whether this call, or an earlier sending of it, made an event, as one of the first few things."""
-        ends = (_written(_chance_of(self._call_id, number), _RANDOM_DIGITS) for number in range(_FEW))
-        return event_id[_TIME_DIGITS:] in ends
-
-    def _chance(self) -> int:
-        self._made += 1
-        return _chance_of(self._call_id, self._made - 1)
-
-    def _moment(self) -> int:
-        return self._maker._moment()
-
-
-def _chance_of(call_id: str, number: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{call_id} {number}".encode()).digest()[:8])
-
-
-def memory_id(chance: int, moment: int) -> str:
-    """Return an id: eight random characters, a letter first, then the time in milliseconds."""
-    rest, first = divmod(chance, len(_LETTERS))
-    return _LETTERS[first] + _written(rest, SHORTEST_PREFIX - 1) + _written(moment, _TIME_DIGITS)
-
-
-def creation_order(one: str) -> str:
-    """Return the sort key of an id, of the old and the new form: its time, then its random part."""
-    made_by_us = len(one) == SHORTEST_PREFIX + _TIME_DIGITS and _CHANCE_FIRST.fullmatch(one)
-    return one[SHORTEST_PREFIX:] + one[:SHORTEST_PREFIX] if made_by_us else one
-
-
-def author_of(session: str | None) -> str | None:
-    """Return the person whom a session's id names: over HTTP it is `USER/ID`, on this machine only an id."""
-    user, slash, _ = (session or "").rpartition("/")
-    return user if slash else None
-
-
-def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """Return for each id the shortest form that names it in a text: eight characters where they are of chance.
-
-    Ids that begin with their time, and those that came from elsewhere, share beginnings: they stay whole.
-    """
-    whole = list(dict.fromkeys(ids))
-    short: dict[str, str] = {}
-    for one in whole:
-        length = _short_length(one)
-        while any(other != one and other.startswith(one[:length]) for other in whole) and length < len(one):
-            length += 1
-        short[one] = one[:length]
-    return short
-
-
-def short_id(one: str) -> str:
-    """Return the short form of a single id."""
-    return one[: _short_length(one)]
-
-
-def _short_length(one: str) -> int:
-    if _CHANCE_FIRST.fullmatch(one):
-        return SHORTEST_PREFIX
-    return len("code-") + SHORTEST_PREFIX if _CODE.fullmatch(one) else len(one)
-
-
-def content_hash(content: str) -> str:
-    """Return the fingerprint by which an identical text is recognised."""
-    return hashlib.sha256(content.encode()).hexdigest()
-
-
-def derived_id(payload: bytes) -> str:
-    """Return the id that a payload always gets: 16 characters of its SHA-256, a letter first."""
-    number = int.from_bytes(hashlib.sha256(payload).digest())
-    rest, first = divmod(number, len(_LETTERS))
-    return _LETTERS[first] + _written(rest, _TIME_DIGITS + _RANDOM_DIGITS - 1)
-
-
-def _written(number: int, length: int) -> str:
-    digits = []
-    for _ in range(length):
-        number, digit = divmod(number, 32)
-        digits.append(_DIGITS[digit])
-    return "".join(reversed(digits))
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Memory))
@@ -437,7 +288,7 @@ def _count(name: str, value: Any) -> int:
 
 
 def _number(name: str, value: Any, lowest: float, highest: float) -> float:
-    # Only a float may be infinite, and a huge int cannot be asked: it does not fit into one.
+    # Only a float can be infinite, and `math.isfinite` fails on an int that does not fit into one.
     endless = isinstance(value, float) and not math.isfinite(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or endless:
         raise InvalidInput(name, f"{value!r} is not a number", f"Give one from {lowest:g} to {highest:g}.")

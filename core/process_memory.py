@@ -9,12 +9,12 @@ import sys
 
 
 def resident_bytes() -> int:
-    """Return how much memory this process holds; 0 where the system does not say."""
+    """Return the resident memory of this process; 0 where the system does not report it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
-        return 0  # only Linux says
+        return 0  # only Linux reports it
 
 
 def release_heap() -> None:
@@ -40,7 +40,7 @@ def limit_malloc_arenas() -> None:
 
 
 async def release_memory_periodically() -> None:
-    """Give back what only start-up and the first answers needed, and later now and again."""
+    """Return memory that only start-up and the first answers needed, then again every 15 seconds."""
     pause = _SECONDS_TO_SETTLE_IN
     while sys.platform == "linux":
         release_library_pages()
@@ -49,7 +49,7 @@ async def release_memory_periodically() -> None:
 
 
 def release_library_pages() -> None:
-    """Drop this process's hold on library code; what still runs is mapped again from the page cache.
+    """Release the pages of library code; those still in use are mapped again from the page cache.
 
     LanceDB and onnxruntime are 200 MB of code, most of it touched once, at start. See decision 0004.
     """

@@ -129,7 +129,7 @@ CAPTURE = Setting(
     "REVERIE_CAPTURE",
     "`off`, `ask` or `auto`",
     "ask",
-    "What becomes of the statements that hooks find in a transcript: nothing, one question asks about them, or kept.",
+    "What to do with the statements that hooks find in a transcript: nothing, ask about them, or keep them.",
 )
 CLOCK = Setting(
     "REVERIE_CLOCK",
@@ -216,10 +216,10 @@ TABLE: tuple[Setting, ...] = (
 )
 
 ONLY_IN_THE_ENVIRONMENT = (HOME, HOST_FOLDER, CONFIG, ENGINE, RUNTIME)
-"""What a file in the data folder cannot say: it is needed to find the file, or before the file is read."""
+"""Settings that a file in the data folder cannot have: they are needed to find the file, or before it is read."""
 
 OF_A_DOMAIN: tuple[Setting, ...] = (RETENTION, TIER)
-"""What a section `[domains.NAME]` of reverie.toml may set: how that domain forgets."""
+"""Settings that a section `[domains.NAME]` of reverie.toml may have: how that domain forgets."""
 
 _DOMAINS = "domains"
 _FORGETTING = "forgetting"
@@ -271,7 +271,7 @@ class Settings:
 
     @property
     def domain_folder(self) -> Path:
-        """Where this host keeps files of this domain: with the tables, or what it has of a home in a bucket."""
+        """Where this host keeps files of this domain: with the tables, or on this host if they are in a bucket."""
         if self.is_local:
             return Path(self.domain_uri)
         name = hashlib.sha256(self.home.rstrip("/").encode("utf-8", "surrogateescape")).hexdigest()[:24]
@@ -367,12 +367,12 @@ def _host_folder(values: Mapping[Setting, str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What reverie.toml says: for every domain, and for each one that has a section."""
+    """The values of reverie.toml: for every domain, and for each domain that has a section."""
 
     values: dict[Setting, str] = field(default_factory=dict)
     domains: dict[str, dict[Setting, str]] = field(default_factory=dict)
     parameters: dict[str, Parameters] = field(default_factory=lambda: {"": STANDARD})
-    """How memories fade, by domain; without a name: in every other domain."""
+    """How memories fade, by domain; the empty name stands for every other domain."""
 
 
 def _file(home: str) -> _File:

@@ -28,9 +28,9 @@ from reverie.lifecycle.voices import CODE, Voice, confirmed
 from reverie.memory import Memory, Verdict
 from reverie.settings import Settings
 from reverie.text.alignment import LONGEST_ALIGNED
+from reverie.text.amounts import Amount, amounts_in, restated, surely_restated
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import Conflict, find_conflict
-from reverie.text.numbers import Amount, amounts_in, restated, surely_restated
 from reverie.time import iso
 
 SHARED_WORDS = 0.5

@@ -16,10 +16,11 @@ from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, derived_m
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.secrets import redact, without_private
+from reverie.ids import content_hash, creation_order
 from reverie.lifecycle.vitals import adjusted_importance_of, derived_trust, first_stability
-from reverie.memory import Kind, Layer, Memory, content_hash, creation_order
+from reverie.memory import Kind, Layer, Memory
 from reverie.settings import Settings
-from reverie.text.tokenize import cut_at_word, one_line, title_of
+from reverie.text.shorten import cut_at_word, one_line, title_of
 
 LEAST_TRUST_TO_BUILD_ON = 0.5
 """Readers cannot tell whose words a card, digest or bridge repeats, so it quotes nothing less trusted than this."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reverie.errors import BudgetSpent, ModelError, ModelNonsense
 from reverie.guard.secrets import redact, without_private
-from reverie.memory import Memory, creation_order
+from reverie.ids import creation_order
+from reverie.memory import Memory
 from reverie.text.compare import facts_of, restates
 from reverie.text.tokenize import tokens_of
 

@@ -27,13 +27,14 @@ from reverie.dream.derived_memories import may_be_written, shared_by
 from reverie.dream.judge import Judge, missing_facts
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal, ProposedQuestion, derived_memory_id
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.ids import content_hash, creation_order
 from reverie.lifecycle.outcomes import joined_outcome
 from reverie.lifecycle.rules import WHOLE
 from reverie.lifecycle.vitals import highest_importance, inherited, longest_tier
-from reverie.memory import Memory, content_hash, creation_order
+from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.compare import CONTRADICTION_SIMILARITY, restates
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 
 _MOST_COMPARED = 200
 """Of the texts that share a rare token only the latest are compared; more than these come from a template."""

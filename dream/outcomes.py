@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from reverie.dream.plan import Change, ChangeSet, ProposedQuestion
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
+from reverie.ids import creation_order
 from reverie.lifecycle.outcomes import Outcome, followed_by, outcome_on, read_outcome, settled
-from reverie.memory import RESULTS, Memory, OutcomeResult, Verdict, creation_order
+from reverie.memory import RESULTS, Memory, OutcomeResult, Verdict
 from reverie.text.outcomes import is_decision, judgements_in, reported_outcome
 from reverie.time import iso
 

@@ -21,9 +21,10 @@ from reverie.dream.derived_memories import derived_memory, line_of, may_be_built
 from reverie.dream.judge import CardLine, Judge
 from reverie.dream.plan import Change, ChangeSet, NewMemory, Proposal
 from reverie.dream.snapshot import Snapshot
+from reverie.ids import content_hash, creation_order, short_id
 from reverie.lifecycle.outcomes import Outcome, read_outcome
 from reverie.lifecycle.vitals import adjusted_importance_of
-from reverie.memory import Memory, content_hash, creation_order, short_id
+from reverie.memory import Memory
 from reverie.settings import Settings
 from reverie.text.aliases import Entity, entities_of, key_of
 from reverie.text.entities import what_is

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from reverie.ids import memory_id
 from reverie.lifecycle.rules import WHOLE
-from reverie.memory import Memory, StepName, Verdict, memory_id
+from reverie.memory import Memory, StepName, Verdict
 from reverie.storage.dream_records import DreamRecord
 from reverie.storage.journal import Event
 

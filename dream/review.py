@@ -16,18 +16,19 @@ from reverie.dream.plan import Change, ChangeSet, NewMemory, derived_memory_id
 from reverie.dream.synthesis import bridging
 from reverie.embeddings.base import Embedder
 from reverie.errors import InvalidInput
+from reverie.ids import SHORTEST_PREFIX, content_hash
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.rules import WHOLE
 from reverie.lifecycle.vitals import trust_of
 from reverie.lifecycle.voices import UNCONFIRMED, Voice, confirmed, regained_confidence
-from reverie.memory import GLOBAL_PROJECT, SHORTEST_PREFIX, Anchor, Memory, OutcomeResult, content_hash
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, OutcomeResult
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import EVERYBODY
 from reverie.storage.store import MemoryStore
 from reverie.text.compare import restates
 from reverie.text.entities import names_in
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 
 WITHDRAWN_BY = "dream"
 

@@ -17,14 +17,15 @@ from reverie.codebase.claims import ClaimKind, check_claim, claims_about
 from reverie.codebase.evidence import EvidenceState
 from reverie.dream.plan import Change, ChangeSet
 from reverie.embeddings.classifier import PairVerdict, judged_pair
+from reverie.ids import creation_order
 from reverie.lifecycle.expiry import LASTING_LAYERS, LIVING, Expiry, Move
 from reverie.lifecycle.rules import CORE_ACCESSES, becomes_core, due_expiry, due_move
-from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, creation_order
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.settings import Settings
 from reverie.storage.dream_cache import ComparedPairs, pair_key
+from reverie.text.amounts import Amount
 from reverie.text.conflicts import Conflict
 from reverie.text.entities import names_in
-from reverie.text.numbers import Amount
 from reverie.text.tokenize import Token, tokens_of
 
 LEAST_COSINE = 0.75

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.embeddings.base import Embedding, QueryEmbedding
 from reverie.errors import EmbedderError
-from reverie.text.tokenize import FREQUENT_WORDS
+from reverie.text.word_forms import FREQUENT_WORDS
 
 if TYPE_CHECKING:  # loading these takes longer than a handshake may
     import numpy as np

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from reverie.memory import Memory, author_of
+from reverie.ids import author_of
+from reverie.memory import Memory
 
 AGENTS: Final = ("ai", "interaction")
 DOCUMENTS: Final = ("ingest", "import")

@@ -10,9 +10,10 @@ from typing import Any
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens, tokens_note
 from reverie.guard.fence import fresh_fence, neutralized, neutralized_line, quoted
+from reverie.ids import short_ids
 from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.vitals import strength_word
-from reverie.memory import LOCAL_PERSON, Memory, short_ids
+from reverie.memory import LOCAL_PERSON, Memory
 from reverie.recall.results import (
     Fits,
     IndexState,

@@ -37,10 +37,11 @@ from typing import Final
 
 from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.bundled import STAMP
+from reverie.ids import creation_order
 from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.rules import contradicting_id
 from reverie.lifecycle.vitals import bounded, strength_of, trust_of
-from reverie.memory import Freshness, Memory, OutcomeResult, creation_order
+from reverie.memory import Freshness, Memory, OutcomeResult
 from reverie.parameters import STANDARD, Parameters
 from reverie.recall.results import Fits
 from reverie.storage.rows import CandidateRow, RowLocation

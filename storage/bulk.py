@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow.compute import call_function
 
-from reverie.memory import LAYERS, Kind, Layer, Memory, creation_order
+from reverie.ids import creation_order
+from reverie.memory import LAYERS, Kind, Layer, Memory
 from reverie.storage.filters import Condition, one_of
 from reverie.storage.lance_table import Table
 from reverie.storage.packed_vectors import VECTOR_COLUMNS, matrix_of

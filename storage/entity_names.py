@@ -16,7 +16,7 @@ from reverie.storage.filters import one_of
 from reverie.storage.lance_table import Table
 from reverie.storage.rows import OWNER_COLUMNS, owners_of
 from reverie.storage.scope import RECALLED, Viewer
-from reverie.text.tokenize import is_ordinary
+from reverie.text.word_lists import is_ordinary
 
 _Counts = dict[tuple[str, str | None], Counter[str]]  # by project and owner
 

@@ -19,7 +19,7 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore
 
 from reverie.errors import StoreUnavailable
-from reverie.memory import IdMaker
+from reverie.ids import IdMaker
 from reverie.storage.access_log import AccessRecorder
 from reverie.storage.bucket import BucketHome
 from reverie.storage.database import open_generation

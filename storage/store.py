@@ -17,8 +17,9 @@ from typing import Any, Self
 import pyarrow as pa
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, StoreBusy, StoreError
+from reverie.ids import SHORTEST_PREFIX, IdMaker, creation_order
 from reverie.installation import Installation
-from reverie.memory import LAYERS, LOCAL_PERSON, SHORTEST_PREFIX, IdMaker, Layer, Memory, creation_order
+from reverie.memory import LAYERS, LOCAL_PERSON, Layer, Memory
 from reverie.storage.archive import Archive
 from reverie.storage.candidates import CandidateSearch
 from reverie.storage.database import REEMBEDDED, Database, Stamp

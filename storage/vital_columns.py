@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow.compute import SetLookupOptions, call_function
 
+from reverie.ids import content_hash
 from reverie.lifecycle.arrays import NEVER, Vitals
 from reverie.lifecycle.expiry import LASTING_KINDS, LIVING
-from reverie.memory import LAYERS, TIERS, Memory, content_hash
+from reverie.memory import LAYERS, TIERS, Memory
 from reverie.storage.bulk import TABLE, complete_rows, located_rows
 from reverie.storage.database import Database
 from reverie.storage.filters import one_of

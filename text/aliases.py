@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.text.tokenize import is_software, usual_name
+from reverie.text.word_lists import is_software, usual_name
 
 _JOINTS: Final = re.compile(r"[-_\s]+")
 _IS_PERSON: Final = re.compile(r"[^\W\d_a-z][^\W\d_]+(?:[ '-][^\W\d_]+)+")

@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import Final
 
 from reverie.text.conflicts import is_event, verb_of
-from reverie.text.numbers import Measure, in_notation_of, measures_in, placeholder, with_placeholders
-from reverie.text.tokenize import FUNCTION_WORDS, Token, WordForms, every_token_of, is_related, word_form
+from reverie.text.measures import Measure, in_notation_of, measures_in, placeholder, with_placeholders
+from reverie.text.tokenize import Token, every_token_of
+from reverie.text.word_forms import FUNCTION_WORDS, WordForms, is_related, word_form
 
 LONGEST_ALIGNED = 600
 """In characters. A longer text states many things, and a difference between two of them says little."""

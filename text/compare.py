@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reverie.text.numbers import in_notation_of
-from reverie.text.tokenize import INTENSIFIERS, Token, TokenKind, is_mixed_case, same_meaning, tokens_of, word_form
+from reverie.text.measures import in_notation_of
+from reverie.text.tokenize import Token, TokenKind, is_mixed_case, tokens_of
+from reverie.text.word_forms import INTENSIFIERS, same_meaning, word_form
 
 DifferenceKind = Literal["numbers", "versions", "paths", "names", "negation", "opposites", "words", "more", "order"]
 

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from reverie.text.compare import OPPOSING_PREFIXES, actives_of, restates
-from reverie.text.numbers import Measure, in_notation_of, measures_in, placeholder, surely_differ, with_placeholders
-from reverie.text.tokenize import FILLERS, INTENSIFIERS, Token, every_token_of, is_related, tokens_of, word_form
+from reverie.text.measures import Measure, in_notation_of, measures_in, placeholder, surely_differ, with_placeholders
+from reverie.text.tokenize import Token, every_token_of, tokens_of
+from reverie.text.word_forms import FILLERS, INTENSIFIERS, is_related, word_form
 
 PartKind = Literal["measure", "version", "path", "name", "negation", "word", "code"]
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from reverie.text.tokenize import FUNCTION_WORDS, NUMBER_WORDS, is_ordinary, is_software, needs_capital, word_groups
+from reverie.text.tokenize import NUMBER_WORDS
+from reverie.text.word_forms import FUNCTION_WORDS
+from reverie.text.word_lists import is_ordinary, is_software, needs_capital, word_groups
 
 LONGEST_NAME = 80
 MOST_NAMES = 60

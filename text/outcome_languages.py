@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal, get_args
 
-from reverie.text.tokenize import line_groups, stem, words
+from reverie.text.tokenize import words
+from reverie.text.word_forms import stem
+from reverie.text.word_lists import line_groups
 
 OutcomeResult = Literal["worked", "failed", "reversed", "superseded"]
 _RESULTS: Final[tuple[OutcomeResult, ...]] = get_args(OutcomeResult)

@@ -21,7 +21,9 @@ from reverie.text.outcome_languages import (
     folded,
     judgements_in_languages,
 )
-from reverie.text.tokenize import FUNCTION_WORDS, is_ordinary, stem, words
+from reverie.text.tokenize import words
+from reverie.text.word_forms import FUNCTION_WORDS, stem
+from reverie.text.word_lists import is_ordinary
 
 LONGEST_STATEMENT = 600
 """Characters; a longer text tells of many things."""

@@ -13,19 +13,10 @@ from pathlib import Path
 from reverie.codebase.evidence import EvidenceState
 from reverie.embeddings.tokens import count_tokens, tokens_note
 from reverie.guard.fence import fence_for, neutralized_line
+from reverie.ids import creation_order, short_id
 from reverie.lifecycle.outcomes import read_outcome
 from reverie.lifecycle.vitals import strength_of
-from reverie.memory import (
-    GLOBAL_PROJECT,
-    LADDER,
-    LAYERS,
-    LOCAL_PERSON,
-    Anchor,
-    Layer,
-    Memory,
-    creation_order,
-    short_id,
-)
+from reverie.memory import GLOBAL_PROJECT, LADDER, LAYERS, LOCAL_PERSON, Anchor, Layer, Memory
 from reverie.recall.features import freshness_of
 from reverie.recall.render import cut_at_sentence
 from reverie.recall.results import as_sent, lean

@@ -21,8 +21,9 @@ from reverie.dream.review import CAPTURE, DROPPED
 from reverie.embeddings.base import Embedding
 from reverie.embeddings.tokens import count_tokens, cut_to_tokens
 from reverie.errors import BudgetSpent, InvalidInput, ModelError
+from reverie.ids import derived_id
 from reverie.llm.client import model_from
-from reverie.memory import Kind, Layer, Memory, derived_id
+from reverie.memory import Kind, Layer, Memory
 from reverie.storage.dream_records import OPEN, ReviewQuestion
 from reverie.storage.filters import equals, starts_with
 from reverie.storage.rows import Embedded

@@ -11,7 +11,7 @@ from reverie.memory import LAYERS, Layer, Memory
 from reverie.storage.bulk import Edit, write_batch
 from reverie.text.aliases import Entity, entities_of, entity_named
 from reverie.text.entities import Known, names_in
-from reverie.text.tokenize import is_ordinary
+from reverie.text.word_lists import is_ordinary
 from reverie.tools.requests import EntitiesRequest
 from reverie.tools.results import EntityList, ListedEntity, Reindexed
 from reverie.tools.session import Session

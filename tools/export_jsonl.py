@@ -13,8 +13,9 @@ from typing import Any, BinaryIO
 
 from reverie.errors import InvalidInput, KeyUnavailable
 from reverie.guard.hidden_text import escaped_json
+from reverie.ids import content_hash
 from reverie.installation import Installation
-from reverie.memory import Memory, content_hash, encode, to_record
+from reverie.memory import Memory, encode, to_record
 from reverie.tools.requests import checked_label
 from reverie.tools.screening import screened_fields
 from reverie.tools.session import Session

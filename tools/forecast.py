@@ -12,10 +12,11 @@ from typing import Literal
 
 from reverie.dream.sweep import demoted_ids, planned_for
 from reverie.errors import InvalidInput
+from reverie.ids import creation_order
 from reverie.lifecycle.curves import CURVES, Trace, retention_of
 from reverie.lifecycle.rules import due_expiry, due_move
 from reverie.lifecycle.vitals import age_days, first_stability, idle_days, last_touched
-from reverie.memory import Memory, Tier, creation_order
+from reverie.memory import Memory, Tier
 from reverie.parameters import STANDARD, Parameters
 from reverie.settings import RETENTION_MODES, RetentionMode
 from reverie.storage.vital_columns import vital_columns

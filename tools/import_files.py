@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from reverie.codebase.evidence import line_digest, lines_of
-from reverie.memory import Anchor, Memory, content_hash, derived_id, encode
+from reverie.ids import content_hash, derived_id
+from reverie.memory import Anchor, Memory, encode
 from reverie.storage.filters import Condition, one_of, starts_with
 from reverie.storage.scope import RECALLED
 from reverie.tools.export_jsonl import BadLine, Line

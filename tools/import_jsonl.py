@@ -10,12 +10,13 @@ from typing import Any, BinaryIO
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput, StoreError
+from reverie.ids import content_hash, derived_id
 from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
 from reverie.lifecycle.voices import counted
-from reverie.memory import FIELDS, Anchor, Memory, Source, content_hash, decode, derived_id, encode
+from reverie.memory import FIELDS, Anchor, Memory, Source, decode, encode
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED, owner_in
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 from reverie.tools.classify import Reading, classified, classify, readings_for
 from reverie.tools.entities import with_names
 from reverie.tools.export_jsonl import SEAL, BadLine, Line, is_ours, payload_of, read_lines

@@ -11,8 +11,9 @@ from reverie.codebase.identity import ProjectIdentity, identify_project
 from reverie.codebase.outline import FileOutline, Scan, begin_scan, folders_of, read_file
 from reverie.codebase.tree import SourceTree, stored_folder
 from reverie.errors import InvalidInput
+from reverie.ids import content_hash
 from reverie.lifecycle.vitals import first_stability, trust_of
-from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.tools.catalog import Progress, ignore_progress

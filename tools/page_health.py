@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from reverie import __version__
 from reverie.errors import ReverieError
-from reverie.hook_runs import last_runs
+from reverie.hooks import last_runs
 from reverie.process_memory import resident_bytes
 from reverie.storage.audit import Report
 from reverie.storage.audit import audit as audit_store

@@ -15,13 +15,14 @@ from reverie.embeddings.base import QueryEmbedding
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError
 from reverie.guard.fence import fresh_fence, neutralized_line
-from reverie.memory import KINDS, LAYERS, Status, short_id
+from reverie.hooks import is_worth_a_search
+from reverie.ids import short_id
+from reverie.memory import KINDS, LAYERS, Status
 from reverie.recall.render import Answer, Page, cut_at_sentence
 from reverie.recall.results import IndexState, Recalled, RecalledMemory
 from reverie.recall.score import FITS_WELL
 from reverie.recall.search import Query, search
 from reverie.storage.scope import RECALLED, Scope
-from reverie.text.prompts import is_worth_a_search
 from reverie.time import iso, parse_moment
 from reverie.tools.entities import spellings_of
 from reverie.tools.first_anchors import note_met

@@ -12,6 +12,7 @@ from reverie.embeddings.base import Embedding
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.classifier import LEAST_COSINE, PairVerdict, embedder_for_models, judged_pair
 from reverie.errors import InvalidInput, MemoryNotFound
+from reverie.ids import SHORTEST_PREFIX, content_hash
 from reverie.lifecycle.outcomes import followed_by, outcome_on
 from reverie.lifecycle.vitals import (
     NEIGHBOURS,
@@ -23,7 +24,7 @@ from reverie.lifecycle.vitals import (
 )
 from reverie.lifecycle.voices import confirmed as confirmed_values
 from reverie.lifecycle.voices import voice_of
-from reverie.memory import SHORTEST_PREFIX, Anchor, Memory, checked_text, content_hash, encode
+from reverie.memory import Anchor, Memory, checked_text, encode
 from reverie.storage.filters import Condition, equals, has_any
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import TEAM, Scope, Viewer
@@ -31,7 +32,7 @@ from reverie.text.alignment import LONGEST_ALIGNED
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
 from reverie.text.outcomes import judgements_in
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 from reverie.time import iso, parse_moment
 from reverie.tools.classify import PASSING_NOTE, PERSONAL_NOTE, Reading, classified, readings_for
 from reverie.tools.entities import with_names

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from reverie.guard.fence import REFERENCE, fresh_fence, neutralized_json, neutralized_line, quoted
-from reverie.memory import short_id, short_ids
+from reverie.ids import short_id, short_ids
 from reverie.recall.results import Recalled, lean
 from reverie.tools.results import (
     Briefing,

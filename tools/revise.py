@@ -10,15 +10,16 @@ from datetime import datetime
 
 from reverie.embeddings.base import Embedding
 from reverie.errors import InvalidInput
+from reverie.ids import content_hash
 from reverie.lifecycle.outcomes import given_outcome, outcome_on
 from reverie.lifecycle.rules import WHOLE, Direction, checked_move
 from reverie.lifecycle.voices import UNCONFIRMED
-from reverie.memory import Layer, Memory, content_hash
+from reverie.memory import Layer, Memory
 from reverie.recall.features import freshness_of
 from reverie.storage.rows import Embedded
 from reverie.text.compare import restates
 from reverie.text.outcomes import is_decision, reported_outcome
-from reverie.text.tokenize import title_of
+from reverie.text.shorten import title_of
 from reverie.tools.classify import PERSONAL_NOTE
 from reverie.tools.entities import with_names
 from reverie.tools.remember import anchored, done_before, note_remembered, refuse_purged, supersede

@@ -20,7 +20,8 @@ from reverie.guard.injection_features import (
     word_buckets,
 )
 from reverie.guard.secrets import redact, without_private
-from reverie.memory import Anchor, Memory, checked_text, derived_id
+from reverie.ids import derived_id
+from reverie.memory import Anchor, Memory, checked_text
 from reverie.tools.requests import LONGEST_CONTENT, RememberRequest, checked_label
 
 PROBABLE = 0.70

@@ -26,8 +26,9 @@ from reverie.codebase.identity import ProjectIdentity, identify_session
 from reverie.embeddings import tokens
 from reverie.embeddings.base import Embedder, Embedding, embedder_from
 from reverie.errors import EmbedderError, InvalidInput, StoreError, WrongEmbedder
+from reverie.ids import IdMaker, short_id
 from reverie.lifecycle.rules import expired_if_overdue, overdue
-from reverie.memory import GLOBAL_PROJECT, LOCAL_PERSON, IdMaker, Memory, short_id
+from reverie.memory import GLOBAL_PROJECT, LOCAL_PERSON, Memory
 from reverie.process_memory import machine_memory
 from reverie.recall.results import IndexState
 from reverie.settings import PROJECT, Settings

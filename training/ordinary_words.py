@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from reverie.text.tokenize import stem
+from reverie.text.word_forms import stem
 
 HERE = Path(__file__).parent
 TARGET = HERE.parent / "text" / "ordinary_words.txt"

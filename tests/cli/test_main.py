@@ -172,7 +172,7 @@ def test_what_is_remembered_is_recalled_by_another_process_and_is_for_its_owner_
 
 def test_a_conflict_is_told_to_the_person_at_the_terminal(filled: Run, run: Run) -> None:
     run("remember", "The API listens on port 8080.")
-    assert "At odds with" in run("remember", "The API listens on port 8081.").stdout
+    assert "Conflicts with" in run("remember", "The API listens on port 8081.").stdout
 
 
 def test_a_text_on_stdin_is_kept_byte_for_byte(run: Run) -> None:

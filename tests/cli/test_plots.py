@@ -136,7 +136,7 @@ def test_a_forecast_in_json_says_the_same_and_changes_nothing(run: Run) -> None:
 
 def test_tune_says_what_fits_how_sure_it_is_and_changes_nothing(run: Run) -> None:
     told = run("tune").stdout
-    assert "half_life_days: no recall tells it yet." in told
+    assert "half_life_days: no recall shows it yet." in told
     assert told.rstrip().endswith("Nothing was changed.")
     assert _json(run("tune", "--json"))["fits"] == {"half_life_days": None}
 

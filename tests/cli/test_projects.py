@@ -126,7 +126,7 @@ def test_projects_are_listed_for_people_and_for_machines(run: Run) -> None:
 
 def test_a_change_is_shown_first_and_made_only_when_agreed_to(run: Run) -> None:
     planned = run("projects", "merge", "old", "--dry-run")
-    assert (planned.returncode, planned.stdout) == (0, "Would take 1 memory of old to new.\n")
+    assert (planned.returncode, planned.stdout) == (0, "Would move 1 memory of old to new.\n")
     refused = run("projects", "merge", "old")
     assert refused.returncode == 2
     assert "Nothing was changed" in refused.stderr

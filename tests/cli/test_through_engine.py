@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from reverie import __version__
-from reverie.cli import commands
+from reverie.cli import run as running
 from reverie.cli.commands import COMMANDS
 from reverie.cli.main import build_parser
 from reverie.errors import StoreBusy
@@ -73,7 +73,7 @@ def run(machine: Machine, session: Wire, called: Run, monkeypatch: pytest.Monkey
     def never(*given: Any, **options: Any) -> Any:
         raise AssertionError("the command opened the store itself")
 
-    monkeypatch.setattr(commands, "opened", never)
+    monkeypatch.setattr(running, "opened", never)
     return lambda *arguments, **settings: called(machine.home.parent, *arguments, **machine.settings | settings)
 
 
@@ -183,7 +183,7 @@ def test_progress_is_passed_on_and_a_path_is_that_of_the_command(machine: Machin
 
     command = EngineSession(machine.environment(REVERIE_PROJECT=""), str(machine.home.parent))
     command.connect()
-    indexed = commands._finished(
+    indexed = running._finished(
         catalog.call(catalog.INDEX_CODEBASE, command, IndexRequest(path="crane", project="cranes"), show)
     )
     command.close()
@@ -268,18 +268,18 @@ def test_a_call_that_the_engine_did_not_live_to_answer_is_done_once_by_the_next(
     command = EngineSession(machine.environment(**settings), str(machine.home.parent))
     command.connect()
     pid = machine.ask("about", **settings)["pid"]
-    first = commands._finished(_remember(command, "The first bell rings at six."))
+    first = running._finished(_remember(command, "The first bell rings at six."))
     os.kill(pid, signal.SIGSTOP)
     results: list[Any] = []
     asking = threading.Thread(
-        target=lambda: results.append(commands._finished(_remember(command, "The second bell rings at noon.")))
+        target=lambda: results.append(running._finished(_remember(command, "The second bell rings at noon.")))
     )
     asking.start()
     time.sleep(0.2)
     os.kill(pid, signal.SIGKILL)
     asking.join(PATIENCE)
     [second] = results
-    listed = commands._finished(catalog.call(catalog.LIST, command, ListRequest()))
+    listed = running._finished(catalog.call(catalog.LIST, command, ListRequest()))
     command.close()
     assert {one.id for one in listed.memories} == {first.id, second.id}
     machine.ask("stop", **settings)

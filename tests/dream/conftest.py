@@ -10,8 +10,9 @@ import pytest
 from reverie.dream.judge import Judge, Rules
 from reverie.dream.snapshot import Snapshot, in_order
 from reverie.dream.steps import STEPS, Plan, plan_dream
+from reverie.ids import content_hash
 from reverie.lifecycle.vitals import trust_of
-from reverie.memory import Memory, StepName, content_hash
+from reverie.memory import Memory, StepName
 from reverie.settings import Settings
 from reverie.tools import remember
 from reverie.tools.consolidate import consolidate

@@ -19,9 +19,10 @@ from reverie.dream.review import apply_decision, checked_decision, withdraw_moot
 from reverie.dream.snapshot import EvidenceCheck
 from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.classifier import PairVerdict, judged_pair
+from reverie.ids import content_hash
 from reverie.lifecycle.expiry import LIVING
 from reverie.lifecycle.vitals import trust_of
-from reverie.memory import GLOBAL_PROJECT, Anchor, Memory, content_hash
+from reverie.memory import GLOBAL_PROJECT, Anchor, Memory
 from reverie.storage.bulk import Edit, write_batch
 from reverie.storage.dream_cache import FILE, digests_by_project, read_living_rows
 from reverie.storage.filters import one_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reverie.text.numbers import amounts_in, surely_restated
-from reverie.text.tokenize import word_form
+from reverie.text.amounts import amounts_in, surely_restated
+from reverie.text.word_forms import word_form
 from tests.dream.conftest import a_memory, planned
 
 

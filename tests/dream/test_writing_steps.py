@@ -9,7 +9,8 @@ import pytest
 from reverie.dream.derived_memories import MOST_CHARACTERS
 from reverie.dream.judge import DayNote, Rules
 from reverie.dream.synthesis import synthesis
-from reverie.memory import Memory, short_id
+from reverie.ids import short_id
+from reverie.memory import Memory
 from tests.dream.conftest import NOW, SETTINGS, a_memory, a_snapshot, planned
 
 YESTERDAY = NOW - timedelta(hours=20)

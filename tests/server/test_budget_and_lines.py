@@ -12,7 +12,7 @@ from reverie.cli.terminal import as_text
 from reverie.cli.tool_commands import recalled_lines
 from reverie.embeddings.tokens import count_tokens
 from reverie.guard.fence import neutralized_json, quoted
-from reverie.memory import IdMaker, creation_order, short_id, short_ids
+from reverie.ids import IdMaker, creation_order, short_id, short_ids
 from reverie.recall.results import as_sent
 from reverie.server.app import answer
 from reverie.settings import Settings

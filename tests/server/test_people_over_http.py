@@ -224,7 +224,7 @@ def test_the_command_makes_lists_and_revokes_tokens(tmp_path: Path) -> None:
         assert token not in file.read_text()
     for wrong, told in (
         (("create", "carla", "--scope", "read"), "there is a token 'carla' already"),
-        (("create", "dora"), "a token needs one"),
+        (("create", "dora"), "a token needs a scope"),
         (("create", "dora", "--scope", "owner"), "invalid choice"),
         (("create", "dora", "--scope", "read", "--project", "a\x07b"), "no project's name"),
         (("revoke", "dora"), "there is no token 'dora'"),

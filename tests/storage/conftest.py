@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reverie.memory import Memory, content_hash
+from reverie.ids import content_hash
+from reverie.memory import Memory
 from reverie.storage.rows import Embedded
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder

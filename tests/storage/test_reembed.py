@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from reverie.errors import EmbedderError, ReverieError, StoreBusy, WrongEmbedder
-from reverie.memory import IdMaker, Memory, content_hash
+from reverie.ids import IdMaker, content_hash
+from reverie.memory import Memory
 from reverie.storage.database import Stamp
 from reverie.storage.filters import equals
 from reverie.storage.migrations import NEWEST

@@ -3,8 +3,9 @@
 import pytest
 
 from reverie.text.alignment import NAMES, _cues, _read_with, _statement, alignment_of
-from reverie.text.numbers import _measures
-from reverie.text.tokenize import WordForms, _every_token_of_short, _tokens_of_short, is_related, word_form
+from reverie.text.measures import _measures
+from reverie.text.tokenize import _every_token_of_short, _tokens_of_short
+from reverie.text.word_forms import WordForms, is_related, word_form
 
 
 def feature(name: str, older: str, newer: str) -> float:

@@ -3,7 +3,7 @@
 import pytest
 
 from reverie.text.compare import facts_of, restates
-from reverie.text.tokenize import word_form
+from reverie.text.word_forms import word_form
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reverie.errors import StoreError
-from reverie.memory import content_hash
+from reverie.ids import content_hash
 from reverie.recall.results import Recalled
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from reverie.dream.steps import STEPS
-from reverie.memory import STATUSES, Memory, content_hash
+from reverie.ids import content_hash
+from reverie.memory import STATUSES, Memory
 from reverie.storage.audit import audit
 from reverie.storage.journal import FOLDED
 from reverie.storage.rows import Embedded

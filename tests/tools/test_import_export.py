@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from reverie.errors import EmbedderError, InvalidInput
-from reverie.memory import Anchor, Memory, short_id
+from reverie.ids import short_id
+from reverie.memory import Anchor, Memory
 from reverie.storage.filters import equals
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope

@@ -9,7 +9,7 @@ import pytest
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.tokens import count_tokens
 from reverie.errors import EmbedderError, InvalidInput
-from reverie.memory import short_id
+from reverie.ids import short_id
 from reverie.recall.results import Recalled, as_sent, lean
 from reverie.tools import forget, recall, remember
 from reverie.tools.import_jsonl import import_memories

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reverie.text.numbers import (
+from reverie.text.measures import (
     _PATTERNS,
     LONGEST_READ,
     _matches_at,

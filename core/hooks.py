@@ -1,4 +1,7 @@
-"""The trace that hooks leave of their runs: where it is, and the last run for each event."""
+"""What hooks and the server share: which prompts are worth a search, and the trace that hooks leave of their runs.
+
+Imports next to nothing: a hook starts with it, and a client waits for that.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,20 @@ TYPE_CHECKING = False  # typing takes longer to import than all of this, and a c
 if TYPE_CHECKING:
     from typing import Any
 
+FEWEST_WORDS = 3
+
+
+def is_worth_a_search(prompt: str) -> bool:
+    """Return whether a person says something in a prompt: not a command, a tag of the client, or "yes, go on"."""
+    return len(prompt.split()) >= FEWEST_WORDS and not prompt.lstrip().startswith(("/", "<", "!"))
+
+
 LONGEST_TRACE = 64 * 1024
-"""Bytes; a longer one is cut to its last half, and the last run of each event."""
+"""Bytes; of a longer trace only the second half is kept, and the last run of each event."""
 
 
 def hooks_folder(environment: Mapping[str, str]) -> str:
-    """Return the folder for what hooks leave: in the data folder, or where that would be if it is no folder."""
+    """Return the folder for the traces of hooks: in the data folder, or in the default one if that is a bucket."""
     home = environment.get("REVERIE_HOME", "").strip()
     is_folder = os.path.isabs(os.path.expanduser(home)) and "://" not in home
     return os.path.join(os.path.expanduser(home) if is_folder else data_folder(environment), "hooks")
@@ -31,7 +42,7 @@ def trace_file(environment: Mapping[str, str]) -> str:
 
 
 def last_runs(environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the last run for each event, the latest first; lines that are none are passed over."""
+    """Return the last run for each event, the latest first; a line that is no run is skipped."""
     try:
         with open(trace_file(environment), "rb") as file:
             lines = file.read(2 * LONGEST_TRACE).splitlines()

@@ -1,7 +1,6 @@
-"""Numbers and units: amounts in every notation that means the same, and the amounts a text states.
+"""Measures: values with their units, in every notation that means the same.
 
-`5 min` is `300 s`, `9 am` is `09:00`, `half` is `50 %`. A quantity is a value, what it counts, and the words around
-it that say of what.
+`5 min` is `300 s`, `9 am` is `09:00`, `half` is `50 %`.
 """
 
 import math
@@ -11,7 +10,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Literal
 
-from reverie.text.tokenize import FUNCTION_WORDS, NUMBER_WORDS, Token, tokens_of, word_form
+from reverie.text.tokenize import NUMBER_WORDS
+from reverie.text.word_forms import word_form
 
 Dimension = Literal[
     "time", "months", "size", "bit rate", "ratio", "money", "clock", "date", "rate", "month rate", "count"
@@ -22,8 +22,9 @@ Dimension = Literal[
 class Measure:
     """A span of a text that states a value in a dimension.
 
-    `unit` is the currency of money, what a rate counts, a decimal that may be a version, or says that an hour may be
-    of either half of the day (`half past six`). `binary` is the value of a size if its prefix means powers of 1024.
+    `unit` is the currency of money, what a rate counts, a decimal that may be a version, or the mark of an hour that
+    may be in either half of the day (`half past six`). `binary` is the value of a size whose prefix means powers of
+    1024.
     """
 
     start: int
@@ -115,17 +116,17 @@ _FIRST_WORDS: Final = frozenset(
         *("q1", "q2", "q3", "q4", "the", "noon", "midnight", "every", "alle", "a", "an", "$", "€", "£"),
     )
 )
-"""What a measure begins with if not with a digit: one of these, as a whole word."""
+"""The words with which a measure can begin; any other begins with a digit."""
 
 LONGEST_READ = 4_000
-"""In characters: a longer text states many things, and none of them in other words as a whole."""
+"""In characters. A longer text is about many things and is not compared measure by measure."""
 
 Span = tuple[int, int]
 Read = Callable[[re.Match[str]], Measure | None]
 
 
 def measures_in(text: str) -> tuple[Measure, ...]:
-    """Return the measures of a text in order, none inside another; code in backquotes states none."""
+    """Return the measures of a text in order; they do not overlap, and code in backquotes has none."""
     return _measures(text)
 
 
@@ -151,7 +152,7 @@ def _is_other_half(one: Measure, other: Measure) -> bool:
 
 
 def surely_differ(one: Measure, other: Measure) -> bool:
-    """Return whether two measures are of one dimension and too far apart to be meant for the same amount."""
+    """Return whether two measures have one dimension and are too far apart to mean the same amount."""
     if same_measure(one, other):
         return False
     if {one.dimension, other.dimension} == {"time", "months"}:
@@ -168,7 +169,7 @@ def surely_differ(one: Measure, other: Measure) -> bool:
 
 
 def in_notation_of(model: str, text: str) -> str:
-    """Return a text with every measure that `model` states too written in its notation."""
+    """Return a text in which every measure that `model` states too has the notation of `model`."""
     known = measures_in(model)
     parts, at = [], 0
     for measure in measures_in(text) if known else ():
@@ -214,7 +215,7 @@ def _measures(text: str) -> tuple[Measure, ...]:
 
 
 def _starts(text: str) -> list[int]:
-    """Return where a measure can begin: at few words of most texts, so that the patterns need not look elsewhere."""
+    """Return where a measure can begin: at few words of most texts, so the patterns are tried only there."""
     return [run.start() for run in _RUN.finditer(text) if _can_begin(run.group())]
 
 
@@ -452,128 +453,4 @@ _PATTERNS: Final[tuple[tuple[re.Pattern[str], Read], ...]] = tuple(
         (rf"{_SCALED}(?!\w|-\w|[/\\]\w)", _count),
     )
 )
-"""The longest notations first: what one has taken is not read again."""
-
-
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
-_CLAUSE: Final = re.compile(r"(?<=[,:])\s+|\s+(?=but\b)|\s[-–—]\s")
-_CODE_BLOCK: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_DIGIT: Final = re.compile(r"\d")
-_CHANGES = (
-    r"now|new|since then|updated?|changed|adjusted|increased|raised|reduced|lowered|extended|shortened|improved|"
-    r"grown|reached|moved|switched|bumped|instead|no longer|rescheduled|postponed|upgraded"
-)
-_CUES: Final = re.compile(rf"\b({_CHANGES}|newly|recently|lately)\b", re.IGNORECASE)
-_SURE_CUES: Final = re.compile(rf"\b({_CHANGES})\b", re.IGNORECASE)
-"""Without "recently" and the like, which often introduce another thing of the same kind."""
-
-_COMMON = (
-    "day help i'm i've like make many month much need new one per recently time try use user want week year assistant"
-)
-_NO_CONTEXT: Final = frozenset(map(word_form, FUNCTION_WORDS.union(_COMMON.split())))
-"""Words that do not show what an amount is about."""
-_BEFORE, _AFTER = 9, 9
-LONGEST_STATEMENT = 600
-"""In characters, code left out."""
-
-FEWEST_SHARED = 2
-LEAST_OVERLAP = 0.4
-_SIGNS: Final = frozenset({"%", "$", "€", "£"})
-_OF_A_CHANGE: Final = frozenset({"by", "from"})
-_JOINING: Final = frozenset({"and", "or", "by", "in", "on", "at", "of"})
-_SHORTEST_WORD = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """One value, its unit (the word after it, or a sign), the content words near it, and whether it is news.
-
-    `role` is empty if it tells how things are, and else "by" or "from": by how much they changed, or from what.
-    """
-
-    value: str
-    unit: str
-    context: frozenset[str]
-    is_news: bool
-    is_news_itself: bool = False
-    """Return whether the clause that states it, not only the sentence, tells it as news."""
-    role: str = ""
-
-
-def amounts_in(text: str) -> tuple[Amount, ...]:
-    """Return the amounts of a text in order; none of a text so long that it is about many things."""
-    found: list[Amount] = []
-    text = _CODE_BLOCK.sub(" ", text)
-    if len(text) > LONGEST_STATEMENT:
-        return ()
-    for sentence in _SENTENCE.split(text):
-        if not _DIGIT.search(sentence):
-            continue
-        clauses = [(tokens_of(clause), bool(_SURE_CUES.search(clause))) for clause in _CLAUSE.split(sentence)]
-        tokens = tuple(token for clause, _ in clauses for token in clause)
-        news = bool(_CUES.search(sentence))
-        itself = [is_news for clause, is_news in clauses for _ in clause]
-        found += [
-            _amount_at(tokens, place, is_news=news, is_news_itself=itself[place])
-            for place, token in enumerate(tokens)
-            if token.kind == "number" and _DIGIT.search(token.shown)
-        ]
-    return tuple(amount for amount in found if amount.unit and amount.context)
-
-
-def restated(old: Amount, new: Amount) -> bool:
-    """Return whether a newer amount replaces an older one: stated as news, same unit and subject, another value."""
-    shared = old.context & new.context
-    return (
-        new.is_news
-        and old.unit == new.unit
-        and old.value != new.value
-        and len(shared) >= FEWEST_SHARED
-        and len(shared) >= LEAST_OVERLAP * min(len(old.context), len(new.context))
-    )
-
-
-def surely_restated(old: Amount, new: Amount, olds: Sequence[Amount], news: Sequence[Amount]) -> bool:
-    """Return whether the replacement is certain: the clause itself states news, and each text has one such amount.
-
-    `olds` and `news` are all amounts of the two texts. A triangle of 7, 24 and 25 cm has no one length to be updated,
-    what went up from 78 to 88 is not what stood at 90, and access tokens are not refresh tokens: the news tells the
-    older value too, or every word that stood beside it.
-    """
-    names_old_value = old.value in _values(news, new.unit, "from")
-    return (
-        (names_old_value or old.context <= new.context)
-        and new.is_news_itself
-        and restated(old, new)
-        and _values(olds, old.unit, "") == {old.value}
-        and _values(news, new.unit, "") == {new.value}
-        and _values(news, new.unit, "from") <= {old.value}
-    )
-
-
-def _values(amounts: Sequence[Amount], unit: str, role: str) -> set[str]:
-    return {amount.value for amount in amounts if amount.unit == unit and amount.role == role}
-
-
-def _amount_at(tokens: tuple[Token, ...], place: int, *, is_news: bool, is_news_itself: bool) -> Amount:
-    before = tokens[max(0, place - _BEFORE) : place]
-    after = tokens[place + 1 : place + 1 + _AFTER]
-    unit = _unit(tokens, place)
-    context = {word_form(token.form) for token in (*before, *after) if token.kind in ("word", "name")}
-    telling = {word for word in context if len(word) >= _SHORTEST_WORD and word not in _NO_CONTEXT}
-    leading = next((token.form for token in reversed(before) if token.form not in _SIGNS), "")
-    role = leading if leading in _OF_A_CHANGE else ""
-    return Amount(tokens[place].form, unit, frozenset(telling), is_news, is_news_itself, role)
-
-
-def _unit(tokens: tuple[Token, ...], place: int) -> str:
-    around = [tokens[place - 1].form] if place else []
-    following = [tokens[place + 1].form] if place + 1 < len(tokens) else []
-    sign = next((form for form in (*following, *around) if form in _SIGNS), None)
-    if sign is not None:
-        return sign
-    if [token.form for token in tokens[place + 1 : place + 2]] == ["to"] and tokens[place + 2 : place + 3]:
-        return _unit(tokens, place + 2) if tokens[place + 2].kind == "number" else ""  # from 1,200 to 1,500 words
-    word = next((token for token in tokens[place + 1 : place + 2] if token.kind in ("word", "name")), None)
-    form = word_form(word.form) if word else ""
-    return "" if form in _NO_CONTEXT or form in _JOINING else form
+"""The longest notations first: a later pattern does not read again what an earlier one has matched."""
