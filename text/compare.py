@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from reverie.text.measures import in_notation_of
-from reverie.text.tokenize import Token, TokenKind, is_mixed_case, tokens_of
+from reverie.text.tokenize import Token, TokenKind, is_mixed_case, kept_if_short, tokens_of
 from reverie.text.word_forms import INTENSIFIERS, same_meaning, word_form
 
 DifferenceKind = Literal["numbers", "versions", "paths", "names", "negation", "opposites", "words", "more", "order"]
@@ -195,6 +195,7 @@ def _spelled(tokens: Sequence[Token]) -> tuple[str, ...]:
 _ALSO_DROPPED = "and being been has have currently his her their my your as well"
 _DROPPED: Final = INTENSIFIERS.union(_ALSO_DROPPED.split())
 _FACTS: Final = ("number", "version", "path", "name")
+_FIXED: Final = ("number", "version", "path")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 """`user` and `users` may be two tables: code in backquotes is compared exactly."""
 
@@ -233,6 +234,8 @@ class Gist:
 def restates(a: str, b: str) -> bool:
     """Return whether two texts say the same, so that either can replace the other."""
     b = in_notation_of(a, b)
+    if _fixed_facts(a) != _fixed_facts(b):
+        return False
     names = _names(a) | _names(b)
     ours, theirs = gist_of(a, names), gist_of(b, names)
     if ours.negations != theirs.negations or Counter(ours.facts) != Counter(theirs.facts):
@@ -240,6 +243,19 @@ def restates(a: str, b: str) -> bool:
     if _same_words(ours.words, theirs.words):
         return True
     return _matches_active(a, theirs) or _matches_active(b, ours)
+
+
+@kept_if_short
+def _fixed_facts(text: str) -> Counter[tuple[str, str]]:
+    """Return the facts and negations of a gist that are the same whatever the names are; the quickest to differ."""
+    tokens = tokens_of(_without_clauses(text))
+    return Counter(
+        (
+            *((token.kind, token.form) for token in tokens if token.kind in _FIXED),
+            *(("code", span) for span in _CODE.findall(text)),
+            *(("negation", "") for token in tokens if token.kind == "negation"),
+        )
+    )
 
 
 def gist_of(text: str, names: frozenset[str] = frozenset()) -> Gist:
@@ -273,6 +289,7 @@ def actives_of(text: str) -> Iterator[str]:
     yield " ".join((doer, where, verb, done_to, rest))
 
 
+@kept_if_short
 def _names(text: str) -> frozenset[str]:
     return frozenset(token.form for token in tokens_of(text) if token.kind == "name")
 
@@ -295,6 +312,7 @@ def _words(tokens: Sequence[Token]) -> Iterator[str]:
             yield word_form(token.form)
 
 
+@kept_if_short
 def _without_clauses(text: str) -> str:
     """Write `a ball, which is big and green,` as `a big and green ball`."""
     turned = _ONE.sub("A ", text.strip())

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from reverie.text.compare import OPPOSING_PREFIXES, actives_of, restates
 from reverie.text.measures import Measure, in_notation_of, measures_in, placeholder, surely_differ, with_placeholders
-from reverie.text.tokenize import Token, every_token_of, tokens_of
+from reverie.text.tokenize import Token, every_token_of, kept_if_short, tokens_of
 from reverie.text.word_forms import FILLERS, INTENSIFIERS, is_related, word_form
 
 PartKind = Literal["measure", "version", "path", "name", "negation", "word", "code"]
@@ -232,8 +232,13 @@ def _between(older: str, newer: str) -> Conflict | None:
 
 def _on_one_subject(one: str, other: str) -> bool:
     """Return whether two sentences share enough words to be compared; a quick first check."""
-    ours, theirs = ({word_form(token.form) for token in tokens_of(text)} for text in (one, other))
+    ours, theirs = _word_forms(one), _word_forms(other)
     return len(ours & theirs) >= _LEAST_IN_COMMON * min(len(ours), len(theirs))
+
+
+@kept_if_short
+def _word_forms(text: str) -> frozenset[str]:
+    return frozenset(word_form(token.form) for token in tokens_of(text))
 
 
 def _readings(older: str, one: _Statement, newer: str, other: _Statement) -> Iterator[tuple[_Statement, _Statement]]:
@@ -371,6 +376,7 @@ def _is_prefixed(one: str, other: str) -> bool:
     return len(shorter) > 3 and any(longer == prefix + shorter for prefix in OPPOSING_PREFIXES)
 
 
+@kept_if_short
 def _stripped(sentence: str) -> str:
     """Return a sentence without its reason; `label: value` becomes `label is value`."""
     bare = _REASON.sub("", sentence.strip())

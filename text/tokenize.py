@@ -12,13 +12,15 @@ query and the memory are both read here.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Final, Literal
+from functools import cache, lru_cache, wraps
+from typing import Final, Literal, TypeVar
 from zlib import crc32
 
 from reverie.text.word_forms import FILLERS, FUNCTION_WORDS, stem
+
+Result = TypeVar("Result")
 
 TokenKind = Literal["number", "version", "path", "name", "negation", "word"]
 
@@ -94,30 +96,35 @@ def _plain_letters(run: str) -> str:
     return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
 
 
+_LONGEST_CACHED = 2_000  # characters
+_MOST_CACHED = 1_024
+
+
+def kept_if_short(read: Callable[[str], Result]) -> Callable[[str], Result]:
+    """Keep what a function says of the last short texts.
+
+    A new text is compared with each of its neighbours, and those are often the neighbours of the next one.
+    """
+    kept = lru_cache(maxsize=_MOST_CACHED)(read)
+
+    @wraps(read)
+    def read_once(text: str) -> Result:
+        return kept(text) if len(text) <= _LONGEST_CACHED else read(text)
+
+    return read_once
+
+
+@kept_if_short
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Return the tokens of a text in order, without fillers."""
-    return _tokens_of_short(text) if len(text) <= _LONGEST_CACHED else _tokens_of(text)
-
-
-def every_token_of(text: str) -> tuple[Token, ...]:
-    """Return the tokens of a text in order, fillers included."""
-    return _every_token_of_short(text) if len(text) <= _LONGEST_CACHED else _every_token_of(text)
-
-
-def _tokens_of(text: str) -> tuple[Token, ...]:
     all_capitals = text.isupper()  # of the text as written: expanded contractions are lower-case
     return tuple(token for token in every_token_of(text) if not _is_filler(token, all_capitals=all_capitals))
 
 
-def _every_token_of(text: str) -> tuple[Token, ...]:
+@kept_if_short
+def every_token_of(text: str) -> tuple[Token, ...]:
+    """Return the tokens of a text in order, fillers included."""
     return tuple(_tokens(_plain(text)))
-
-
-_LONGEST_CACHED = 2_000  # characters
-_MOST_CACHED = 1_024
-_tokens_of_short = lru_cache(maxsize=_MOST_CACHED)(_tokens_of)
-_every_token_of_short = lru_cache(maxsize=_MOST_CACHED)(_every_token_of)
-"""A new text is compared with each of its neighbours, and those are often the neighbours of the next one."""
 
 
 def is_mixed_case(token: Token) -> bool:

@@ -1,10 +1,13 @@
 """The alignment of two statements: single features, worked by hand."""
 
+import re
+
 import pytest
 
+from reverie.text import alignment
 from reverie.text.alignment import NAMES, _cues, _read_with, _statement, alignment_of
 from reverie.text.measures import _measures
-from reverie.text.tokenize import _every_token_of_short, _tokens_of_short
+from reverie.text.tokenize import kept_if_short
 from reverie.text.word_forms import WordForms, is_related, word_form
 
 
@@ -50,10 +53,71 @@ def test_a_word_is_a_name_only_beside_a_text_that_has_it_as_a_name() -> None:
 
 
 def test_readings_of_texts_are_kept_in_a_bounded_number() -> None:
-    for cached in (_cues, _statement, _read_with, _measures, _every_token_of_short, _tokens_of_short):
+    for cached in (_cues, _statement, _read_with, _measures):
         most = cached.cache_info().maxsize
         assert most is not None
         assert most <= 2_048
+
+
+def test_what_is_said_of_a_text_is_kept_for_short_texts_and_for_the_last_ones_only() -> None:
+    read: list[str] = []
+
+    @kept_if_short
+    def length(text: str) -> int:
+        read.append(text)
+        return len(text)
+
+    long, short = "a" * 2_001, "b"
+    assert [length(short), length(short), length(long), length(long)] == [1, 1, 2_001, 2_001]
+    assert read == [short, long, long]
+    for number in range(1_024):
+        length(f"{number}")
+    length(short)
+    assert read[-1] == short
+
+
+CUES = ("_CHANGE", "_RETIRED", "_ADDED", "_OWNER", "_ONE_CASE", "_REASON")
+
+
+@pytest.mark.parametrize("name", CUES)
+def test_a_cue_has_no_capital_letter_as_the_search_in_small_letters_assumes(name: str) -> None:
+    written = re.sub(r"\\.", "", getattr(alignment, name).pattern)
+    assert written == written.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is NOW on port 80.",
+        "Formerly: Köln, now Bonn.",
+        "`deploy()` was slow.",
+        "xnow nowhere",
+        "The job -since we moved- runs.",
+        "Die Zeiten wurden geändert",
+        "",
+    ],
+)
+def test_cues_are_found_where_a_plain_search_finds_them(text: str) -> None:
+    patterns = [getattr(alignment, name) for name in CUES[:5]]
+    found = _cues(text)
+    assert [found.changes, found.retires, found.adds, found.names_owner, found.tells_of_one_case] == [
+        bool(pattern.search(text)) for pattern in patterns
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("We use Redis, because it is fast.", "We use Redis"),
+        ("We use Redis - since we need queues.", "We use Redis"),
+        ("We use Redis –  because", "We use Redis – "),
+        ("Because it is fast", "Because it is fast"),
+        ("Redis:which one?\nanother line", "Redis"),
+        ("Nothing since May.", "Nothing since May."),
+    ],
+)
+def test_a_reason_is_left_out_with_the_sign_before_it(text: str, bare: str) -> None:
+    assert (alignment._without_reason(text) or text) == bare
 
 
 WORDS = (
