@@ -235,6 +235,19 @@ class MemoryStore:
         memories = self._seen(_newest_of_each([memory for part in parts for memory in part]))
         return sorted(memories, key=lambda memory: (memory.created_at, creation_order(memory.id)))
 
+    async def find_with_pending(self, scope: Scope) -> list[Memory]:
+        """Return every active memory in a scope, those not written to the tables yet included.
+
+        Unlike `find` it does not wait for them to be written. The archive is not read.
+        """
+        pending = await self.database.write_ahead_log.pending()
+        where = scope.condition()
+        parts = await asyncio.gather(
+            *(self._read_from(self.database.raw_table(layer), where) for layer in scope.layers)
+        )
+        waiting = [item.memory for item in pending if scope.admits(as_values(item.memory))]
+        return _newest_of_each([*waiting, *(memory for part in parts for memory in part)])
+
     def _seen(self, memories: Sequence[Memory]) -> list[Memory]:
         return [memory for memory in memories if self.viewer.sees(memory)]
 

@@ -395,9 +395,18 @@ def reading_of(embedder: BundledEmbedder, text: str, embedding: Embedding) -> Re
     return Reading(embedding.vector, partial(embedder.third_layer, text[:_READ]))
 
 
-def rule_features(text: str) -> list[float]:
+def read_for_guess(content: str) -> None:
+    """Read the words of a text whose kind and layer will be guessed, so that guessing finds them read."""
+    text = content[:_READ]
+    rule_features(text)
+    passing_features(text)
+    words_of(text)
+
+
+@lru_cache(maxsize=_FEW)
+def rule_features(text: str) -> tuple[float, ...]:
     """Return which rules of kind fit a text."""
-    return [RULE_WEIGHT * bool(cue.search(text)) for _, cue in _CUES]
+    return tuple(RULE_WEIGHT * bool(cue.search(text)) for _, cue in _CUES)
 
 
 @lru_cache(maxsize=_FEW)  # two models ask for those of a text, one after the other
@@ -414,7 +423,8 @@ def passing_features(text: str) -> tuple[float, ...]:
     return (*in_all, *(RULE_WEIGHT * bool(cue.search(asserted)) for cue in _MOMENT_CUES))
 
 
-def words_of(text: str) -> set[str]:
+@lru_cache(maxsize=_FEW)  # each model asks for them
+def words_of(text: str) -> frozenset[str]:
     """Return the words and pairs of words in a text; `^` marks the first, `#` stands for any number.
 
     This is not `text.tokenize.words`: the bundled models were trained with this splitting. Changing it means
@@ -422,7 +432,7 @@ def words_of(text: str) -> set[str]:
     """
     words = ["#" if word[0].isdigit() else word.lower() for word in _WORD.findall(text)]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
-    return {*words, *pairs, *(f"^{first}" for first in (*words[:1], *pairs[:1]))}
+    return frozenset((*words, *pairs, *(f"^{first}" for first in (*words[:1], *pairs[:1]))))
 
 
 def word_features(text: str, known: tuple[str, ...]) -> list[float]:

@@ -25,16 +25,15 @@ from reverie.lifecycle.vitals import (
 from reverie.lifecycle.voices import confirmed as confirmed_values
 from reverie.lifecycle.voices import voice_of
 from reverie.memory import Anchor, Memory, checked_text, encode
-from reverie.storage.filters import Condition, equals, has_any
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import TEAM, Scope, Viewer
-from reverie.text.alignment import LONGEST_ALIGNED
+from reverie.text.alignment import LONGEST_ALIGNED, read_for_alignment
 from reverie.text.compare import contradictions, restates
 from reverie.text.conflicts import find_conflict
 from reverie.text.outcomes import judgements_in
 from reverie.text.shorten import title_of
 from reverie.time import iso, parse_moment
-from reverie.tools.classify import PASSING_NOTE, PERSONAL_NOTE, Reading, classified, readings_for
+from reverie.tools.classify import PASSING_NOTE, PERSONAL_NOTE, Reading, classified, read_for_guess, readings_for
 from reverie.tools.entities import with_names
 from reverie.tools.first_anchors import missing_file_warnings
 from reverie.tools.quarantine import hold
@@ -44,6 +43,7 @@ from reverie.tools.results import Conflict, Remembered
 from reverie.tools.screening import (
     Screening,
     injection_by_meaning,
+    is_one_statement,
     partial_embedding_warnings,
     screened,
     screened_evidence,
@@ -68,6 +68,8 @@ def refuse_purged(session: Session, content: str) -> None:
         )
 
 
+EmbeddingTask = asyncio.Task[list[Embedding]]
+
 SAME_SUBJECT = 0.75
 """The cosine from which two memories speak of the same thing closely enough to contradict each other."""
 
@@ -87,7 +89,7 @@ class Neighbours:
     conflicts: list[Conflict]
     warnings: list[str] = field(default_factory=list)
     decisions: tuple[Memory, ...] = ()
-    """Those among the nearest that decide something: the new text may tell what came of one."""
+    """Those among the nearest, or with names in common, that decide something: the text may tell what came of one."""
     restated: Memory | None = None
     """What the pair classifier takes for the same statement: reported, and neither confirmed nor merged."""
 
@@ -253,12 +255,9 @@ async def _remember(session: Session, request: RememberRequest, screening: Scree
     if superseded is None and (known := await echoed(session, draft)) is not None:
         told = f"an echo of {known.id}, which this session was shown: not stored again; revise it if it has changed"
         return await _repeated(session, known, draft, [], told, now), screening
-    [embedding], (anchored_draft, warnings), [named] = await asyncio.gather(
-        session.embed([draft.content]), anchored(session, draft, files), with_names(session, [draft])
-    )
-    draft = replace(anchored_draft, entities=named.entities)
-    injection, (draft, around) = await asyncio.gather(
-        _injection(session, draft), _read_and_compared(session, request, draft, embedding)
+    embedded = asyncio.create_task(session.embed([draft.content]))
+    injection, (draft, embedding, around, warnings) = await asyncio.gather(
+        _injection(session, draft, embedded), _read_and_compared(session, request, draft, files, embedded)
     )
     if injection:
         screening = replace(screening, injection=injection)
@@ -339,20 +338,29 @@ async def note_remembered(session: Session, memory: Memory, *, actor: str, now: 
         await session.store.journal.write([session.store.written_event(memory, actor=actor, at=now)])
 
 
-async def _injection(session: Session, draft: Memory) -> tuple[str, ...]:
+async def _injection(session: Session, draft: Memory, embedded: EmbeddingTask) -> tuple[str, ...]:
     """Judge by its meaning whether a text gives orders; what a human said is not judged.
 
-    Call it once the text is embedded: one of a single statement is judged from the run that embedded it.
+    A text of a single statement is judged from the run that embeds it, one of several beside that run.
     """
     if draft.source == "human":
         return ()
+    if is_one_statement(draft.content):
+        await asyncio.shield(embedded)
     return await asyncio.to_thread(injection_by_meaning, draft.content, draft.title, session.embedder)
 
 
 async def _read_and_compared(
-    session: Session, request: RememberRequest, draft: Memory, embedding: Embedding
-) -> tuple[Memory, Neighbours]:
-    """Return a draft with its kind and layer, and what is around it."""
+    session: Session, request: RememberRequest, draft: Memory, files: list[str], embedded: EmbeddingTask
+) -> tuple[Memory, Embedding, Neighbours, list[str]]:
+    """Return a draft with its anchors, names, kind and layer; its embedding, what is around it, and warnings."""
+    [embedding], (anchored_draft, warnings), (named, decisions), _ = await asyncio.gather(
+        asyncio.shield(embedded),
+        anchored(session, draft, files),
+        _named_with_decisions(session, draft),
+        _read_ahead(draft),
+    )
+    draft = replace(anchored_draft, entities=named.entities)
     if embedder_for_models(session.embedder) is session.embedder:
         [reading] = readings_for(session.embedder, [draft.content], [embedding])
     else:  # the bundled model has to run, or to load, beside the one that embeds
@@ -368,7 +376,33 @@ async def _read_and_compared(
         viewer=session.eyes_for(draft),
         owner=draft.owner,
     )
-    return draft, around
+    return draft, embedding, replace(around, decisions=(*around.decisions, *decisions)), warnings
+
+
+async def _named_with_decisions(session: Session, draft: Memory) -> tuple[Memory, list[Memory]]:
+    """Return a draft with the names in it and, if it judges anything, the active decisions that name the same.
+
+    They are looked for while the text is embedded, and without writing to the tables what waits in the log: a text in
+    six judges something, and each of them would have had to wait for its own commit.
+    """
+    [named] = await with_names(session, [draft])
+    if not named.entities or not judgements_in(draft.content):
+        return named, []
+    of_the_same = Scope(
+        viewer=session.store.viewer,
+        projects=session.names_of(draft.project),
+        statuses=("active",),
+        kinds=("decision",),
+        entities=named.entities,
+    )
+    return named, await session.store.find_with_pending(of_the_same)
+
+
+async def _read_ahead(draft: Memory) -> None:
+    """Read a text on the loop, which has little to do while a thread embeds it; what is read is kept."""
+    await asyncio.sleep(0)  # the thread begins first
+    read_for_alignment(draft.content)
+    read_for_guess(draft.content)
 
 
 async def note_outcome(session: Session, told: Memory, decisions: Sequence[Memory], now: datetime) -> tuple[str, ...]:
@@ -378,8 +412,7 @@ async def note_outcome(session: Session, told: Memory, decisions: Sequence[Memor
     """
     if not judgements_in(told.content):
         return ()
-    named = await session.store.find(_of_the_same(session, told)) if told.entities else []
-    known = {one.id: one for one in (*decisions, *named) if is_a_decision(one)}
+    known = {one.id: one for one in decisions if is_a_decision(one)}
     found = reported_outcomes(told, [one for one in known.values() if one.owner == told.owner])
     if len(found) != 1 or not found[0].is_certain:
         return ()
@@ -392,16 +425,6 @@ async def note_outcome(session: Session, told: Memory, decisions: Sequence[Memor
             [fresh], change.values, action=change.action, actor="remember", at=now, reason=change.reason
         )
     return (f"noted as what came of the decision {fresh.id}: {found[0].result}; restore its event if that is wrong",)
-
-
-def _of_the_same(session: Session, told: Memory) -> Condition:
-    """Return the condition on active decisions of the same project that name something of what a text names."""
-    return (
-        session.of_project(told.project)
-        & equals("kind", "decision")
-        & equals("status", "active")
-        & has_any("entities", told.entities)
-    )
 
 
 async def supersede(

@@ -69,6 +69,11 @@ def injection_by_meaning(content: str, title: str, embedder: Embedder | None) ->
     return ()
 
 
+def is_one_statement(content: str) -> bool:
+    """Return whether a text is a single statement, of which the classifier reads what was embedded."""
+    return len(list(islice(statements_in(content), 2))) < 2
+
+
 def _judged_passages(statements: list[str]) -> Iterator[tuple[str, float]]:
     """Yield what the classifier reads, each with the probability from which it is taken for an order."""
     count = len(statements)
