@@ -100,8 +100,10 @@ def main() -> int:
 class Bench:
     """Temporary stores of a wanted size, imported once and copied for each use."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, templates: Path | None = None) -> None:
+        """Take a folder for stores, and one for what was imported, which may stay for the next run."""
         self._folder = folder
+        self._templates = templates or folder
         self._made = 0
         self.import_seconds: dict[int, float] = {}
 
@@ -116,7 +118,7 @@ class Bench:
         return home
 
     def _template(self, size: int) -> Path:
-        home = self._folder / f"template-{size}"
+        home = self._templates / f"template-{size}"
         if not home.exists():
             lines = self._folder / f"{size}.jsonl"
             lines.write_text(
