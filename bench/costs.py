@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,14 @@ from pathlib import Path
 from figures import machine, markdown_table
 from foundation import Bench, percentile
 from notes import notes, questions
-from session import Session, engine_of, stop_engine
+from session import Session, engine_of, stop_engines
 
 SMALL, LARGE = 300, 10_000
 SESSIONS = 8
 _WARM = 10
 """Calls before the clock starts: the first ones meet empty caches."""
+_SECONDS_TO_SETTLE = 4.0
+"""In which a new engine loads its tokenizer, which it does once."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -70,11 +73,11 @@ def one_session(bench: Bench, size: int, tool: str, calls: int) -> list[str]:
         session.shake_hands().until_ready()
         for text in texts[:_WARM]:
             session.call(tool, **{argument: text})
+        time.sleep(_SECONDS_TO_SETTLE)
         pid = engine_of(home)["pid"]
         before = spent(pid, [session.process.pid])
         times = [session.timed(tool, **{argument: text}) for text in texts[_WARM:]]
         after = spent(pid, [session.process.pid])
-    stop_engine(home)
     return _row(f"{tool} at {size:,}", calls, before, after, times)
 
 
@@ -86,6 +89,7 @@ def eight_sessions(bench: Bench, calls: int) -> list[str]:
         session.shake_hands()
     for session in sessions:
         session.until_ready()
+    time.sleep(_SECONDS_TO_SETTLE)
     times: list[list[float]] = [[] for _ in sessions]
 
     def work(number: int) -> None:
@@ -102,7 +106,6 @@ def eight_sessions(bench: Bench, calls: int) -> list[str]:
     after = spent(pid, relays)
     for session in sessions:
         session.close()
-    stop_engine(home)
     return _row("remember, eight at once", SESSIONS * calls, before, after, [one for part in times for one in part])
 
 
@@ -122,9 +125,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), given.stores)
         for name in given.only.split(",") if given.only else sections:
-            for row in sections[name](bench):
-                rows.append(row)
-                print("  ".join(row), file=sys.stderr, flush=True)
+            try:
+                for row in sections[name](bench):
+                    rows.append(row)
+                    print("  ".join(row), file=sys.stderr, flush=True)
+            finally:
+                stop_engines()
     print(f"{machine()}\n\n{markdown_table(rows)}")
     return 0
 

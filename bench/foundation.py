@@ -24,7 +24,7 @@ from pathlib import Path
 from time import perf_counter
 
 from notes import notes, questions
-from session import SERVE, Session, engine_of, environment_for, megabytes_of, stop_engine
+from session import SERVE, Session, engine_of, environment_for, megabytes_of, stop_engine, stop_engines
 
 from reverie.embeddings.tokens import count_tokens
 from reverie.embeddings.tokens import warm as load_tokenizer
@@ -83,7 +83,10 @@ def main() -> int:
         bench = Bench(Path(folder))
         for name in chosen:
             print(f"… {name}", file=sys.stderr, flush=True)
-            measured = SECTIONS[name](bench)
+            try:
+                measured = SECTIONS[name](bench)
+            finally:
+                stop_engines()
             figures += measured
             for one in measured:  # the whole takes a quarter of an hour, and may be cut short
                 print(f"  {one.name}: {one.shown}  {one.aim} {one.verdict}", file=sys.stderr, flush=True)

@@ -44,18 +44,36 @@ def engine_of(home: Path, kind: str = "about") -> dict[str, Any]:
 def stop_engine(home: Path) -> None:
     """Stop the engine of a data folder, if there is one, and wait until it has gone."""
     with contextlib.suppress(endpoint.EngineUnavailable):
-        pid = engine_of(home, "stop")["pid"]
-        while Path(f"/proc/{pid}").exists() and b"engine_process" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        _until_gone(engine_of(home, "stop")["pid"])
+
+
+def stop_engines() -> None:
+    """Stop every engine that was started from here, and wait until all have gone.
+
+    An engine outlives its sessions and works on: on a folder that is being removed, and beside what is measured next.
+    """
+    stopped = []
+    for file in Path(_runtime).glob("*.sock"):
+        at = endpoint.Endpoint(_runtime, file.stem)
+        with contextlib.suppress(endpoint.EngineUnavailable):
+            connection = endpoint.connect(at, endpoint.hello({}, "stop", "", "/"), within=5)
+            connection.close()
+            stopped.append(connection.engine["pid"])
+    for pid in stopped:
+        _until_gone(pid)
+
+
+def _until_gone(pid: int) -> None:
+    program = Path(f"/proc/{pid}/cmdline")  # empty for one that has ended and that nobody has waited for
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while b"engine_process" in program.read_bytes():
             time.sleep(0.01)
 
 
 @atexit.register
 def _stop_all() -> None:
-    for file in Path(_runtime).glob("*.sock"):
-        at = endpoint.Endpoint(_runtime, file.stem)
-        with contextlib.suppress(endpoint.EngineUnavailable):
-            endpoint.connect(at, endpoint.hello({}, "stop", "", "/"), within=5).close()
-    shutil.rmtree(_runtime, ignore_errors=True)
+    stop_engines()
+    shutil.rmtree(_runtime)
 
 
 def megabytes_of(pid: int) -> tuple[float, float]:

@@ -30,6 +30,10 @@ SECONDS_AT_EXIT = 5.0
 SECONDS_FOR_THE_FIRST_ANSWERS = 1.0
 """Somebody waits for them; background work begins after."""
 
+SECONDS_OF_QUIET, MOST_SECONDS_UNTIL_QUIET = 0.3, 10.0
+"""Loading the tokenizer holds Python up for a third of a second: it waits until nobody has called for so long, but no
+longer than that."""
+
 SECONDS_FOR_THE_CLIENTS_FOLDERS = 1.0
 """A client that has the folders at hand answers at once."""
 
@@ -221,8 +225,15 @@ class Engine:
     async def _work_behind_the_answers(self, domain: "OpenDomain") -> None:
         await domain.warm_model()
         await asyncio.sleep(SECONDS_FOR_THE_FIRST_ANSWERS)
-        await domain.warm()  # the tokenizer holds Python up for a third of a second; until then answers use a bound
+        await self._until_quiet()
+        await domain.warm()  # until the tokenizer is loaded answers use a bound
         await asyncio.gather(self._sweep(), self._dream(), release_memory_periodically())
+
+    async def _until_quiet(self) -> None:
+        """Wait until nobody has called for a moment, which no event tells, or until that has taken too long."""
+        latest = time.monotonic() + MOST_SECONDS_UNTIL_QUIET
+        while (self._calls or self.idle_seconds() < SECONDS_OF_QUIET) and time.monotonic() < latest:  # noqa: ASYNC110
+            await asyncio.sleep(SECONDS_OF_QUIET / 3)
 
     async def _sweep(self) -> None:
         """Expire, move and promote what is due, at start and every few minutes."""

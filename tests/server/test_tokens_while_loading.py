@@ -96,6 +96,26 @@ async def test_the_server_loads_the_tokenizer_behind_the_first_answers(
     assert not tokens.tokens_are_estimated()
 
 
+@pytest.mark.usefixtures("tokenizer_not_loaded")
+async def test_the_tokenizer_is_not_loaded_while_a_call_is_under_way_but_not_put_off_for_ever(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "SECONDS_FOR_THE_FIRST_ANSWERS", 0.0)
+    monkeypatch.setattr(engine, "MOST_SECONDS_UNTIL_QUIET", 3.0)
+    served = engine.Engine(lambda: session.settings)
+    await session.warm_model()
+    async with served.calling():
+        behind = asyncio.create_task(served._work_behind_the_answers(session.domain))
+        await asyncio.sleep(1.0)
+        assert tokens.tokens_are_estimated()
+        for _ in range(1200):
+            if not tokens.tokens_are_estimated():
+                break
+            await asyncio.sleep(0.05)
+        assert not tokens.tokens_are_estimated()
+    behind.cancel()
+
+
 async def test_status_says_why_counts_stay_estimates(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from reverie.cli.terminal import as_text
 from reverie.cli.tool_commands import recalled_lines
 from reverie.memory import Memory
 from reverie.recall.results import Recalled, RecalledMemory
+from reverie.storage import write_ahead_log
+from reverie.storage.scope import Scope
 from reverie.tools.brief import brief
 from reverie.tools.consolidate import consolidate
 from reverie.tools.export_jsonl import export
@@ -103,6 +106,30 @@ async def test_a_later_memory_tells_what_came_of_a_decision_and_recall_shows_it(
     assert before.outcome == ""
     past = row_of(await asked(session, as_of=then.isoformat()), decision.id)
     assert past.outcome == "", "nobody knew it then"
+
+
+async def test_a_text_that_judges_something_waits_for_no_commit(
+    session: Session, keep: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_ahead_log, "_SECONDS_TO_GATHER", 600.0)
+    await keep(OTHER, kind="decision")
+    await keep("The nightly backup of Postgres failed because the disk was full.")
+    waiting = await session.store.database.write_ahead_log.pending()
+    assert len(waiting) == 2
+    assert OTHER in {one.memory.content for one in waiting}
+
+
+async def test_a_decision_is_found_by_its_names_in_the_log_and_in_its_table_alike(
+    session: Session, keep: Keep, clock: ManualClock
+) -> None:
+    kept = [await keep(DECISION, kind="decision", layer=layer) for layer in ("semantic", "procedural")]
+    await keep(DECISION.replace("Kafka", "NATS"), kind="decision")
+    scope = Scope(projects=(session.here.project,), statuses=("active",), kinds=("decision",), entities=("Kafka",))
+    in_the_log = await session.store.find_with_pending(scope)
+    await session.store.database.write_ahead_log.flush()
+    in_tables = await session.store.find_with_pending(scope)
+    assert {one.id for one in in_the_log} == {one.id for one in in_tables} == {one.id for one in kept}
+    assert not await session.store.find_with_pending(replace(scope, kinds=("event",)))
 
 
 async def test_a_decision_that_failed_ranks_behind_one_that_holds(session: Session, keep: Keep) -> None:
