@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reverie import __version__
-from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
+from reverie.server.endpoint import LOCKED_BYTES, LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
 
 if TYPE_CHECKING:
     from reverie.server.engine import Engine
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from reverie.server.page_server import PageServer
 
 SECONDS_FOR_A_HELLO = 5.0
+LONGEST_HELLO = 1024 * 1024
+MOST_STRANGERS = 128
+"""Connections that have not said who they are; more are closed at once, and a relay among them tries again."""
+
 MOST_CONNECTIONS = 512
 LONGEST_LOG = 1_000_000
 _KEPT_OF_A_LOG = 200_000
@@ -34,6 +38,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_FINISH = 5.0
 _SECONDS_A_LOG_IS_KEPT = 14 * 86_400
 _BACKLOG = 256
+_OPEN_FILES = 4096  # of 512 sessions and the tables; macOS allows 256 unless asked
 
 log = logging.getLogger("reverie.engine")
 
@@ -50,11 +55,14 @@ class EngineProcess:
         self._secret = secret
         self._loading: asyncio.Task[Engine] | None = None
         self._connections: dict[asyncio.Task[None], str] = {}  # the kind of each
+        self._strangers = 0
         self._began = time.monotonic()
         self._left = time.monotonic()  # when the last connection ended
         self._stopping = asyncio.Event()
         self._page: PageServer | None = None  # once somebody asked for it
         self._leaves_unused = False
+        self._listens_at = endpoint.port if endpoint.by_port else endpoint.socket
+        self._file = _identity(self._listens_at)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until asked to stop, or until nobody has been here for a while."""
@@ -66,6 +74,7 @@ class EngineProcess:
         else:
             server = await asyncio.start_unix_server(self._connected, sock=listening, limit=LONGEST_LINE)
         self._loading = asyncio.create_task(_load_engine())
+        self._loading.add_done_callback(self._leave_if_broken)
         looking = asyncio.create_task(self._look_after_itself())
         resuming = asyncio.create_task(self._resume_page())
         await self._stopping.wait()
@@ -79,13 +88,20 @@ class EngineProcess:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a connection is served in a task
+        if self._strangers >= MOST_STRANGERS:
+            writer.transport.abort()
+            return
         try:
-            hello = await asyncio.wait_for(self._hello(reader, writer), SECONDS_FOR_A_HELLO)
+            self._strangers += 1
+            try:
+                hello = await asyncio.wait_for(self._hello(reader, writer), SECONDS_FOR_A_HELLO)
+            finally:
+                self._strangers -= 1
             self._connections[task] = str(hello.get("kind"))
             await self._serve_as(hello, reader, writer)
         except Refused as refusal:
             _send(writer, {"error": str(refusal)})
-        except (TimeoutError, OSError, ValueError):
+        except (TimeoutError, OSError, ValueError, RecursionError):
             log.info("A connection ended without a word that an engine understands.")
         except Exception:
             log.exception("A session ended with an error.")
@@ -201,7 +217,7 @@ class EngineProcess:
         await asyncio.to_thread(_remove_old_logs, self._endpoint)
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-            _shorten_log()
+            _shorten_log(self._endpoint.log)
             if not self._is_reachable():
                 log.warning("The socket is gone: leaving, so that the next session starts an engine it can reach.")
                 self._stopping.set()
@@ -210,7 +226,20 @@ class EngineProcess:
                 self._stopping.set()
 
     def _is_reachable(self) -> bool:
-        return os.path.exists(self._endpoint.port if self._endpoint.by_port else self._endpoint.socket)
+        """Return whether the file through which we are found is still ours: another may have taken its place."""
+        return self._file is not None and _identity(self._listens_at) == self._file
+
+    def _leave_if_broken(self, loading: "asyncio.Task[Engine]") -> None:
+        """Leave if what every session needs cannot be imported, so that the next session tries with a new process."""
+        if not loading.cancelled() and loading.exception() is not None:
+            log.error("The engine cannot be loaded.", exc_info=loading.exception())
+            self._stopping.set()
+
+    def remove_files(self) -> None:
+        """Remove what we listen on, unless it is another engine's by now."""
+        if self._is_reachable():
+            with suppress(OSError):  # Windows does not remove an open file
+                os.unlink(self._listens_at)
 
     def _is_unused(self) -> bool:
         if self._connections:
@@ -252,6 +281,7 @@ async def _load_engine() -> "Engine":
 def main(arguments: list[str]) -> int:
     """Be the engine of an endpoint unless there is one; return the exit code."""
     folder, key = arguments
+    _allow_open_files()
     os.umask(0o077)  # whatever is written belongs to its owner alone
     # A product with one vector is bound by memory: more threads only spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -262,6 +292,9 @@ def main(arguments: list[str]) -> int:
     except EngineUnavailable as error:
         _complain(str(error))
         return 1
+    except OSError as error:
+        _complain(f"cannot take the lock: {error}")
+        return 1
     if not lock.is_held:
         return 0  # another engine is there, or was quicker
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
@@ -270,24 +303,35 @@ def main(arguments: list[str]) -> int:
         listening = listen(endpoint, secret)
     except OSError as error:
         _complain(f"cannot listen: {error}")
+        lock.release()
         return 1
+    process = EngineProcess(endpoint, secret)
     try:
-        asyncio.run(_serve(endpoint, secret, listening))
+        asyncio.run(_serve(process, listening))
     finally:
-        for path in (endpoint.socket, endpoint.port):
-            with suppress(FileNotFoundError):
-                os.unlink(path)
+        process.remove_files()
         lock.release()
         # A thread may still be importing or embedding. Everything is written: do not wait for it.
         sys.stderr.flush()
         os._exit(0)
 
 
-async def _serve(endpoint: Endpoint, secret: str, listening: socket.socket) -> None:
+def _allow_open_files() -> None:
+    if sys.platform != "win32":
+        import resource
+
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(_OPEN_FILES, most)
+        if now != resource.RLIM_INFINITY and now < wanted:
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+async def _serve(process: EngineProcess, listening: socket.socket) -> None:
     from reverie.process_memory import limit_malloc_arenas
 
     limit_malloc_arenas()
-    await EngineProcess(endpoint, secret).serve(listening)
+    await process.serve(listening)
 
 
 def listen(endpoint: Endpoint, secret: str) -> socket.socket:
@@ -324,6 +368,7 @@ class Lock:
             # The last holder removes the file: a lock on a file that has gone excludes nobody.
             if _is_at(file, path):
                 self._file = file
+                self._note_process()
             else:
                 os.close(file)
 
@@ -336,9 +381,26 @@ class Lock:
         """Remove the file and release the lock."""
         if self._file is not None:
             with suppress(OSError):  # Windows does not remove an open file
-                os.unlink(self._path)
+                if _is_at(self._file, self._path):  # and not the lock of another, after somebody removed ours
+                    os.unlink(self._path)
             os.close(self._file)
             self._file = None
+
+    def _note_process(self) -> None:
+        """Write down who holds it, so that an engine which no longer answers can be ended."""
+        assert self._file is not None  # noqa: S101 - it has just been taken
+        with suppress(OSError):  # a full disk: the lock holds all the same
+            os.lseek(self._file, LOCKED_BYTES, os.SEEK_SET)
+            os.write(self._file, b"%d\n" % os.getpid())
+            os.ftruncate(self._file, os.lseek(self._file, 0, os.SEEK_CUR))
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _lock(file: int) -> bool:
@@ -381,7 +443,14 @@ def _check_peer(connected: socket.socket) -> None:
 
 
 async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
-    message = json.loads(await reader.readline())
+    """Return a message of the time before we know who connects: one line, not long, and nothing after it."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = await reader.read(LONGEST_HELLO)
+        line += part
+        if not part or len(line) > LONGEST_HELLO:
+            raise ValueError("not a line")
+    message = json.loads(line)
     if not isinstance(message, dict):
         raise ValueError("not an object")
     return message
@@ -396,18 +465,21 @@ def _complain(problem: str) -> None:
     sys.stderr.write(f"{problem}\n")
 
 
-def _shorten_log() -> None:
+def _shorten_log(path: str) -> None:
     """Keep the end of a log that has grown too long; stderr appends to it."""
     try:
         if os.fstat(2).st_size <= LONGEST_LOG:
             return
-        with open("/dev/fd/2", "rb") as file:
+        if not _is_at(2, path):  # somebody removed it: nobody can read it, and it still takes room
+            os.ftruncate(2, 0)
+            return
+        with open(path, "rb") as file:
             file.seek(-_KEPT_OF_A_LOG, os.SEEK_END)
             kept = file.read()
         os.ftruncate(2, 0)
         os.write(2, kept[kept.find(b"\n") + 1 :])
     except OSError:
-        return  # stderr is no file, or there is no such name for it
+        return  # stderr is no file
 
 
 def _remove_old_logs(endpoint: Endpoint) -> None:
