@@ -28,6 +28,7 @@ from reverie.server.endpoint import (
     is_frozen,
     reach,
 )
+from reverie.server.engine_files import Lock
 from reverie.tools.catalog import AnyTool, Progress, RemoteSession
 from reverie.tools.requests import Request
 
@@ -320,8 +321,6 @@ def _killed(endpoint: Endpoint) -> bool:
 
     The lock says that the process id is its own: the kernel releases it with the process.
     """
-    from reverie.server.engine_process import Lock  # with asyncio, which is not needed otherwise
-
     pid = endpoint.holder()
     if pid is None:
         return False

@@ -19,7 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reverie import __version__
-from reverie.server.endpoint import LOCKED_BYTES, LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
+from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
+from reverie.server.engine_files import Lock, identity, listen, remove_old_logs, shorten_log
 
 if TYPE_CHECKING:
     from reverie.server.engine import Engine
@@ -32,12 +33,8 @@ MOST_STRANGERS = 128
 """Connections that have not said who they are; more are closed at once, and a relay among them tries again."""
 
 MOST_CONNECTIONS = 512
-LONGEST_LOG = 1_000_000
-_KEPT_OF_A_LOG = 200_000
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_FINISH = 5.0
-_SECONDS_A_LOG_IS_KEPT = 14 * 86_400
-_BACKLOG = 256
 _OPEN_FILES = 4096  # of 512 sessions and the tables; macOS allows 256 unless asked
 
 log = logging.getLogger("reverie.engine")
@@ -62,7 +59,7 @@ class EngineProcess:
         self._page: PageServer | None = None  # once somebody asked for it
         self._leaves_unused = False
         self._listens_at = endpoint.port if endpoint.by_port else endpoint.socket
-        self._file = _identity(self._listens_at)
+        self._file = identity(self._listens_at)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until asked to stop, or until nobody has been here for a while."""
@@ -214,10 +211,10 @@ class EngineProcess:
 
     async def _look_after_itself(self) -> None:
         """Keep the log short, and leave when nobody has been here for a while or the socket is no longer ours."""
-        await asyncio.to_thread(_remove_old_logs, self._endpoint)
+        await asyncio.to_thread(remove_old_logs, self._endpoint)
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-            _shorten_log(self._endpoint.log)
+            shorten_log(self._endpoint.log)
             if not self._is_reachable():
                 log.warning("The socket is gone: leaving, so that the next session starts an engine it can reach.")
                 self._stopping.set()
@@ -227,7 +224,7 @@ class EngineProcess:
 
     def _is_reachable(self) -> bool:
         """Return whether the file through which we are found is still ours: another may have taken its place."""
-        return self._file is not None and _identity(self._listens_at) == self._file
+        return self._file is not None and identity(self._listens_at) == self._file
 
     def _leave_if_broken(self, loading: "asyncio.Task[Engine]") -> None:
         """Leave if what every session needs cannot be imported, so that the next session tries with a new process."""
@@ -334,97 +331,6 @@ async def _serve(process: EngineProcess, listening: socket.socket) -> None:
     await process.serve(listening)
 
 
-def listen(endpoint: Endpoint, secret: str) -> socket.socket:
-    """Listen on the endpoint, whose lock this process holds; what an earlier engine left there is removed."""
-    for path in (endpoint.socket, endpoint.port):
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-    if not endpoint.by_port:
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listening.bind(endpoint.socket)
-        listening.listen(_BACKLOG)
-        return listening
-    listening = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
-    fresh = f"{endpoint.port}.new"
-    with suppress(FileNotFoundError):
-        os.unlink(fresh)
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(f"{listening.getsockname()[1]} {secret}\n")
-    os.replace(fresh, endpoint.port)
-    return listening
-
-
-class Lock:
-    """A lock file, held by one process until it ends, however it ends."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._file: int | None = None
-        while self._file is None:
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            if not _lock(file):
-                os.close(file)
-                return
-            # The last holder removes the file: a lock on a file that has gone excludes nobody.
-            if _is_at(file, path):
-                self._file = file
-                self._note_process()
-            else:
-                os.close(file)
-
-    @property
-    def is_held(self) -> bool:
-        """Return whether this process has the lock."""
-        return self._file is not None
-
-    def release(self) -> None:
-        """Remove the file and release the lock."""
-        if self._file is not None:
-            with suppress(OSError):  # Windows does not remove an open file
-                if _is_at(self._file, self._path):  # and not the lock of another, after somebody removed ours
-                    os.unlink(self._path)
-            os.close(self._file)
-            self._file = None
-
-    def _note_process(self) -> None:
-        """Write down who holds it, so that an engine which no longer answers can be ended."""
-        assert self._file is not None  # noqa: S101 - it has just been taken
-        with suppress(OSError):  # a full disk: the lock holds all the same
-            os.lseek(self._file, LOCKED_BYTES, os.SEEK_SET)
-            os.write(self._file, b"%d\n" % os.getpid())
-            os.ftruncate(self._file, os.lseek(self._file, 0, os.SEEK_CUR))
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _lock(file: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(file: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
 def _check_peer(connected: socket.socket) -> None:
     """Insist that the other side is the same user: the kernel says who it is.
 
@@ -463,34 +369,6 @@ def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
 
 def _complain(problem: str) -> None:
     sys.stderr.write(f"{problem}\n")
-
-
-def _shorten_log(path: str) -> None:
-    """Keep the end of a log that has grown too long; stderr appends to it."""
-    try:
-        if os.fstat(2).st_size <= LONGEST_LOG:
-            return
-        if not _is_at(2, path):  # somebody removed it: nobody can read it, and it still takes room
-            os.ftruncate(2, 0)
-            return
-        with open(path, "rb") as file:
-            file.seek(-_KEPT_OF_A_LOG, os.SEEK_END)
-            kept = file.read()
-        os.ftruncate(2, 0)
-        os.write(2, kept[kept.find(b"\n") + 1 :])
-    except OSError:
-        return  # stderr is no file
-
-
-def _remove_old_logs(endpoint: Endpoint) -> None:
-    """Remove the logs of engines that have not run for long, as those of earlier versions."""
-    os.utime(endpoint.lock)  # the file system's clock, by which the logs are dated
-    oldest = os.stat(endpoint.lock).st_mtime - _SECONDS_A_LOG_IS_KEPT
-    with os.scandir(endpoint.folder) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if entry.name.endswith(".log") and entry.path != endpoint.log and entry.stat().st_mtime < oldest:
-                    os.unlink(entry.path)
 
 
 if __name__ == "__main__":
