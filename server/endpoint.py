@@ -318,7 +318,9 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
         flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
     own = {name: value for name, value in environment.items() if name not in (*CLIENT_FOLDERS, "REVERIE_PROJECT")}
     try:
-        with open(os.open(endpoint.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+        # Without waiting: a pipe of that name has nobody who reads it.
+        how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+        with open(os.open(endpoint.log, how, 0o600), "ab") as log:
             engine = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
                 [
                     sys.executable,

@@ -16,7 +16,7 @@ import sys
 import time
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from reverie import __version__
 from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
@@ -304,13 +304,9 @@ def main(arguments: list[str]) -> int:
         return 1
     process = EngineProcess(endpoint, secret)
     try:
-        asyncio.run(_serve(process, listening))
+        asyncio.run(_serve(process, listening, lock))
     finally:
-        process.remove_files()
-        lock.release()
-        # A thread may still be importing or embedding. Everything is written: do not wait for it.
-        sys.stderr.flush()
-        os._exit(0)
+        _leave(process, lock)
 
 
 def _allow_open_files() -> None:
@@ -324,11 +320,22 @@ def _allow_open_files() -> None:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-async def _serve(process: EngineProcess, listening: socket.socket) -> None:
+def _leave(process: EngineProcess, lock: Lock) -> NoReturn:
+    process.remove_files()
+    lock.release()
+    # A thread may still be importing or embedding. Everything is written: do not wait for it.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+async def _serve(process: EngineProcess, listening: socket.socket, lock: Lock) -> None:
     from reverie.process_memory import limit_malloc_arenas
 
     limit_malloc_arenas()
     await process.serve(listening)
+    # The end of the loop would cancel the sessions, and the SDK answers what is cancelled with an error. A connection
+    # that ends without an answer is what a relay knows how to mend.
+    _leave(process, lock)
 
 
 def _check_peer(connected: socket.socket) -> None:
