@@ -357,15 +357,26 @@ def _connected(endpoint: Endpoint, within: float) -> socket.socket:
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connected.settimeout(within)
         try:
-            connected.connect(endpoint.socket)
+            _connect(connected, endpoint.socket, time.monotonic() + within)
         except OSError:
             connected.close()
             raise
-    except (TimeoutError, BlockingIOError):  # its queue is full, and it accepts nobody
+    except (TimeoutError, BlockingIOError):
         raise EngineFrozen(endpoint) from None
     except OSError as error:
         raise EngineUnavailable(f"no engine runs ({error.strerror or error})") from error
     return connected
+
+
+def _connect(connected: socket.socket, path: str, deadline: float) -> None:
+    while True:
+        try:
+            connected.connect(path)
+            return
+        except BlockingIOError:  # so many wait to be accepted that Linux lets nobody wait in line
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
 
 
 def _port_file(endpoint: Endpoint) -> tuple[int, str]:
