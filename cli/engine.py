@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _SECONDS_TO_END = 15.0
 _POLL_SECONDS = 0.05
 _LONGEST_LINE = 2_000
+_FROZEN = "runs but does not answer. `reverie engine stop` ends it; nothing that was acknowledged is lost."
 
 
 async def run_engine(request: EngineRequest, options: Options) -> int:
@@ -64,6 +65,10 @@ def engine_lines(found: Sequence[RunningEngine], *, is_off: bool) -> list[Line]:
             else "No engine runs for these settings; the next session or command starts one."
         )
     for engine in sorted(found, key=lambda engine: not engine.is_ours):
+        whose = "for these settings" if engine.is_ours else "for other settings"
+        if engine.is_frozen:
+            lines += [*([""] if lines else []), f"Engine {engine.pid}, {whose}, {_FROZEN}"]
+            continue
         sessions = counted(engine.sessions, "session")
         facts = [
             ("version", engine.version),
@@ -74,7 +79,6 @@ def engine_lines(found: Sequence[RunningEngine], *, is_off: bool) -> list[Line]:
             ("last dream", engine.last_dream or ("none" if engine.store else "unknown")),
             ("log", engine.log),
         ]
-        whose = "for these settings" if engine.is_ours else "for other settings"
         lines += [*([""] if lines else []), f"Engine {engine.pid}, {whose}:", *columns(facts)]
     return lines
 
@@ -147,6 +151,10 @@ def engine_check(environment: Mapping[str, str]) -> "Check":
         advice = "Until it is, each session works alone. REVERIE_RUNTIME names another folder."
         return Check("engine", "warn", f"sessions cannot share one: {error}", advice)
     engines = running_engines(environment)
+    frozen = [engine for engine in engines if engine.is_frozen]
+    if frozen:
+        found = ", ".join(f"process {engine.pid}" for engine in frozen)
+        return Check("engine", "warn", f"does not answer: {found}", "`reverie engine stop --all` ends it.")
     others = [engine for engine in engines if engine.version != __version__]
     if others:
         found = ", ".join(f"{engine.version} (process {engine.pid})" for engine in others)

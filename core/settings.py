@@ -344,7 +344,7 @@ def default_home(environment: Mapping[str, str]) -> Path:
 def _home(environment: Mapping[str, str]) -> str:
     given = environment.get(HOME.variable, "").strip()
     if not given:
-        return str(default_home(environment))
+        return _storable(str(default_home(environment)))
     if _OBJECT_STORE.match(given):
         if not _BUCKET.fullmatch(given):
             raise SettingError(HOME.variable, given, HOME.takes)
@@ -355,7 +355,38 @@ def _home(environment: Mapping[str, str]) -> str:
         raise SettingError(HOME.variable, given, "the home of a user who exists, or an absolute path") from None
     if not path.is_absolute():
         raise SettingError(HOME.variable, given, "an absolute path, so that it never depends on where you start")
-    return str(path)
+    return _storable(str(path))
+
+
+_NOT_IN_A_PATH = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")  # the last: bytes that are not UTF-8
+
+
+def _storable(path: str) -> str:
+    """Return a path, unless LanceDB cannot open tables there and would blame the tables."""
+    if _NOT_IN_A_PATH.search(path):
+        raise SettingError(HOME.variable, path, "a path in UTF-8 without control characters")
+    return path
+
+
+def project_from(environment: Mapping[str, str]) -> str | None:
+    """Return the project that an environment names.
+
+    Raises:
+        SettingError: if no answer could name it.
+    """
+    project = environment.get(PROJECT.variable, "").strip()
+    if not _is_text(project):
+        raise SettingError(PROJECT.variable, project, "a name in UTF-8")
+    return project or None
+
+
+def _is_text(value: str) -> bool:
+    """Return whether a value can be written as UTF-8, which bytes in a variable or a file name may prevent."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _host_folder(values: Mapping[Setting, str]) -> str | None:

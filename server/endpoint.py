@@ -14,6 +14,7 @@ import json
 import os
 import socket
 import stat
+import struct
 import sys
 import time
 from collections.abc import Mapping
@@ -31,6 +32,12 @@ PROTOCOL = 1
 
 SECONDS_TO_REACH = 3.0
 """A relay that has no engine after this long serves alone."""
+
+SECONDS_OF_SILENCE = 20.0
+"""After this long without an answer, whoever waits asks whether the engine still says anything at all."""
+
+SECONDS_TO_SHOW_LIFE = 30.0
+"""An engine that answers no hello for so long is taken as frozen; one that only works hard answers in time."""
 
 LONGEST_LINE = 64 * 1024 * 1024
 SUBPACKAGES = (
@@ -54,6 +61,10 @@ _PLACES = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA", "LOCALAPPDATA"
 _MODEL_SERVER = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 _BUCKETS = ("AWS_", "GOOGLE_", "AZURE_")
 _POLL_SECONDS = 0.02
+_LONGEST_PAUSE = 0.3
+LOCKED_BYTES = 1
+"""Of the lock file; Windows lets nobody else read them, so what is to be read comes after."""
+
 _MOST_FAILURES = 3
 _KEY_LENGTH = 16
 
@@ -63,6 +74,15 @@ _started: list[Any] = []
 
 class EngineUnavailable(Exception):
     """No engine can be reached; the message says why."""
+
+
+class EngineFrozen(EngineUnavailable):
+    """An engine is there and says nothing: it was suspended, or hangs."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        pid = endpoint.holder()
+        process = f" (process {pid})" if pid else ""
+        super().__init__(f"the engine{process} runs but does not answer; `reverie engine stop` ends it")
 
 
 class Endpoint:
@@ -82,6 +102,15 @@ class Endpoint:
         """Return the endpoint for the settings of an environment."""
         by_port = environment.get("REVERIE_ENGINE", "").strip() == "port"
         return cls(runtime_folder(environment), engine_key(environment), by_port=by_port)
+
+    def holder(self) -> int | None:
+        """Return the process id that the last holder of the lock wrote; whether it still runs is not known."""
+        try:
+            with open(self.lock, "rb") as file:
+                file.seek(LOCKED_BYTES)
+                return int(file.read(20))
+        except (OSError, ValueError):
+            return None
 
     def prepare(self) -> None:
         """Make the folder; insist that it is ours and nobody else may enter it.
@@ -149,7 +178,8 @@ def hello(environment: Mapping[str, str], kind: str, session: str, folder: str) 
 class Connection:
     """A connection that the engine has accepted: lines in, lines out."""
 
-    def __init__(self, connected: socket.socket, lines: BinaryIO, engine: dict[str, Any]) -> None:
+    def __init__(self, endpoint: Endpoint, connected: socket.socket, lines: BinaryIO, engine: dict[str, Any]) -> None:
+        self.endpoint = endpoint
         self._socket = connected
         self._lines = lines
         self.engine = engine  # what the engine said of itself
@@ -169,6 +199,15 @@ class Connection:
     def wait_at_most(self, seconds: float) -> None:
         """Take an engine that says nothing for so long as gone."""
         self._socket.settimeout(seconds)
+
+    def wait_for_ever(self) -> None:
+        """Wait for lines as long as it takes; only what the engine does not take in within a while is an error."""
+        self._socket.settimeout(None)
+        if os.name == "posix":
+            span = struct.pack("ll", int(SECONDS_TO_SHOW_LIFE), 0)
+        else:
+            span = struct.pack("L", int(SECONDS_TO_SHOW_LIFE * 1000))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
 
     def finish(self) -> None:
         """Say that nothing more will be sent."""
@@ -196,6 +235,7 @@ def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Co
     """
     connected = _connected(endpoint, within)
     lines = connected.makefile("rb")
+    connection = Connection(endpoint, connected, lines, {})
     try:
         message = dict(said)
         if endpoint.by_port:
@@ -204,14 +244,29 @@ def connect(endpoint: Endpoint, said: Mapping[str, Any], *, within: float) -> Co
         answer = _read(lines)
         if "error" in answer:
             raise EngineUnavailable(str(answer["error"]))
-        connected.settimeout(None)
-        return Connection(connected, lines, answer)
+        connection.engine = answer
+        connection.wait_for_ever()
+        return connection
+    except TimeoutError:
+        connection.close()
+        raise EngineFrozen(endpoint) from None
     except OSError as error:
-        Connection(connected, lines, {}).close()
+        connection.close()
         raise EngineUnavailable(f"the engine does not answer ({error})") from error
     except EngineUnavailable:
-        Connection(connected, lines, {}).close()
+        connection.close()
         raise
+
+
+def is_frozen(endpoint: Endpoint) -> bool:
+    """Return whether an engine is there that does not even say a hello."""
+    try:
+        connect(endpoint, hello({}, "about", "", os.sep), within=SECONDS_TO_SHOW_LIFE).close()
+    except EngineFrozen:
+        return True
+    except EngineUnavailable:
+        return False  # it refuses, which is an answer, or has gone, which its connections notice
+    return False
 
 
 def reach(
@@ -231,6 +286,7 @@ def reach(
     deadline = time.monotonic() + within
     started: Any = None
     failures = 0
+    pause = _POLL_SECONDS
     while True:
         try:
             return connect(endpoint, said, within=max(deadline - time.monotonic(), _POLL_SECONDS))
@@ -242,9 +298,11 @@ def reach(
                 failures += 1
                 if failures >= _MOST_FAILURES:
                     raise EngineUnavailable(f"it ended with exit code {code}; {endpoint.log} says why") from error
+            if code == 0:
+                pause = min(2 * pause, _LONGEST_PAUSE)  # its predecessor may take seconds to leave
             if started is None or code is not None:
                 started = start_engine(endpoint, environment)
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause)
 
 
 def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
@@ -260,7 +318,9 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
         flags = subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP
     own = {name: value for name, value in environment.items() if name not in (*CLIENT_FOLDERS, "REVERIE_PROJECT")}
     try:
-        with open(os.open(endpoint.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+        # Without waiting: a pipe of that name has nobody who reads it.
+        how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+        with open(os.open(endpoint.log, how, 0o600), "ab") as log:
             engine = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
                 [
                     sys.executable,
@@ -297,13 +357,26 @@ def _connected(endpoint: Endpoint, within: float) -> socket.socket:
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connected.settimeout(within)
         try:
-            connected.connect(endpoint.socket)
+            _connect(connected, endpoint.socket, time.monotonic() + within)
         except OSError:
             connected.close()
             raise
+    except (TimeoutError, BlockingIOError):
+        raise EngineFrozen(endpoint) from None
     except OSError as error:
         raise EngineUnavailable(f"no engine runs ({error.strerror or error})") from error
     return connected
+
+
+def _connect(connected: socket.socket, path: str, deadline: float) -> None:
+    while True:
+        try:
+            connected.connect(path)
+            return
+        except BlockingIOError:  # so many wait to be accepted that Linux lets nobody wait in line
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
 
 
 def _port_file(endpoint: Endpoint) -> tuple[int, str]:
@@ -349,7 +422,18 @@ def _settings_file(environment: Mapping[str, str]) -> bytes:
 
 
 def _package_stamp() -> list[int]:
-    """Return how many files the package has and when the newest changed: another state of it gets another engine."""
+    """Return how many files the package has and when the newest changed: another state of it gets another engine.
+
+    Raises:
+        EngineUnavailable: if files of the package are missing, as while it is upgraded.
+    """
+    try:
+        return _stamp_of_files()
+    except (OSError, ValueError) as error:
+        raise EngineUnavailable(f"Reverie's own files are being replaced or were removed ({error})") from error
+
+
+def _stamp_of_files() -> list[int]:
     base = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     changed: list[int] = []
     for folder in (

@@ -50,9 +50,13 @@ SECONDS_AFTER_A_FAILURE = 3600.0
 SECONDS_TO_HAND_OVER = 30.0
 """How long a command that needs the store alone waits for the calls under way."""
 
+SECONDS_TO_WAIT_FOR_A_COMMAND = 50.0
+"""How long a call waits for a command that has the store to itself; many clients give up after a minute."""
+
 PROJECT_HEADER = "Reverie-Project"
 """In which a client over HTTP names its project."""
 
+_A_COMMAND_HAS_IT = "Another command has the store to itself. Try again when it is done."
 _MINUTES_IF_NOTHING_OPENED = 1.0
 
 log = logging.getLogger(__name__)
@@ -120,8 +124,16 @@ class Engine:
 
     @asynccontextmanager
     async def calling(self) -> AsyncIterator[None]:
-        """Do the work of one call; it waits while a command has the store to itself."""
-        await self._free.wait()
+        """Do the work of one call; it waits for a while if a command has the store to itself.
+
+        Raises:
+            StoreBusy: if the command takes longer.
+        """
+        if not self._free.is_set():
+            try:
+                await asyncio.wait_for(self._free.wait(), SECONDS_TO_WAIT_FOR_A_COMMAND)
+            except TimeoutError:
+                raise StoreBusy(_A_COMMAND_HAS_IT) from None
         self._calls += 1
         self._no_calls.clear()
         try:
@@ -139,7 +151,7 @@ class Engine:
             StoreBusy: if the calls under way do not end in time.
         """
         if not self._free.is_set():
-            raise StoreBusy("Another command has the store to itself. Try again when it is done.")
+            raise StoreBusy(_A_COMMAND_HAS_IT)
         self._free.clear()
         try:
             try:
@@ -220,6 +232,8 @@ class Engine:
             await asyncio.gather(self._behind, return_exceptions=True)
             self._behind = None
         opening, self._opening, self._last_session = self._opening, None, None
+        if opening is not None:
+            await asyncio.wait((opening,))  # or it would open the store while the command works on it
         if opening is not None and not _failed_or_running(opening):
             await opening.result().close()
 

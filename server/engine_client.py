@@ -6,6 +6,9 @@ needs to start. A call blocks; Ctrl-C ends it, closes the connection, and the en
 
 import json
 import os
+import signal
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -14,7 +17,18 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from reverie import errors
 from reverie.errors import ReverieError, StoreUnavailable
-from reverie.server.endpoint import Connection, Endpoint, EngineUnavailable, connect, hello, reach
+from reverie.server.endpoint import (
+    SECONDS_OF_SILENCE,
+    Connection,
+    Endpoint,
+    EngineFrozen,
+    EngineUnavailable,
+    connect,
+    hello,
+    is_frozen,
+    reach,
+)
+from reverie.server.engine_files import Lock
 from reverie.tools.catalog import AnyTool, Progress, RemoteSession
 from reverie.tools.requests import Request
 
@@ -24,6 +38,9 @@ ABOUT = "about"
 SECONDS_TO_TELL = 2.0
 """How long an engine may take to say what it is; one that is well does so at once."""
 
+_SECONDS_TO_STOP = 10.0  # an engine that says nothing for so long is ended the hard way, which loses nothing
+_SECONDS_TO_DIE = 5.0
+_POLL_SECONDS = 0.05
 _MOST_SENDINGS = 5
 _SECONDS_TO_BE_HANDED_IT = 60.0  # twice what an engine waits for the calls under way
 
@@ -101,12 +118,38 @@ class EngineSession(RemoteSession):
             self._connection.send(json.dumps(call).encode() + b"\n")
         except OSError:
             return {}
-        while line := self._connection.receive():
-            message: dict[str, Any] = json.loads(line)
-            if "progress" not in message:
-                return message
-            await progress(*message["progress"])
+        with _watched(self._connection):
+            while line := self._connection.receive():
+                message: dict[str, Any] = json.loads(line)
+                if "progress" not in message:
+                    return message
+                await progress(*message["progress"])
         return {}
+
+
+@contextmanager
+def _watched(connection: Connection) -> Iterator[None]:
+    """Close the connection, so that whoever reads from it gets nothing, once the engine is frozen.
+
+    Raises:
+        StoreUnavailable: if that has happened.
+    """
+    done, found = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(SECONDS_OF_SILENCE):
+            if is_frozen(connection.endpoint) and not done.is_set():
+                found.set()
+                connection.close()
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+    if found.is_set():
+        raise StoreUnavailable(f"No answer: {EngineFrozen(connection.endpoint)}. {_LOG}")
 
 
 _LOG = "`reverie engine log` shows why; `--no-engine` does without."
@@ -191,6 +234,7 @@ class RunningEngine:
     log: str
     store: str | None = None  # the folder of the domain that it has open
     last_dream: str | None = None
+    is_frozen: bool = False  # it runs, and does not say what it is
 
 
 def endpoints(environment: Mapping[str, str]) -> list[Endpoint]:
@@ -209,12 +253,15 @@ def endpoints(environment: Mapping[str, str]) -> list[Endpoint]:
 
 
 def running_engines(environment: Mapping[str, str]) -> list[RunningEngine]:
-    """Ask every engine of this user what it is; those that have ended, or do not answer in time, are left out."""
+    """Ask every engine of this user what it is; those that have ended are left out."""
     own = Endpoint.of(environment).key
     found: list[RunningEngine] = []
     for endpoint in endpoints(environment):
         try:
             connection = connect(endpoint, hello(environment, "calls", "", os.sep), within=SECONDS_TO_TELL)
+        except EngineFrozen:
+            found.append(_frozen(endpoint, is_ours=endpoint.key == own))
+            continue
         except EngineUnavailable:
             continue
         said = connection.engine | _about_store(connection)
@@ -237,16 +284,60 @@ def _about_store(connection: Connection) -> dict[str, Any]:
     return json.loads(line).get("result", {}) if line else {}
 
 
+def _frozen(endpoint: Endpoint, *, is_ours: bool) -> RunningEngine:
+    return RunningEngine(
+        key=endpoint.key,
+        is_ours=is_ours,
+        pid=endpoint.holder() or 0,
+        version="unknown",
+        seconds=0,
+        sessions=0,
+        memory_bytes=0,
+        is_dreaming=False,
+        log=endpoint.log,
+        is_frozen=True,
+    )
+
+
 def stop_engine(environment: Mapping[str, str], key: str) -> bool:
-    """Ask an engine to stop; return whether there was one to ask. It finishes the calls under way first."""
+    """Ask an engine to stop; return whether there was one to ask. It finishes the calls under way first.
+
+    One that is frozen is killed, which loses nothing that was acknowledged.
+    """
     [*there] = (endpoint for endpoint in endpoints(environment) if endpoint.key == key)
     for endpoint in there:
         try:
-            connect(endpoint, hello(environment, "stop", "", os.sep), within=SECONDS_TO_TELL).close()
+            connect(endpoint, hello(environment, "stop", "", os.sep), within=_SECONDS_TO_STOP).close()
+        except EngineFrozen:
+            return _killed(endpoint)
         except EngineUnavailable:
             continue
         return True
     return False
+
+
+def _killed(endpoint: Endpoint) -> bool:
+    """Kill the engine that holds the lock of an endpoint and remove its files; return whether it has ended.
+
+    The lock says that the process id is its own: the kernel releases it with the process.
+    """
+    pid = endpoint.holder()
+    if pid is None:
+        return False
+    deadline = time.monotonic() + _SECONDS_TO_DIE
+    while not (lock := Lock(endpoint.lock)).is_held:
+        if time.monotonic() >= deadline:
+            return False
+        try:
+            os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        except OSError:
+            return False
+        time.sleep(_POLL_SECONDS)
+    for path in (endpoint.socket, endpoint.port):
+        if os.path.lexists(path):
+            os.unlink(path)
+    lock.release()
+    return True
 
 
 def page_address(environment: Mapping[str, str], folder: str, port: int) -> str:
@@ -259,7 +350,8 @@ def page_address(environment: Mapping[str, str], folder: str, port: int) -> str:
     said = hello(environment, "page", os.urandom(16).hex(), folder) | {"port": port}
     connection = reach(environment, said)
     try:
-        line = connection.receive()
+        with _watched(connection):
+            line = connection.receive()
     finally:
         connection.close()
     answer = json.loads(line) if line else {}

@@ -16,10 +16,11 @@ import sys
 import time
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from reverie import __version__
 from reverie.server.endpoint import LONGEST_LINE, PROTOCOL, Endpoint, EngineUnavailable, proof
+from reverie.server.engine_files import Lock, identity, listen, remove_old_logs, shorten_log
 
 if TYPE_CHECKING:
     from reverie.server.engine import Engine
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from reverie.server.page_server import PageServer
 
 SECONDS_FOR_A_HELLO = 5.0
+LONGEST_HELLO = 1024 * 1024
+MOST_STRANGERS = 128
+"""Connections that have not said who they are; more are closed at once, and a relay among them tries again."""
+
 MOST_CONNECTIONS = 512
-LONGEST_LOG = 1_000_000
-_KEPT_OF_A_LOG = 200_000
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_FINISH = 5.0
-_SECONDS_A_LOG_IS_KEPT = 14 * 86_400
-_BACKLOG = 256
+_OPEN_FILES = 4096  # of 512 sessions and the tables; macOS allows 256 unless asked
 
 log = logging.getLogger("reverie.engine")
 
@@ -50,11 +52,14 @@ class EngineProcess:
         self._secret = secret
         self._loading: asyncio.Task[Engine] | None = None
         self._connections: dict[asyncio.Task[None], str] = {}  # the kind of each
+        self._strangers = 0
         self._began = time.monotonic()
         self._left = time.monotonic()  # when the last connection ended
         self._stopping = asyncio.Event()
         self._page: PageServer | None = None  # once somebody asked for it
         self._leaves_unused = False
+        self._listens_at = endpoint.port if endpoint.by_port else endpoint.socket
+        self._file = identity(self._listens_at)
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until asked to stop, or until nobody has been here for a while."""
@@ -66,6 +71,7 @@ class EngineProcess:
         else:
             server = await asyncio.start_unix_server(self._connected, sock=listening, limit=LONGEST_LINE)
         self._loading = asyncio.create_task(_load_engine())
+        self._loading.add_done_callback(self._leave_if_broken)
         looking = asyncio.create_task(self._look_after_itself())
         resuming = asyncio.create_task(self._resume_page())
         await self._stopping.wait()
@@ -79,13 +85,20 @@ class EngineProcess:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a connection is served in a task
+        if self._strangers >= MOST_STRANGERS:
+            writer.transport.abort()
+            return
         try:
-            hello = await asyncio.wait_for(self._hello(reader, writer), SECONDS_FOR_A_HELLO)
+            self._strangers += 1
+            try:
+                hello = await asyncio.wait_for(self._hello(reader, writer), SECONDS_FOR_A_HELLO)
+            finally:
+                self._strangers -= 1
             self._connections[task] = str(hello.get("kind"))
             await self._serve_as(hello, reader, writer)
         except Refused as refusal:
             _send(writer, {"error": str(refusal)})
-        except (TimeoutError, OSError, ValueError):
+        except (TimeoutError, OSError, ValueError, RecursionError):
             log.info("A connection ended without a word that an engine understands.")
         except Exception:
             log.exception("A session ended with an error.")
@@ -198,10 +211,10 @@ class EngineProcess:
 
     async def _look_after_itself(self) -> None:
         """Keep the log short, and leave when nobody has been here for a while or the socket is no longer ours."""
-        await asyncio.to_thread(_remove_old_logs, self._endpoint)
+        await asyncio.to_thread(remove_old_logs, self._endpoint)
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-            _shorten_log()
+            shorten_log(self._endpoint.log)
             if not self._is_reachable():
                 log.warning("The socket is gone: leaving, so that the next session starts an engine it can reach.")
                 self._stopping.set()
@@ -210,7 +223,20 @@ class EngineProcess:
                 self._stopping.set()
 
     def _is_reachable(self) -> bool:
-        return os.path.exists(self._endpoint.port if self._endpoint.by_port else self._endpoint.socket)
+        """Return whether the file through which we are found is still ours: another may have taken its place."""
+        return self._file is not None and identity(self._listens_at) == self._file
+
+    def _leave_if_broken(self, loading: "asyncio.Task[Engine]") -> None:
+        """Leave if what every session needs cannot be imported, so that the next session tries with a new process."""
+        if not loading.cancelled() and loading.exception() is not None:
+            log.error("The engine cannot be loaded.", exc_info=loading.exception())
+            self._stopping.set()
+
+    def remove_files(self) -> None:
+        """Remove what we listen on, unless it is another engine's by now."""
+        if self._is_reachable():
+            with suppress(OSError):  # Windows does not remove an open file
+                os.unlink(self._listens_at)
 
     def _is_unused(self) -> bool:
         if self._connections:
@@ -252,6 +278,7 @@ async def _load_engine() -> "Engine":
 def main(arguments: list[str]) -> int:
     """Be the engine of an endpoint unless there is one; return the exit code."""
     folder, key = arguments
+    _allow_open_files()
     os.umask(0o077)  # whatever is written belongs to its owner alone
     # A product with one vector is bound by memory: more threads only spin.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -262,6 +289,9 @@ def main(arguments: list[str]) -> int:
     except EngineUnavailable as error:
         _complain(str(error))
         return 1
+    except OSError as error:
+        _complain(f"cannot take the lock: {error}")
+        return 1
     if not lock.is_held:
         return 0  # another engine is there, or was quicker
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
@@ -270,97 +300,42 @@ def main(arguments: list[str]) -> int:
         listening = listen(endpoint, secret)
     except OSError as error:
         _complain(f"cannot listen: {error}")
-        return 1
-    try:
-        asyncio.run(_serve(endpoint, secret, listening))
-    finally:
-        for path in (endpoint.socket, endpoint.port):
-            with suppress(FileNotFoundError):
-                os.unlink(path)
         lock.release()
-        # A thread may still be importing or embedding. Everything is written: do not wait for it.
-        sys.stderr.flush()
-        os._exit(0)
+        return 1
+    process = EngineProcess(endpoint, secret)
+    try:
+        asyncio.run(_serve(process, listening, lock))
+    finally:
+        _leave(process, lock)
 
 
-async def _serve(endpoint: Endpoint, secret: str, listening: socket.socket) -> None:
+def _allow_open_files() -> None:
+    if sys.platform != "win32":
+        import resource
+
+        now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(_OPEN_FILES, most)
+        if now != resource.RLIM_INFINITY and now < wanted:
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def _leave(process: EngineProcess, lock: Lock) -> NoReturn:
+    process.remove_files()
+    lock.release()
+    # A thread may still be importing or embedding. Everything is written: do not wait for it.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+async def _serve(process: EngineProcess, listening: socket.socket, lock: Lock) -> None:
     from reverie.process_memory import limit_malloc_arenas
 
     limit_malloc_arenas()
-    await EngineProcess(endpoint, secret).serve(listening)
-
-
-def listen(endpoint: Endpoint, secret: str) -> socket.socket:
-    """Listen on the endpoint, whose lock this process holds; what an earlier engine left there is removed."""
-    for path in (endpoint.socket, endpoint.port):
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-    if not endpoint.by_port:
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listening.bind(endpoint.socket)
-        listening.listen(_BACKLOG)
-        return listening
-    listening = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
-    fresh = f"{endpoint.port}.new"
-    with suppress(FileNotFoundError):
-        os.unlink(fresh)
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(f"{listening.getsockname()[1]} {secret}\n")
-    os.replace(fresh, endpoint.port)
-    return listening
-
-
-class Lock:
-    """A lock file, held by one process until it ends, however it ends."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._file: int | None = None
-        while self._file is None:
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-            if not _lock(file):
-                os.close(file)
-                return
-            # The last holder removes the file: a lock on a file that has gone excludes nobody.
-            if _is_at(file, path):
-                self._file = file
-            else:
-                os.close(file)
-
-    @property
-    def is_held(self) -> bool:
-        """Return whether this process has the lock."""
-        return self._file is not None
-
-    def release(self) -> None:
-        """Remove the file and release the lock."""
-        if self._file is not None:
-            with suppress(OSError):  # Windows does not remove an open file
-                os.unlink(self._path)
-            os.close(self._file)
-            self._file = None
-
-
-def _lock(file: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(file: int, path: str) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False
+    await process.serve(listening)
+    # The end of the loop would cancel the sessions, and the SDK answers what is cancelled with an error. A connection
+    # that ends without an answer is what a relay knows how to mend.
+    _leave(process, lock)
 
 
 def _check_peer(connected: socket.socket) -> None:
@@ -381,7 +356,14 @@ def _check_peer(connected: socket.socket) -> None:
 
 
 async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
-    message = json.loads(await reader.readline())
+    """Return a message of the time before we know who connects: one line, not long, and nothing after it."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = await reader.read(LONGEST_HELLO)
+        line += part
+        if not part or len(line) > LONGEST_HELLO:
+            raise ValueError("not a line")
+    message = json.loads(line)
     if not isinstance(message, dict):
         raise ValueError("not an object")
     return message
@@ -394,31 +376,6 @@ def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
 
 def _complain(problem: str) -> None:
     sys.stderr.write(f"{problem}\n")
-
-
-def _shorten_log() -> None:
-    """Keep the end of a log that has grown too long; stderr appends to it."""
-    try:
-        if os.fstat(2).st_size <= LONGEST_LOG:
-            return
-        with open("/dev/fd/2", "rb") as file:
-            file.seek(-_KEPT_OF_A_LOG, os.SEEK_END)
-            kept = file.read()
-        os.ftruncate(2, 0)
-        os.write(2, kept[kept.find(b"\n") + 1 :])
-    except OSError:
-        return  # stderr is no file, or there is no such name for it
-
-
-def _remove_old_logs(endpoint: Endpoint) -> None:
-    """Remove the logs of engines that have not run for long, as those of earlier versions."""
-    os.utime(endpoint.lock)  # the file system's clock, by which the logs are dated
-    oldest = os.stat(endpoint.lock).st_mtime - _SECONDS_A_LOG_IS_KEPT
-    with os.scandir(endpoint.folder) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if entry.name.endswith(".log") and entry.path != endpoint.log and entry.stat().st_mtime < oldest:
-                    os.unlink(entry.path)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,18 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from reverie.server.endpoint import Connection, EngineUnavailable, hello, reach
+from reverie.server.endpoint import (
+    SECONDS_OF_SILENCE,
+    Connection,
+    EngineFrozen,
+    EngineUnavailable,
+    hello,
+    is_frozen,
+    reach,
+)
 
 REPEATED = "reverie/repeated"
 """The notification that lists the ids of requests which are sent a second time."""
@@ -27,6 +35,7 @@ SECONDS_TO_REACH_AGAIN = 30.0
 """How long a client's request waits for the next engine before it is answered with an error."""
 
 _SECONDS_TO_FINISH = 2.0
+_SECONDS_TO_LEAVE = 60.0
 _MOST_TRIES = 20
 _INTERNAL_ERROR = -32603
 
@@ -73,7 +82,7 @@ class Relay:
         """Copy until the client closes stdin; return the exit code."""
         threading.Thread(target=self._read_client, daemon=True).start()
         while True:
-            event = self._events.get()
+            event = self._next_event()
             if event.connection is None:
                 if not event.line:
                     self._finish()
@@ -85,13 +94,31 @@ class Relay:
                 else:
                     self._lost()
 
+    def _next_event(self) -> _Event:
+        """Wait for a line; while a request has no answer, look now and then whether the engine is frozen."""
+        while True:
+            connection = self._connection
+            try:
+                if connection is None or not self._unanswered:
+                    return self._events.get()
+                return self._events.get(timeout=SECONDS_OF_SILENCE)
+            except Empty:
+                if connection is not None and is_frozen(connection.endpoint) and self._events.empty():
+                    self._leave_frozen(connection)
+
     # -- from the client ---------------------------------------------------------------------------------
 
     def _read_client(self) -> None:
         lines = sys.stdin.buffer
-        while line := lines.readline():
-            self._events.put(_Event(line))
-        self._events.put(_Event(b""))
+        try:
+            while line := lines.readline():
+                self._events.put(_Event(line))
+        finally:
+            self._events.put(_Event(b""))
+            # Nobody waits for answers any more: whatever holds up the main thread, this process ends.
+            leaving = threading.Timer(_SECONDS_TO_LEAVE, os._exit, (0,))
+            leaving.daemon = True
+            leaving.start()
 
     def _from_client(self, line: bytes) -> None:
         message = _read(line)
@@ -140,6 +167,13 @@ class Relay:
         if self._unanswered:
             self._reconnect()
 
+    def _leave_frozen(self, connection: Connection) -> None:
+        """Tell whoever waits that the engine is frozen; the next request looks for an engine again."""
+        self._connection = None
+        connection.close()
+        for number in list(self._unanswered):
+            self._give_up(number, str(EngineFrozen(connection.endpoint)))
+
     def _reconnect(self) -> None:
         """Reach an engine and bring it where the last one was; if there is none, say so to whoever waits."""
         for number, request in list(self._unanswered.items()):
@@ -175,11 +209,13 @@ class Relay:
     def _repeat_handshake(self, connection: Connection) -> None:
         if self._initialize is None:
             return
+        connection.wait_at_most(SECONDS_TO_REACH_AGAIN)
         connection.send(self._initialize)
         wanted = _read(self._initialize).get("id")
         while line := connection.receive():
             answer = _read(line)
             if "method" not in answer and answer.get("id") == wanted:
+                connection.wait_for_ever()
                 if self._initialized is not None:
                     connection.send(self._initialized)
                 return
@@ -199,7 +235,9 @@ class Relay:
         try:
             self._connection.send(line)
         except OSError:
-            return  # the thread that reads from it notices, and what had no answer is sent again
+            # The thread that reads from it notices, and what had no answer is sent again. If the engine takes nothing
+            # in any more, half a line is lost, and with it the connection.
+            self._connection.close()
 
     def _finish(self) -> None:
         """The client has gone: pass on what the engine still says, for a moment."""

@@ -31,7 +31,7 @@ from reverie.lifecycle.rules import expired_if_overdue, overdue
 from reverie.memory import GLOBAL_PROJECT, LOCAL_PERSON, Memory
 from reverie.process_memory import machine_memory
 from reverie.recall.results import IndexState
-from reverie.settings import PROJECT, Settings
+from reverie.settings import Settings, project_from
 from reverie.storage.access_log import AccessRecorder
 from reverie.storage.database import Stamp
 from reverie.storage.filters import Condition, one_of
@@ -348,7 +348,7 @@ class Session:
             ReverieError: if the store cannot be read.
         """
         seen, folder = await asyncio.to_thread(identify_session, folder, environment)
-        project = environment.get(PROJECT.variable, "").strip() or domain.settings.project
+        project = project_from(environment) or domain.settings.project
         return await cls._begun(domain, seen, folder, environment, session_id, project)
 
     @classmethod

@@ -7,7 +7,15 @@ import pytest
 
 from reverie.errors import SettingError
 from reverie.parameters import LIMITS, STANDARD
-from reverie.settings import RETENTION_MODES, TABLE, Settings, default_home, load_settings, unknown_variables
+from reverie.settings import (
+    RETENTION_MODES,
+    TABLE,
+    Settings,
+    default_home,
+    load_settings,
+    project_from,
+    unknown_variables,
+)
 
 
 @pytest.fixture
@@ -70,6 +78,8 @@ def test_every_retention_mode_is_taken(home: Path, mode: str) -> None:
     [
         ("REVERIE_HOME", "memories", "absolute path"),
         ("REVERIE_HOME", "./memories", "absolute path"),
+        ("REVERIE_HOME", "/two\nlines", "UTF-8 without control characters"),
+        ("REVERIE_HOME", "/not-utf-8-\udcff", "UTF-8 without control characters"),
         ("REVERIE_DOMAIN", "../other", "letters, digits"),
         ("REVERIE_DOMAIN", "a/b", "letters, digits"),
         ("REVERIE_DOMAIN", ".hidden", "letters, digits"),
@@ -341,3 +351,10 @@ def test_an_engine_stays_ten_minutes_and_with_a_moved_clock_a_moment(home: Path)
     for wrong in ("-1", "soon", "1e9"):
         with pytest.raises(SettingError, match="REVERIE_ENGINE_IDLE"):
             load_settings(at | {"REVERIE_ENGINE_IDLE": wrong})
+
+
+def test_a_sessions_project_is_text_that_an_answer_can_name() -> None:
+    assert project_from({"REVERIE_PROJECT": " alfred "}) == "alfred"
+    assert project_from({"REVERIE_PROJECT": " "}) is None
+    with pytest.raises(SettingError, match=r"REVERIE_PROJECT.*a name in UTF-8"):
+        project_from({"REVERIE_PROJECT": "not-utf-8-\udcff"})
