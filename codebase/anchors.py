@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from reverie.codebase.claims import AbsentFile, Mention, in_history, mentions_in, named_files, path_mention
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.manifests import Entry, entries_of, entry_for, normalised
+from reverie.codebase.mentions import AbsentFile, Mention, in_history, mentions_in, named_files, path_mention
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, is_foreign
 from reverie.memory import Anchor

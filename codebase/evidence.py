@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reverie.codebase.anchors import MOST_ANCHORS, Anchored, anchor
-from reverie.codebase.claims import says_it_is_gone
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.identity import ProjectIdentity
 from reverie.codebase.manifests import Entry, entries_of, read_manifest
+from reverie.codebase.mentions import says_it_is_gone
 from reverie.codebase.moves import Moves
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, stored_folder
