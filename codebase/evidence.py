@@ -197,7 +197,7 @@ def _missing(anchor: Anchor, note: str) -> Anchor:
 
 
 CHECKOUT_HOLDS_FOR = 1.0
-"""Seconds for which the branch and commit of the working tree are not asked for again."""
+"""Seconds for which the branch and commit of the working tree are cached."""
 
 MAINLINES = ("main", "master", "trunk", "develop")
 
@@ -215,7 +215,7 @@ class Checkout:
 
 
 class Branches:
-    """Commits and branches of one project. If git does not answer, an anchor stays as it is."""
+    """Commits and branches of one project. If git does not answer, an anchor is left unchanged."""
 
     def __init__(self, tree: SourceTree, *, patience: float) -> None:
         self._tree = tree
@@ -234,7 +234,7 @@ class Branches:
     def seen_from_here(self, anchor: Anchor, branch: str | None) -> Anchor:
         """Judge an anchor that is not in the working tree by the branch it was learned on.
 
-        What an existing branch has is unverifiable from here. What a deleted branch had is judged by the main branch.
+        A file on an existing branch is unverifiable from here. For a deleted branch the main branch decides.
         """
         if anchor.freshness not in ("missing", "moved") or not branch or not anchor.commit:
             return anchor
@@ -249,7 +249,7 @@ class Branches:
             return anchor
 
     def unmerged(self, branch: str | None, commit: str | None) -> str | None:
-        """Say that a memory was learned on another branch whose work is not here; None if it is."""
+        """Return a note if a memory was learned on a branch that is not merged into the checkout; else None."""
         if not branch or not commit or branch in MAINLINES:
             return None
         try:
@@ -433,7 +433,7 @@ class Evidence:
 
     def _folder_of(self, project: str, anchor: Anchor) -> _ProjectFolder | None:
         if anchor.root is not None:
-            # A folder that a memory names is compared, never looked at: imports can name any.
+            # A folder that a memory names is only compared, never read: an import can name any folder.
             here = self._root is not None and anchor.root == stored_folder(self._root)
             return self._project_folder(self._root) if here else None
         return self._project_folder(self._root) if project in self.names else None

@@ -30,7 +30,7 @@ class Mention:
     kind: MentionKind
     name: str  # a path with slashes, a dotted symbol, a command's words, a package
     detail: str = ""  # of a path: the symbol behind `::`; of a dependency: its version
-    quoted: bool = False  # set in back-ticks or a role, so that the writer meant a name
+    quoted: bool = False  # in backticks or a role, so that the writer meant a name
     called: bool = False  # written with parentheses
 
 
@@ -39,7 +39,7 @@ _LONGEST_TEXT = 20_000
 _LONGEST_NAME = 200
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
-# Every repetition that many places of a text can begin is bounded, or a run of one sign takes minutes.
+# Every repetition that can begin at many positions is bounded, or a run of one character takes minutes.
 # ``literal``, `literal`, and the roles of reStructuredText: :func:`~pkg.name`, :file:`path`.
 _TICKED = re.compile(r"(?::(?P<role>[\w:+-]{1,60}):)?(?P<ticks>`{1,2})(?P<inside>[^`\n]{1,200})(?P=ticks)")
 _ROLE_TARGET = re.compile(r".*<(?P<target>[^<>]+)>\s*$")
@@ -88,7 +88,7 @@ _VERSIONED = re.compile(
 
 
 def mentions_in(text: str) -> list[Mention]:
-    """Return what a text seems to name, in its order and each once."""
+    """Return the mentions of a text in order, each once."""
     text = _FENCE.sub("", text[:_LONGEST_TEXT])
     found: dict[Mention, None] = {}
     for mention in _read(text):
@@ -99,7 +99,7 @@ def mentions_in(text: str) -> list[Mention]:
 
 
 def path_mention(text: str, *, quoted: bool = False) -> Mention:
-    """Read a path as people write it: with a line number, a symbol behind `::`, in Windows' manner."""
+    """Read a path as people write it: with a line number, a symbol after `::`, or backslashes."""
     name, _, detail = text.strip().partition("::")
     place = _PLACE.fullmatch(name)
     if place:
@@ -164,7 +164,7 @@ def _from_quoted_word(word: str, role: str) -> Iterator[Mention]:
     if bare in _PLAIN_ROLES and bare != "code":
         return
     if _ENDING.search(name.partition("::")[0]) and "::" in name:
-        return  # `path::symbol`, which is told above
+        return  # `path::symbol`, which was yielded above
     if _DOTTED.fullmatch(name) and (name not in _NOT_NAMES or called):
         yield Mention("symbol", _dotted(name), quoted=True, called=called or bool(role))
     if _IDENTIFIER.fullmatch(name.replace("-", "_")) and not called and not role:
@@ -232,7 +232,7 @@ _SAYS_IT_IS_GONE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AbsentFile:
-    """A file that a text names and the project does not have, and what its history says."""
+    """A file that a text names and the project does not have, with its last commit if one had it."""
 
     path: str
     last_commit: str | None = None  # the last commit that had it; None: none has, or git does not say
@@ -241,7 +241,7 @@ class AbsentFile:
 
 
 def named_files(mentions: Iterable[Mention], anchors: Sequence[Anchor]) -> list[str]:
-    """Return the files that a text names beyond doubt and that no anchor stands for."""
+    """Return the files that a text certainly names and that have no anchor."""
     found: list[str] = []
     for mention in mentions:
         path = mention.name.lstrip("/")
@@ -251,14 +251,14 @@ def named_files(mentions: Iterable[Mention], anchors: Sequence[Anchor]) -> list[
 
 
 def says_it_is_gone(text: str) -> bool:
-    """Whether a text speaks of the past: that a file is not there may be just what it says."""
+    """Whether a text speaks of the past: it may say exactly that a file is gone."""
     return bool(_SAYS_IT_IS_GONE.search(text))
 
 
 def in_history(tree: SourceTree, paths: Sequence[str], *, patience: float) -> list[AbsentFile]:
-    """Say of files that are not in the working tree whether a commit before the present one had them.
+    """Look up files that are not in the working tree in earlier commits.
 
-    Git gets `patience` seconds for all of them; of the rest only the names are told.
+    Git gets `patience` seconds for all of them; files that it does not reach in time come back with their name alone.
     """
     until = time.monotonic() + patience
     found: list[AbsentFile] = []
@@ -290,7 +290,7 @@ def _in_history(tree: SourceTree, path: str, patience: float) -> AbsentFile:
                 past = Anchor(path=path, kind="file", digest=digest, commit=known, freshness="missing")
                 return AbsentFile(path, known, is_certain=True, anchor=past)
     except GitUnavailable:
-        pass  # it would take too long: nothing is known
+        pass  # it takes too long: nothing is known
     return AbsentFile(path)
 
 

@@ -57,7 +57,7 @@ class _Part:
 
 
 def seen_text(evidence: Evidence, project: str, checked: Anchor) -> SeenText:
-    """Compare what an anchor was seen in with what is there now; the anchor must have been checked."""
+    """Compare the text that an anchor was made of with the text there now; the anchor must have been checked."""
     tree = evidence.tree_of(project, checked)
     if tree is None:
         return SeenText(checked, "not needed", why="its project is not open here")
