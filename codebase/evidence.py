@@ -391,8 +391,8 @@ class Evidence:
     def anchor_old(self, text: str, project: str) -> tuple[Anchor, ...]:
         """Anchor a text that was written some time ago, or elsewhere: to what is there, and to what was there once.
 
-        A file that the history has and the working tree has not becomes an anchor too, as it last was: a check then
-        says where it moved, or that it is gone. A text that speaks of the past may mean just that, and gets none.
+        A file that is only in the history becomes an anchor too, in its last state: a check then reports where it
+        moved, or that it is gone. A text that speaks of the past may mean exactly that, and gets none.
         """
         found = self.anchor(text, (), project)
         if says_it_is_gone(text):

@@ -139,7 +139,7 @@ def importance_boost(importance: float) -> float:
 
 
 def frequency_boost(accesses: int) -> float:
-    """Return F, the boost for recalls, which one of the two source implementations has; 1 without recalls."""
+    """Return F, the boost for recalls, which only one of the seed's two implementations has; 1 without recalls."""
     return min(MAX_FREQUENCY_BOOST, 1.0 + FREQUENCY_PER_LOG_ACCESS * math.log1p(max(0, accesses)))
 
 

@@ -155,7 +155,7 @@ def archived(
 def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Expiry | None:
     """Return the verdict on a memory of low set importance that was not recalled for half a year, or None.
 
-    The half year counts from the last recall. The source counts from the writing, and would expire a memory that was
+    The half year counts from the last recall. The seed counts from the writing, and would expire a memory that was
     used yesterday.
     """
     if not _may_fade(memory, default_tier) or memory.importance > LOW_VALUE_IMPORTANCE:
@@ -178,7 +178,7 @@ def _may_fade(memory: Memory, default_tier: Tier | None) -> bool:
 
 
 MIN_STRENGTH = 0.05
-"""The strength below which the source suggests forgetting."""
+"""The strength below which the seed suggests forgetting."""
 
 
 def below_strength(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 from reverie.lifecycle.voices import joined
 from reverie.memory import TIERS, Layer, Memory, Source, clamped
@@ -390,17 +390,6 @@ def _with(sessions: tuple[str, ...], session: str) -> tuple[str, ...]:
     if not session or session in sessions:
         return sessions
     return (*sessions, session)[-KEPT_SESSIONS:]
-
-
-INHERITED: Final = (
-    "access_count",
-    "last_accessed_at",
-    "access_times",
-    "sessions",
-    "stability",
-    "confirmed_by",
-    "confirmations",
-)
 
 
 def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
