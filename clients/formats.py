@@ -1,4 +1,4 @@
-"""The formats that `reverie import` reads; apart, because the command line's parser needs them without the readers."""
+"""The formats that `reverie import` reads. Apart, because the parser of commands needs them without the readers."""
 
 from typing import Literal
 
