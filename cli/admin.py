@@ -17,8 +17,8 @@ from reverie.cli.terminal import DONE, FAILED, Line, Progress, Span, counted, on
 from reverie.clients.hook_trace import described_runs
 from reverie.embeddings.base import embedder_from
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound, SettingError, StoreUnavailable
-from reverie.ids import SHORTEST_PREFIX, author_of
-from reverie.memory import Memory
+from reverie.ids import SHORTEST_PREFIX
+from reverie.memory import Memory, author_of
 from reverie.settings import HOME, HOST_FOLDER, Settings, load_settings
 from reverie.storage.audit import Audit, accept, audit
 from reverie.storage.database import Stamp

@@ -261,7 +261,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         name="index",
-        help="read a project's files and signatures; later runs read only changes",
+        help="read a project's files and signatures; later only the changes",
         group="Code",
         run="projects:run_index",
         request=requests.IndexRequest,

@@ -182,7 +182,7 @@ _NAMES = {command.name for command in COMMANDS} | set(_OTHERS)
 
 
 def build_parser(only: str = "") -> argparse.ArgumentParser:
-    """Describe every command, or only one; the README's table and the completion scripts are derived from it."""
+    """Describe every command, or only one; docs/commands.md and the completion scripts are derived from it."""
     parser = _Parser(
         prog="reverie",
         usage="reverie [OPTIONS] COMMAND ...",

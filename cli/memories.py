@@ -75,7 +75,7 @@ async def run_edit(session: CommandSession, request: EditRequest, options: Optio
     [memory] = named.memories
     text = edited(memory.content)
     if text is None:
-        note("The text is empty or unchanged: nothing was done.")
+        note("The text is empty or the same: nothing was changed.")
         return DONE
     revision = ReviseRequest(id=memory.id, content=text, reason=request.reason or "edited")
     result = await catalog.call(catalog.REVISE, session, revision)

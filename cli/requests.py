@@ -119,7 +119,7 @@ class SyncRequest(Request):
 
     folder: Annotated[str, Help("the folder of Markdown files; it is made if need be"), Positional("DIR")]
     project: Annotated[str, Help("the project to share; without it, the one here")] = ""
-    prefer: Annotated[SyncPreference, Help("what stands where a file and its memory both changed")] = "ask"
+    prefer: Annotated[SyncPreference, Help("what to keep where a file and its memory both changed")] = "ask"
     dry_run: Annotated[bool, Help("only say what would change")] = False
     trust: Annotated[bool, Help("take the files at their word: you vouch for who edits them")] = False
 

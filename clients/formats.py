@@ -1,6 +1,6 @@
-"""The names of what `reverie import` reads. In a module alone: the parser needs them without the readers."""
+"""The formats that `reverie import` reads. Apart, because the parser of commands needs them without the readers."""
 
-from typing import Literal, get_args
+from typing import Literal
 
 Format = Literal[
     "jsonl",
@@ -16,5 +16,3 @@ Format = Literal[
     "claude",
     "claude-memories",
 ]
-
-FORMATS: tuple[Format, ...] = get_args(Format)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from reverie.codebase.claims import AbsentFile, Mention, in_history, mentions_in, named_files, path_mention
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.manifests import Entry, entries_of, entry_for, normalised
+from reverie.codebase.mentions import AbsentFile, Mention, in_history, mentions_in, named_files, path_mention
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, is_foreign
 from reverie.memory import Anchor
@@ -54,12 +54,12 @@ def is_secondary(path: str) -> bool:
 def _rank(place: Definition) -> int:
     """Rank a definition: sources first, then headers and stubs, then tests, examples and documentation."""
     path = PurePosixPath(place[0])
-    # A package that passes on a function by `name = module.name` does not define it.
-    passed_on = 1 if place[1].kind in ("constant", "attribute") else 0
+    # A package that re-exports a function by `name = module.name` does not define it.
+    reexported = 1 if place[1].kind in ("constant", "attribute") else 0
     if is_secondary(place[0]):
-        return 4 + passed_on
-    announced = path.suffix in (".h", ".hh", ".hpp", ".pyi") or path.name.endswith(".d.ts")
-    return (2 if announced else 0) + passed_on
+        return 4 + reexported
+    declared_only = path.suffix in (".h", ".hh", ".hpp", ".pyi") or path.name.endswith(".d.ts")
+    return (2 if declared_only else 0) + reexported
 
 
 def _lies_in(path: str, place: str) -> bool:
@@ -69,7 +69,7 @@ def _lies_in(path: str, place: str) -> bool:
 MOST_ANCHORS = 12
 
 SECONDS_FOR_HISTORY = 1.0
-"""Git gets so long for the files that a text names and that are not there: whoever wrote the text waits for it."""
+"""The time that git gets to find missing files in the history: whoever remembers the text waits for it."""
 
 _SHORTEST_NAME = 3
 _SOURCE_ROOTS = ("", "src/", "lib/", "python/", "app/")
@@ -146,7 +146,7 @@ class _Resolver:
         return anchors + self._symbols(symbols, named, folders)
 
     def absent(self, mentions: Sequence[Mention], anchors: Sequence[Anchor]) -> list[str]:
-        """Return the files that the text names and the project does not have, also not in several places."""
+        """Return the files that the text names and that are nowhere in the project."""
         relative = [replace(one, name=self._relative(one.name)) for one in mentions if one.kind == "path"]
         inside = [one for one in relative if not one.name.startswith("/")]  # that would be a file of this machine
         paths = [path for path in named_files(inside, anchors) if not self._tree.is_file(path)]
@@ -221,27 +221,27 @@ class _Resolver:
 
     def _symbols(self, mentions: Sequence[Mention], named: Sequence[str], folders: Sequence[str]) -> list[Anchor]:
         anchors: list[Anchor] = []
-        open_questions: dict[str, Mention] = {}
+        unresolved_names: dict[str, Mention] = {}
         for mention in mentions:
             beside = self._beside(mention, named)
             if beside is not None:
                 anchors.append(beside)
             elif len(mention.name) >= _SHORTEST_NAME and (not named or _is_separate(mention)):
-                open_questions.setdefault(mention.name, mention)
-        modules = {name: self._module(name) for name in open_questions if "." in name}
+                unresolved_names.setdefault(mention.name, mention)
+        modules = {name: self._module(name) for name in unresolved_names if "." in name}
         for name, module in modules.items():
             inside = self._in_module(module)
             if inside is not None:
                 anchors.append(inside)
             if inside is not None or (module is None and _is_elsewhere(name)):
-                del open_questions[name]
-        wanted = {name: _searched(name, modules.get(name)) for name in open_questions}
-        members = {name: name.partition(".")[2] for name in open_questions if "." in name and not modules[name]}
-        try:  # all at once: each time it is asked, the whole tree is looked over for changes
+                del unresolved_names[name]
+        wanted = {name: _searched(name, modules.get(name)) for name in unresolved_names}
+        members = {name: name.partition(".")[2] for name in unresolved_names if "." in name and not modules[name]}
+        try:  # all in one call: each call checks the whole tree for changes
             places = self._tree.defining([name for name in (*wanted.values(), *members.values()) if name])
         except GitUnavailable:
             return anchors
-        for name, mention in open_questions.items():
+        for name, mention in unresolved_names.items():
             found = places.get(wanted[name], [])
             if name in members:
                 found = [*found, *_by_stem(name, places.get(members[name], []))]
@@ -264,11 +264,11 @@ class _Resolver:
         folders: Sequence[str],
     ) -> Anchor | None:
         if module is not None:
-            # A package often passes on what the modules beside and below define.
+            # A package often re-exports what the modules beside and below it define.
             folder = str(PurePosixPath(module.path).parent)
             places = [(path, symbol) for path, symbol in places if folder == "." or path.startswith(f"{folder}/")]
         if not _is_distinctive(mention):
-            # A plain word means what the project itself offers, and nothing if it is also a method somewhere.
+            # A plain word means a definition of the main code, and nothing if it is also a method somewhere.
             places = [place for place in places if not is_secondary(place[0])]
         meant = [(path, symbol) for path, symbol in places if _is_meant(mention, symbol)]
         if not _is_distinctive(mention) and any(symbol.kind == "method" for _, symbol in places):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reverie.codebase.anchors import MOST_ANCHORS, Anchored, anchor
-from reverie.codebase.claims import says_it_is_gone
 from reverie.codebase.git import GitUnavailable
 from reverie.codebase.identity import ProjectIdentity
 from reverie.codebase.manifests import Entry, entries_of, read_manifest
+from reverie.codebase.mentions import says_it_is_gone
 from reverie.codebase.moves import Moves
 from reverie.codebase.symbols import Symbol, find_symbol, symbol_digest
 from reverie.codebase.tree import SourceTree, stored_folder
@@ -197,7 +197,7 @@ def _missing(anchor: Anchor, note: str) -> Anchor:
 
 
 CHECKOUT_HOLDS_FOR = 1.0
-"""Seconds for which the branch and commit of the working tree are not asked for again."""
+"""Seconds for which the branch and commit of the working tree are cached."""
 
 MAINLINES = ("main", "master", "trunk", "develop")
 
@@ -215,7 +215,7 @@ class Checkout:
 
 
 class Branches:
-    """Commits and branches of one project. If git does not answer, an anchor stays as it is."""
+    """Commits and branches of one project. If git does not answer, an anchor is left unchanged."""
 
     def __init__(self, tree: SourceTree, *, patience: float) -> None:
         self._tree = tree
@@ -234,7 +234,7 @@ class Branches:
     def seen_from_here(self, anchor: Anchor, branch: str | None) -> Anchor:
         """Judge an anchor that is not in the working tree by the branch it was learned on.
 
-        What an existing branch has is unverifiable from here. What a deleted branch had is judged by the main branch.
+        A file on an existing branch is unverifiable from here. For a deleted branch the main branch decides.
         """
         if anchor.freshness not in ("missing", "moved") or not branch or not anchor.commit:
             return anchor
@@ -249,7 +249,7 @@ class Branches:
             return anchor
 
     def unmerged(self, branch: str | None, commit: str | None) -> str | None:
-        """Say that a memory was learned on another branch whose work is not here; None if it is."""
+        """Return a note if a memory was learned on a branch that is not merged into the checkout; else None."""
         if not branch or not commit or branch in MAINLINES:
             return None
         try:
@@ -391,8 +391,8 @@ class Evidence:
     def anchor_old(self, text: str, project: str) -> tuple[Anchor, ...]:
         """Anchor a text that was written some time ago, or elsewhere: to what is there, and to what was there once.
 
-        A file that the history has and the working tree has not becomes an anchor too, as it last was: a check then
-        says where it moved, or that it is gone. A text that speaks of the past may mean just that, and gets none.
+        A file that is only in the history becomes an anchor too, in its last state: a check then reports where it
+        moved, or that it is gone. A text that speaks of the past may mean exactly that, and gets none.
         """
         found = self.anchor(text, (), project)
         if says_it_is_gone(text):
@@ -433,7 +433,7 @@ class Evidence:
 
     def _folder_of(self, project: str, anchor: Anchor) -> _ProjectFolder | None:
         if anchor.root is not None:
-            # A folder that a memory names is compared, never looked at: imports can name any.
+            # A folder that a memory names is only compared, never read: an import can name any folder.
             here = self._root is not None and anchor.root == stored_folder(self._root)
             return self._project_folder(self._root) if here else None
         return self._project_folder(self._root) if project in self.names else None

@@ -18,7 +18,7 @@ Version = tuple[int, ...]
 
 
 def allows(requirement: str, version: str) -> bool | None:
-    """Return whether a requirement lets a version in; None if either cannot be read.
+    """Return whether a requirement allows a version; None if either cannot be read.
 
     A version is as exact as it is written: 4.2 stands for every 4.2.x.
     """
@@ -26,10 +26,10 @@ def allows(requirement: str, version: str) -> bool | None:
     clauses = [(c["operator"] or "", c["version"]) for c in _CLAUSE.finditer(requirement.replace("||", ","))]
     if not wanted or not clauses or "||" in requirement:
         return None
-    return all(_lets_in(operator, bound, wanted) for operator, bound in clauses)
+    return all(_fits(operator, bound, wanted) for operator, bound in clauses)
 
 
-def _lets_in(operator: str, written: str, wanted: Version) -> bool:
+def _fits(operator: str, written: str, wanted: Version) -> bool:
     bound = _number(written)
     length = min(len(bound), len(wanted))
     here, there = wanted[:length], bound[:length]
@@ -115,7 +115,7 @@ def _entries(path: str, source: bytes) -> list[Entry]:
     text = source.decode("utf-8", "replace")
     try:
         return list(reader(path, text))
-    except (ValueError, configparser.Error, TypeError, AttributeError):  # half edited, or not what its name says
+    except (ValueError, configparser.Error, TypeError, AttributeError):  # half edited, or of another format
         return []
 
 
@@ -169,7 +169,7 @@ def _rules(path: str, text: str) -> Iterator[Entry]:
 
 
 def _by_pattern(pattern: re.Pattern[str]) -> Callable[[str, str], Iterator[Entry]]:
-    """Read recipes that begin with a telling line and go on as long as they are indented."""
+    """Read recipes that begin with a line of this pattern and continue while lines are indented."""
 
     def read(path: str, text: str) -> Iterator[Entry]:
         lines = text.splitlines()
@@ -250,7 +250,7 @@ def _setup_cfg(path: str, text: str) -> Iterator[Entry]:
 
 
 def _setup_py(path: str, text: str) -> Iterator[Entry]:
-    """Read what can be read without running it: console scripts and quoted requirements."""
+    """Read the console scripts and quoted requirements of a setup.py, without running it."""
     for block in re.finditer(r"console_scripts[\"']?\s*[:=]\s*[\[(](?P<list>.*?)[\])]", text, re.DOTALL):
         for found in _CONSOLE_SCRIPT.finditer(block["list"]):
             line = text.count("\n", 0, block.start("list") + found.start("name")) + 1
@@ -411,7 +411,7 @@ def _npm_script(program: str, rest: Sequence[str]) -> str:
 
 
 def _plain(words: Sequence[str]) -> Iterator[str]:
-    """Leave out options and what belongs to them."""
+    """Leave out options and their values."""
     skipping = False
     for word in words:
         if not skipping and not word.startswith("-"):

@@ -23,8 +23,8 @@ RENAMES_HOLD_FOR = 10.0
 _ALIKE = "-M50%"
 _SAME = "-M100%"
 _ALIKE_ENOUGH = 0.5
-_SHORTEST_LIKENESS = 40  # bytes: a shorter text is like many
-_MOST_LIKENED = 300
+_SHORTEST_COMPARED = 40  # bytes: a shorter text resembles many
+_MOST_NEW_FILES = 300
 _MOST_COMPARED = "-l4000"  # git compares each vanished file with each new one up to so many
 _MOST_HOPS = 8
 _MOST_HASHED = 3_000
@@ -62,14 +62,14 @@ class Moves:
                 lambda: self._renames(commit).get(path),
                 lambda: self._through_history(path, commit),
                 lambda: self._by_content(path, digest, commit),
-                lambda: self._by_likeness(path, commit),
+                lambda: self._by_similarity(path, commit),
                 lambda: self._by_definitions(path, commit),
             ]
         for way in ways:
             try:
                 found = way()
             except GitUnavailable:
-                continue  # too slow this time: the other ways may still tell
+                continue  # too slow this time: another way may find it
             if found and found != path and self._tree.is_file(found):
                 return found
         return None
@@ -154,7 +154,7 @@ class Moves:
         git = self._git()
         since, here = commit, path
         for _ in range(_MOST_HOPS):
-            # The last commit that touched a path which is gone is the one that took it away.
+            # The last commit that touched a path which is gone is the one that removed it.
             touched = ("rev-list", "--max-count=1", "--no-merges", f"{since}..HEAD", "--", f":(literal){here}")
             gone = git.ask(self._tree.root, *touched).out.strip()
             if not _COMMIT.fullmatch(gone):
@@ -172,7 +172,7 @@ class Moves:
     def _by_content(self, path: str, digest: str | None, commit: str | None) -> str | None:
         """Find the same bytes elsewhere: first under the same name, then among files of its kind.
 
-        What lay beside it all along, like one empty `__init__.py` beside another, is not where it went.
+        A file that existed all along, as one empty `__init__.py` beside another, is not where it went.
         """
         if digest is None:
             return None
@@ -190,11 +190,11 @@ class Moves:
     def _existed(self, path: str, commit: str) -> bool:
         return self._git().ask(self._tree.root, "cat-file", "-e", f"{commit}:{path}").code == 0
 
-    def _by_likeness(self, path: str, commit: str) -> str | None:
-        """Find the new file that is most like a vanished one, as when it was moved and edited before any commit."""
+    def _by_similarity(self, path: str, commit: str) -> str | None:
+        """Find the new file that is most similar to a vanished one, which was moved and edited before any commit."""
         git = self._git()
         before = self._text_at(git, path, commit)
-        if before is None or len(before) < _SHORTEST_LIKENESS:
+        if before is None or len(before) < _SHORTEST_COMPARED:
             return None
         listed = git.ask(self._tree.root, "ls-tree", "-r", "-z", "--name-only", commit)
         known = set(listed.out.split("\0")) if listed.code == 0 else None
@@ -206,14 +206,14 @@ class Moves:
             for other in self._tree.paths(patience=self._patience)
             if other not in known and PurePosixPath(other).suffix == suffix and not is_foreign(other)
         ]
-        scores = {other: _likeness(before, self._tree.read(other) or b"") for other in new[:_MOST_LIKENED]}
+        scores = {other: _similarity(before, self._tree.read(other) or b"") for other in new[:_MOST_NEW_FILES]}
         best = sorted(scores, key=lambda other: scores[other], reverse=True)[:2]
         if not best or scores[best[0]] < _ALIKE_ENOUGH or (len(best) > 1 and scores[best[0]] == scores[best[1]]):
             return None
         return best[0]
 
     def _text_at(self, git: Git, path: str, commit: str) -> bytes | None:
-        """Return a file as a commit has it; None if there is none, or it is too large to be written by hand."""
+        """Return a file of a commit; None if there is none, or it is too large to be written by hand."""
         size = git.ask(self._tree.root, "cat-file", "-s", f"{commit}:{path}")
         if size.code != 0 or not size.out.strip().isdecimal() or int(size.out) > LARGEST_READ:
             return None
@@ -259,8 +259,8 @@ def _of_one_name(paths: Sequence[str], other: str) -> list[str]:
     return named if len(named) == 1 else []
 
 
-def _likeness(before: bytes, now: bytes) -> float:
-    """Return which part of the larger of two texts both have, line by line; git's measure for a rename."""
+def _similarity(before: bytes, now: bytes) -> float:
+    """Return the share of the larger text that both have, line by line; git's measure for a rename."""
     larger = max(len(before), len(now))
     if not larger or min(len(before), len(now)) < _ALIKE_ENOUGH * larger:
         return 0.0

@@ -50,7 +50,7 @@ def outline_of(path: str, source: bytes) -> list[str]:
 
 
 def purpose_of(path: str, source: bytes) -> str:
-    """Return what a file says it is for: its docstring, its first comment, or a document's first paragraph."""
+    """Return the stated purpose of a file: its docstring, its first comment, or a document's first paragraph."""
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in (".py", ".pyi"):
         from reverie.codebase.symbols import module_doc
@@ -95,7 +95,7 @@ def _first_comment(lines: list[str]) -> str:
 
 
 LARGEST_SCANNED = 400_000
-"""Bytes: what is larger is data or generated, whatever its name says."""
+"""Bytes; a larger file is data or generated, whatever its name."""
 
 LISTING_PATIENCE = 30.0
 
@@ -186,7 +186,7 @@ def read_file(scan: Scan, path: str, known: Mapping[str, str]) -> FileOutline | 
 
 
 def folders_of(scanned: Iterable[str], purposes: Mapping[str, str]) -> Iterator[FileOutline]:
-    """Describe every folder that holds one of the files: what is in it, each with a word on its purpose."""
+    """Describe every folder that holds one of the files: its files and folders, with their purpose."""
     files: dict[str, list[str]] = {"": []}
     folders: dict[str, set[str]] = {"": set()}
     for path in scanned:
@@ -228,7 +228,7 @@ def _described(path: str, source: bytes, digest: str) -> FileOutline:
 
 def _folder(folder: str, files: Sequence[str], folders: Sequence[str], purposes: Mapping[str, str]) -> FileOutline:
     prefix = f"{folder}/" if folder else ""
-    own = next((p for name in _TELLING if (p := purposes.get(f"{prefix}{name}"))), "")
+    own = next((p for name in _PURPOSE_FILES if (p := purposes.get(f"{prefix}{name}"))), "")
     shown = (
         f"{folder or 'The project'}/ ({len(files)} files)" if folder else f"The project's root ({len(files)} files)"
     )
@@ -245,7 +245,7 @@ def _folder(folder: str, files: Sequence[str], folders: Sequence[str], purposes:
     return FileOutline("folder", folder or ".", content_digest(text.encode()), text, essence)
 
 
-_TELLING = (
+_PURPOSE_FILES = (
     "__init__.py",
     "README.md",
     "README.rst",

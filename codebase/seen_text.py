@@ -1,6 +1,6 @@
 """The text that an anchor was seen in, then and now, and the lines that differ.
 
-Nothing of a project's code is kept with a memory, only digests. The text of then is looked for in git: in the commit
+Nothing of a project's code is kept with a memory, only digests. The earlier text is looked for in git: in the commit
 that was checked out, and in the later commits of the file, as what was seen may have been committed afterwards. It
 counts only if its digest is the anchor's.
 """
@@ -57,7 +57,7 @@ class _Part:
 
 
 def seen_text(evidence: Evidence, project: str, checked: Anchor) -> SeenText:
-    """Compare what an anchor was seen in with what is there now; the anchor must have been checked."""
+    """Compare the text that an anchor was made of with the text there now; the anchor must have been checked."""
     tree = evidence.tree_of(project, checked)
     if tree is None:
         return SeenText(checked, "not needed", why="its project is not open here")

@@ -27,13 +27,13 @@ SKIPPED_FOLDERS = frozenset(
         *("Pods", "DerivedData", ".cargo", ".eggs"),
     }
 )
-"""Folders of tools, of other people's code and of what is generated."""
+"""Folders of tools, of vendored code and of generated files."""
 
 MOST_FILES = 20_000
-"""A larger folder, such as a home folder, is not taken for a project."""
+"""A larger folder, such as a home folder, is not treated as a project."""
 
 _SECONDS_OF_DOUBT = 2.0
-"""Within this time of a change another one may leave the folder's time as it is: so long it is read again."""
+"""A folder that changed within this time is read again: a second change may not alter its modification time."""
 
 
 class _Seen(NamedTuple):
@@ -104,7 +104,7 @@ LARGEST_READ = 8_000_000
 """Bytes of a file that are read; of a larger one only the size is compared."""
 
 PATIENCE = 3.0
-"""Seconds that git gets for one question asked on the way to an answer."""
+"""Seconds that git gets for one query while a caller waits."""
 
 _LARGEST_PARSED = 1_500_000
 _MOST_KEPT = 2_000  # parsed files in memory
@@ -253,7 +253,7 @@ class SourceTree:
         return [path for path in self.listing(ending, patience=patience) if is_storable(path)]
 
     def listing(self, ending: Sequence[str] = (), *, patience: float | None = None) -> list[str]:
-        """List the project's files like `paths`, with those whose names can only be counted.
+        """List the project's files like `paths`, including names that are no valid text.
 
         Raises:
             GitUnavailable: if git took too long.

@@ -102,12 +102,6 @@ def creation_order(one: str) -> str:
     return one[SHORTEST_PREFIX:] + one[:SHORTEST_PREFIX] if made_by_us else one
 
 
-def author_of(session: str | None) -> str | None:
-    """Return the person whom a session's id names: over HTTP it is `USER/ID`, on this machine only an id."""
-    user, slash, _ = (session or "").rpartition("/")
-    return user if slash else None
-
-
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
     """Return for each id the shortest form that names it in a text: eight characters if those are random.
 

@@ -84,6 +84,12 @@ LOCAL_PERSON = ""
 """The person of this machine, who works through stdio, the engine or the command line, and needs no name."""
 
 
+def author_of(session: str | None) -> str | None:
+    """Return the person in the id of a session: over HTTP it is `USER/ID`, on this machine only an id."""
+    user, slash, _ = (session or "").rpartition("/")
+    return user if slash else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
     """A file, symbol or manifest entry that a memory refers to, and whether it is still as it was."""

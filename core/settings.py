@@ -33,7 +33,7 @@ _SECURE = re.compile(r"https://[^\s/]|http://(?:localhost|127\.0\.0\.1|\[::1\])(
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the settings table in the README."""
+    """One setting: a row of the README's table."""
 
     variable: str
     takes: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reverie.dream.plan import Change, ChangeSet, ProposedQuestion
 from reverie.dream.snapshot import DERIVED_KINDS, Snapshot
 from reverie.ids import creation_order
-from reverie.lifecycle.outcomes import Outcome, followed_by, outcome_on, read_outcome, settled
+from reverie.lifecycle.outcomes import Outcome, combined_outcome, outcome_on, read_outcome, updated_outcome
 from reverie.memory import RESULTS, Memory, OutcomeResult, Verdict
 from reverie.text.outcomes import is_decision, judgements_in, reported_outcome
 from reverie.time import iso
@@ -55,7 +55,7 @@ def reported_outcomes(report: Memory, decisions: Iterable[Memory]) -> list[Decis
 
 def outcome_change(decision: Memory, report: Memory, result: OutcomeResult) -> Change | None:
     """Return the change that notes an outcome with its decision; None if the decision has it already."""
-    written = followed_by(decision, outcome_on(result, report.happened_at, reported_by=report.id))
+    written = updated_outcome(decision, outcome_on(result, report.happened_at, reported_by=report.id))
     return (
         None if written is None else _change(decision, outcome_on(result, report.happened_at, reported_by=report.id))
     )
@@ -105,7 +105,7 @@ def _settled_change(accounts: Sequence[tuple[Memory, DecisionOutcome]]) -> Chang
         report = sorted(
             [*report, known], key=lambda one: one.day
         )  # stable: of one day, what somebody said of it is last
-    outcome = settled(report)
+    outcome = combined_outcome(report)
     if outcome is None or outcome.written == decision.outcome:
         return None
     return _change(decision, outcome)

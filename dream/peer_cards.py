@@ -245,7 +245,7 @@ def _said(memory: Memory, sources: _Sources) -> str:
     """Return who said something, when, and the id of the memory; what came of it, and whether it is in question."""
     said = [memory.source, f"{memory.happened_at:%Y-%m-%d}", short_id(memory.id)]
     outcome = read_outcome(memory.outcome)
-    said += [Outcome(outcome.result, outcome.day).said()] if outcome is not None else []
+    said += [Outcome(outcome.result, outcome.day).described()] if outcome is not None else []
     if memory.id in sources.questioned:
         by = sources.questioned[memory.id]
         said.append(f"in question: see {short_id(by)}" if by else "in question")

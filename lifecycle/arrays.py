@@ -1,7 +1,8 @@
-"""The rules of age and merit for many memories at once: what rules.py says of one, over arrays of columns.
+"""The rules of age and merit for many memories at once: rules.py over arrays of columns.
 
-A forecast asks every memory of a store at one moment, and many at the moments of a bisection. `tests/lifecycle/
-test_arrays.py` proves that each answer is that of the rule for one memory. Moments are whole microseconds since 1970.
+A forecast applies the rules to every memory of a store at one moment, and to many at the moments of a bisection.
+`tests/lifecycle/test_arrays.py` proves that each result is that of the rule for one memory. Moments are whole
+microseconds since 1970.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -64,7 +65,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 NEVER: Final = np.iinfo(np.int64).min
-"""Stands for a moment that there is none of."""
+"""The value of a moment that does not exist."""
 
 RULES: Final[tuple[Rule | None, ...]] = (
     None,
@@ -85,7 +86,7 @@ _MICROS = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vitals:
-    """What the rules read of many memories, a column each."""
+    """The fields that the rules read, one array per field."""
 
     layer: NDArray[np.int8]  # an index into LAYERS
     is_living: Bools
@@ -122,7 +123,7 @@ class Vitals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """What the rules decide of each memory: an index into RULES, its layer afterwards, and if it becomes core."""
+    """The verdict on each memory: an index into RULES, its layer afterwards, and whether it becomes core."""
 
     rule: NDArray[np.int8]
     layer: NDArray[np.int8]
@@ -136,7 +137,7 @@ def verdicts_of(
     default_tier: Tier | None = None,
     parameters: Parameters = STANDARD,
 ) -> Verdicts:
-    """Apply the rules to every memory at one moment; what expires neither moves nor becomes core."""
+    """Apply the rules to every memory at one moment; an expiring memory neither moves nor becomes core."""
     at = np.full(len(vitals), now, np.int64)
     rule = _due(vitals, at, mode, default_tier, parameters)
     stays = rule == 0
@@ -174,9 +175,9 @@ def first_to_end(
     default_tier: Tier | None = None,
     parameters: Parameters = STANDARD,
 ) -> Ints:
-    """Return the indices of the `most` memories, or of all, that no other expires before.
+    """Return the indices of the `most` memories that expire first, or of all.
 
-    One moment is tried for all of them: about half of those that are left are asked each time, not all to the second.
+    This is a bisection over one moment for all memories, which halves the candidates each time.
     """
     subject = _after_next_sweeps(vitals, now, parameters)
     surely, perhaps = np.empty(0, np.int64), np.arange(len(vitals))

@@ -1,5 +1,5 @@
-"""The seven forgetting curves, each from what is known of a memory to a retention within [0, 1]; and `retention_of`,
-which applies the one that the domain has chosen.
+"""The seven forgetting curves, functions from a trace of a memory to its retention in [0, 1]; and `retention_of`,
+which applies the curve that the domain has chosen.
 """
 
 import math
@@ -11,11 +11,11 @@ from reverie.lifecycle.expiry import effective_age, is_lasting, threshold_second
 from reverie.lifecycle.vitals import (
     adjusted_importance_of,
     age_days,
-    fading,
+    age_factor,
     half_life_days,
     idle_days,
     in_bounds,
-    practice,
+    recall_factor,
 )
 from reverie.memory import Layer, Memory, Tier, clamped
 from reverie.parameters import STANDARD, Parameters
@@ -25,7 +25,7 @@ from reverie.time import SECONDS_PER_DAY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What the curves know of a memory at one moment."""
+    """The inputs of the curves: one memory at one moment."""
 
     layer: Layer = "episodic"
     age_days: float
@@ -45,10 +45,10 @@ Curve = Callable[[Trace], float]
 # 002: half-lives
 
 HUBER_KNEE = 1.0
-"""Half-lives up to which huber is l2: a half-life still means a half."""
+"""Half-lives up to which huber equals l2, so that half is left after one half-life."""
 
 HUBER_END = 6.0
-"""Half-lives at which huber's line reaches zero; from 5.27 on it stays above l2 to five half-lives."""
+"""Half-lives at which huber's line reaches zero; any value from 5.27 keeps it above l2 up to five half-lives."""
 
 MAX_REINFORCEMENT = 0.3
 
@@ -59,12 +59,12 @@ def l2(trace: Trace) -> float:
 
 
 def huber(trace: Trace) -> float:
-    """Halve up to the knee, then lose a tenth per half-life: more than l2 leaves between 1 and 5.8 half-lives."""
+    """Halve up to the knee, then lose a tenth per half-life: more than l2 is left between 1 and 5.8 half-lives."""
     return _reinforced(trace, _huber)
 
 
 def elastic(trace: Trace) -> float:
-    """Let weak memories run out along a straight line and stretch the half-life of important ones."""
+    """Blend a straight line for unimportant memories with a longer half-life for important ones."""
     importance = clamped(trace.importance)
     return _reinforced(
         trace,
@@ -127,7 +127,7 @@ def rate_days(trace: Trace) -> float:
 
 
 def beta_days(layer: Layer, parameters: Parameters = STANDARD) -> float:
-    """Return β of a layer; what does not decay has none."""
+    """Return β of a layer; infinite for a layer that does not decay."""
     if layer == "episodic":
         return parameters.episodic_days
     return parameters.semantic_days if layer == "semantic" else math.inf
@@ -139,15 +139,15 @@ def importance_boost(importance: float) -> float:
 
 
 def frequency_boost(accesses: int) -> float:
-    """Return F, the boost that only one of the seed's two implementations has; without recalls it is 1."""
+    """Return F, the boost for recalls, which only one of the seed's two implementations has; 1 without recalls."""
     return min(MAX_FREQUENCY_BOOST, 1.0 + FREQUENCY_PER_LOG_ACCESS * math.log1p(max(0, accesses)))
 
 
-# 000 and 004: from the writing on
+# 000 and 004: counted from the writing
 
 
 def lifespan(trace: Trace) -> float:
-    """Run down evenly to zero at the end of the tier's lifespan, which recalls put off."""
+    """Fall along a straight line to zero at the end of the tier's lifespan, which recalls extend."""
     threshold = threshold_seconds(trace.tier, trace.parameters)
     if threshold is None or trace.lasting:
         return 1.0
@@ -156,8 +156,8 @@ def lifespan(trace: Trace) -> float:
 
 
 def strength(trace: Trace) -> float:
-    """Return strength now against strength when fresh: salience and confidence cancel out."""
-    return clamped(fading(trace.layer, trace.age_days, trace.parameters) * practice(trace.accesses))
+    """Return strength now divided by strength when fresh; salience and confidence cancel out."""
+    return clamped(age_factor(trace.layer, trace.age_days, trace.parameters) * recall_factor(trace.accesses))
 
 
 CURVES: Mapping[RetentionMode, Curve] = {
@@ -190,7 +190,7 @@ def retention_of(
 def trace_of(
     memory: Memory, now: datetime, default_tier: Tier | None = None, parameters: Parameters = STANDARD
 ) -> Trace:
-    """Gather what the curves need to know of a memory at this moment."""
+    """Return the inputs of the curves for a memory at this moment."""
     return Trace(
         layer=memory.layer,
         age_days=age_days(memory, now),

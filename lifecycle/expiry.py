@@ -1,4 +1,4 @@
-"""Expiry by deadline and by tier, what never decays, and the verdicts that rules return.
+"""Expiry by deadline and by tier, which memories never decay, and the verdicts that rules return.
 
 003-ttl, 000-effective-age, 000-tiers, 000-decays-or-not.
 """
@@ -66,7 +66,7 @@ def why_lasting(memory: Memory) -> str | None:
 
 
 def why_protected(memory: Memory) -> str | None:
-    """Return why no rule of age or importance may expire this memory, or None if they may."""
+    """Return why no rule of age or importance may expire this memory, or None if one may."""
     if memory.pinned:
         return "it is pinned"
     if memory.core:
@@ -100,7 +100,7 @@ def tier_in_force(memory: Memory, default: Tier | None = None) -> Tier | None:
 
 
 def threshold_seconds(tier: Tier | None, parameters: Parameters = STANDARD) -> float | None:
-    """Return how long a memory that is never recalled lives, or None if it never expires."""
+    """Return how long a memory lives without recalls, or None if it never expires."""
     return parameters.lifespan_days * SECONDS_PER_DAY if tier is None else TIER_SECONDS[tier]
 
 

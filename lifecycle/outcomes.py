@@ -1,11 +1,11 @@
-"""What came of a decision: it worked, failed, was reversed or superseded; and which of two accounts holds.
+"""The outcome of a decision: it worked, failed, was reversed or superseded; and which of two reports counts.
 
-A memory keeps it as one text, its field `outcome`:
+A memory keeps its outcome as one text, in the field `outcome`:
 
-    failed 2026-03-01 k3v9q0x81m2n4p5r                  told by that memory, whose text recall shows
-    worked 2026-03-01: releases no longer wait          told with the correction of the decision, in these words
+    failed 2026-03-01 k3v9q0x81m2n4p5r                  reported by that memory, whose text recall shows
+    worked 2026-03-01: releases no longer wait          reported in these words when the decision was revised
 
-The text of another memory is never copied: it may be purged one day.
+The text of another memory is never copied, because that memory may be purged.
 """
 
 import re
@@ -17,7 +17,7 @@ from typing import Final
 from reverie.memory import RESULTS, Memory, OutcomeResult
 
 WARNINGS: Final = ("failed", "reversed")
-"""Results of what somebody tried and should not simply try again."""
+"""Results that warn against trying the same again."""
 
 LONGEST_NOTE = 300
 _WRITTEN: Final = re.compile(
@@ -33,7 +33,7 @@ _GIVEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a decision, the day it was told, the memory that tells it, or a note that does."""
+    """The result of a decision, the day it was reported, and the memory or the note that reports it."""
 
     result: OutcomeResult
     day: str
@@ -42,29 +42,29 @@ class Outcome:
 
     @property
     def written(self) -> str:
-        """The outcome as a memory keeps it."""
+        """The outcome as the field of a memory."""
         start = " ".join(filter(None, (self.result, self.day, self.reported_by)))
         return f"{start}: {self.note}" if self.note else start
 
     @property
     def is_warning(self) -> bool:
-        """Whether the decision is no advice any more."""
+        """Whether the decision should not be followed any more."""
         return self.result in WARNINGS
 
-    def said(self, newer: str = "") -> str:
-        """Say it in a few words; `told` is the text of the memory that tells it."""
+    def described(self, report: str = "") -> str:
+        """Describe the outcome in a few words; `report` is the text of the memory that reports it."""
         start = f"tried, {self.result}" if self.is_warning else self.result
-        why = " ".join((self.note or newer).split())
+        why = " ".join((self.note or report).split())
         return f"{start}: {why}" if why else start
 
 
 def outcome_on(result: OutcomeResult, at: datetime, *, reported_by: str = "", note: str = "") -> Outcome:
-    """Return an outcome as it is told at a moment."""
+    """Return an outcome that is reported at a moment."""
     return Outcome(result, f"{at.astimezone(UTC):%Y-%m-%d}", reported_by, " ".join(note.split())[:LONGEST_NOTE])
 
 
 def read_outcome(written: str | None) -> Outcome | None:
-    """Return the outcome that a memory keeps; None if it keeps none that can be read."""
+    """Read the field of a memory; None if it is empty or cannot be read."""
     found = _WRITTEN.fullmatch(written) if written else None
     if found is None:
         return None
@@ -73,7 +73,7 @@ def read_outcome(written: str | None) -> Outcome | None:
 
 
 def given_outcome(reason: str, at: datetime) -> Outcome | None:
-    """Return the outcome that a reason gives by beginning with its result: `failed: the broker could not keep up`."""
+    """Return the outcome in a reason that begins with a result, as in `failed: the broker could not keep up`."""
     found = _GIVEN.fullmatch(reason)
     if found is None:
         return None
@@ -81,20 +81,20 @@ def given_outcome(reason: str, at: datetime) -> Outcome | None:
     return outcome_on(result, at, note=found["note"].strip(" ."))
 
 
-def followed_by(decision: Memory, newer: Outcome) -> str | None:
-    """Return the outcome that a decision has after one more account, or None if that changes nothing.
+def updated_outcome(decision: Memory, newer: Outcome) -> str | None:
+    """Return the outcome of a decision after one more report, or None if that changes nothing.
 
-    The later account holds. That something else took its place says less than that it failed.
+    The later report counts, but `superseded` does not replace a warning, which says more.
     """
     known = read_outcome(decision.outcome)
     is_later = known is None or newer.day >= known.day
     return newer.written if is_later and _replaces(known, newer) else None
 
 
-def settled(accounts: Sequence[Outcome]) -> Outcome | None:
-    """Return the outcome after several accounts, the earliest first: the same whoever was heard first."""
+def combined_outcome(reports: Sequence[Outcome]) -> Outcome | None:
+    """Return the outcome after several reports, the earliest first; the order of processing makes no difference."""
     known: Outcome | None = None
-    for newer in accounts:
+    for newer in reports:
         known = newer if _replaces(known, newer) else known
     return known
 
@@ -106,6 +106,6 @@ def _replaces(known: Outcome | None, newer: Outcome) -> bool:
 
 
 def joined_outcome(heir: Memory, others: tuple[Memory, ...]) -> str | None:
-    """Return the outcome of several memories that become one: the heir's, or else the latest."""
+    """Return the outcome of merged memories: the heir's, or else the latest."""
     known = [o for one in others if (o := read_outcome(one.outcome)) is not None]
     return heir.outcome or (max(known, key=lambda one: one.day).written if known else None)

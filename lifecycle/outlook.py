@@ -17,11 +17,11 @@ Horizon = Literal["now", "30", "90", "365"]
 HORIZON_DAYS: Mapping[Horizon, int] = {"now": 0, "30": 30, "90": 90, "365": 365}
 
 FARTHEST = timedelta(days=100 * 365)
-"""How far ahead the rules are applied; what they do not expire within a hundred years never expires."""
+"""How far ahead the rules are applied; a memory that lives a hundred years never expires."""
 
 
 _SOON = timedelta(days=2)
-"""Up to here the sentence names the hour, not only the day."""
+"""Within this time the sentence gives the hour, not only the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The first rule that will expire a memory, and from which second on."""
+    """The first rule that will expire a memory, and the second at which it does."""
 
     at: datetime
     verdict: Expiry
@@ -124,7 +124,7 @@ def _why_not_living(memory: Memory) -> str:
     if memory.status == "superseded":
         successor = f" by {memory.superseded_by}" if memory.superseded_by else ""
         return f"It was superseded{successor} and is kept as history."
-    return "It is held in quarantine until someone reviews it; no rule lets it expire meanwhile."
+    return "It is held in quarantine until someone reviews it; no rule expires it until then."
 
 
 def _why_never(memory: Memory, default_tier: Tier | None) -> str:
@@ -133,4 +133,4 @@ def _why_never(memory: Memory, default_tier: Tier | None) -> str:
         return protected
     if tier_in_force(memory, default_tier) == "permanent":
         return "its tier is permanent"
-    return "its recalls carry it more than a hundred years on"
+    return "its recalls extend its life beyond a hundred years"

@@ -53,12 +53,12 @@ def next_down(layer: Layer) -> Layer:
     """
     rung = _rung(layer) - 1
     if rung < 0:
-        raise MoveRefused(f"{layer} is the lowest layer. Use forget to let the memory go instead.")
+        raise MoveRefused(f"{layer} is the lowest layer. Use forget instead.")
     return LADDER[rung]
 
 
 def checked_move(from_layer: Layer, to: Layer | None, direction: Direction) -> Layer:
-    """Return the layer that a move ends in: the given one, or the next in that direction.
+    """Return the target layer of a move: the given one, or the next in that direction.
 
     Raises:
         MoveRefused: if the move touches codebase, goes nowhere, or goes the other way.
@@ -77,8 +77,8 @@ def checked_move(from_layer: Layer, to: Layer | None, direction: Direction) -> L
 def _rung(layer: Layer) -> int:
     if layer not in LADDER:
         raise MoveRefused(
-            f"{layer} stands beside the ladder: its memories come from reading code and follow it: nothing "
-            f"moves into or out of it. Use one of {', '.join(LADDER)}, or remember anew what the code says."
+            f"{layer} memories are read from code and change with it, so nothing moves into or out of that "
+            f"layer. Use one of {', '.join(LADDER)}, or remember separately what the code says."
         )
     return LADDER.index(layer)
 
@@ -153,10 +153,10 @@ def archived(
 
 
 def low_value(memory: Memory, now: datetime, default_tier: Tier | None = None) -> Expiry | None:
-    """Return the verdict on a memory whose set importance is low and that was not recalled for half a year, or None.
+    """Return the verdict on a memory of low set importance that was not recalled for half a year, or None.
 
-    The half year counts from the last recall: the seed counts from the writing, and would expire what was used
-    yesterday.
+    The half year counts from the last recall. The seed counts from the writing, and would expire a memory that was
+    used yesterday.
     """
     if not _may_fade(memory, default_tier) or memory.importance > LOW_VALUE_IMPORTANCE:
         return None
@@ -178,7 +178,7 @@ def _may_fade(memory: Memory, default_tier: Tier | None) -> bool:
 
 
 MIN_STRENGTH = 0.05
-"""The strength below which the seed suggests to forget."""
+"""The strength below which the seed suggests forgetting."""
 
 
 def below_strength(
@@ -224,8 +224,8 @@ def overdue(
 ) -> Expiry | None:
     """Return the verdict on a memory that is past its deadline or tier but not yet swept, or None.
 
-    A memory with enough recalls for a promotion is left to the sweep, which considers merit before age. So this reads
-    none of the fields that merit is computed from, and is cheap enough for every read.
+    A memory with enough recalls for a promotion is left to the sweep, which considers merit before age. So this
+    computes no importance, and is cheap enough for every read.
     """
     moved = leaves_working(memory, now)
     subject = memory if moved is None else replace(memory, layer=moved.to)
@@ -275,8 +275,8 @@ def as_restored(
 ) -> Memory:
     """Return a memory as a restore leaves it: active, recalled now, and not expired by any rule at this moment.
 
-    A deadline that has passed is cleared. A tier that is outlived becomes the shortest one that leaves the memory as
-    long again.
+    A deadline that has passed is cleared. An outlived tier is replaced by the shortest tier that lets the memory live
+    as long again.
     """
     back = replace(memory, status="active", expired_at=None, status_reason=None, superseded_by=None)
     if ttl_expired(back, now):

@@ -1,8 +1,8 @@
 """Fitting the rates of forgetting to a user's own recalls.
 
-A curve is right if a memory is needed in proportion to what the curve has left of it. So the chance that a memory is
-recalled within the next moment is taken to be `a · R(t)`, t days after its last use. `a`, how much a user asks at
-all, is fitted along; the rate is the one under which the recalls that happened, and the silences, are likeliest.
+A curve is right if memories are recalled in proportion to their retention. So the rate of recalls, t days after the
+last use, is modelled as `a · R(t)`. `a`, how often a user recalls at all, is fitted too. The fitted rate is the one
+that makes the observed recalls, and the gaps without one, most likely.
 """
 
 import math
@@ -27,10 +27,10 @@ FITTED: Mapping[RetentionMode, Mapping[str, tuple[Layer, ...]]] = {
     },
     "lifespan": {},
 }
-"""Which rate each curve has, and the layers whose recalls tell it. Where nothing fades, recalls tell nothing."""
+"""The rates of each curve, and the layers whose recalls determine them: those that fade."""
 
 FEWEST_RECALLS = 30
-"""With fewer, the interval spans an order of magnitude."""
+"""With fewer recalls the interval spans an order of magnitude."""
 
 WIDEST = 4.0
 """A fit is sure if the upper end of its interval is at most this many times the lower one."""
@@ -47,7 +47,7 @@ _PIECES = 2
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The time from one use of a memory to the next, or to the end of what is known of it."""
+    """The time from one use of a memory to the next, or to the end of its record."""
 
     trace: Trace  # the memory at the first of the two uses
     days: float
@@ -78,17 +78,17 @@ class Fit:
 
 
 def fit(gaps: Sequence[Gap], mode: RetentionMode, parameter: str, parameters: Parameters) -> Fit | None:
-    """Return the rate of a curve that fits best, or None if no recall tells anything."""
+    """Return the rate that fits best, or None if there is no recall to fit it to."""
     layers = FITTED[mode][parameter]
-    skips_lasting = parameter == "half_life_days"  # the curves with a half-life leave what is lasting whole
-    told = [gap for gap in gaps if gap.trace.layer in layers and not (skips_lasting and gap.trace.lasting)]
-    recalls = sum(gap.recalled for gap in told)
+    skips_lasting = parameter == "half_life_days"  # on the curves with a half-life, lasting memories do not fade
+    relevant = [gap for gap in gaps if gap.trace.layer in layers and not (skips_lasting and gap.trace.lasting)]
+    recalls = sum(gap.recalled for gap in relevant)
     if not recalls:
         return None
     lowest, highest = max(LIMITS[parameter].low, 1e-4), LIMITS[parameter].high
 
     def likelihood(logarithm: float) -> float:
-        return _log_likelihood(told, mode, with_parameter(parameters, parameter, math.exp(logarithm)))
+        return _log_likelihood(relevant, mode, with_parameter(parameters, parameter, math.exp(logarithm)))
 
     width = (math.log(highest) - math.log(lowest)) / (_STEPS - 1)
     tried = [math.log(lowest) + step * width for step in range(_STEPS)]
@@ -103,7 +103,7 @@ def fit(gaps: Sequence[Gap], mode: RetentionMode, parameter: str, parameters: Pa
         math.exp(_crossing(likelihood, least, top, tried[0])),
         math.exp(_crossing(likelihood, least, top, tried[-1])),
         recalls,
-        len(told),
+        len(relevant),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import fmean
-from typing import Any, Final, Literal, get_args
+from typing import Any, Literal, get_args
 
 from reverie.lifecycle.voices import joined
 from reverie.memory import TIERS, Layer, Memory, Source, clamped
@@ -175,10 +175,10 @@ FactorName = Literal[
 FACTOR_NAMES: tuple[FactorName, ...] = get_args(FactorName)
 
 BASE_WEIGHT = 0.75
-"""The part of the base that neither disuse nor distrust takes."""
+"""The part of the base that neither disuse nor distrust reduces."""
 
 KEPT_WEIGHTS: Mapping[FactorName, float] = {"recency": 0.10, "trust": 0.10, "activation": 0.05}
-"""The rest of the base: what recent use and trust keep of it. With `BASE_WEIGHT` they add up to 1."""
+"""The rest of the base, kept by recent use and trust. With `BASE_WEIGHT` they add up to 1."""
 
 EARNED_WEIGHTS: Mapping[FactorName, float] = {
     "frequency": 0.25,
@@ -187,8 +187,8 @@ EARNED_WEIGHTS: Mapping[FactorName, float] = {
     "valence": 0.04,
     "layer": 0.03,
 }
-"""Parts of what the base leaves free, 1 - base, that use earns. Together no more than `BASE_WEIGHT`, so that of two
-memories used alike the one with the higher base stays the more important."""
+"""Shares of the rest, 1 - base, that use earns. Their sum is at most `BASE_WEIGHT`, so that of two memories with the
+same use the one with the higher base stays more important."""
 
 LAYER_BOOST: Mapping[Layer, float] = {
     "semantic": 1.0,
@@ -199,7 +199,7 @@ LAYER_BOOST: Mapping[Layer, float] = {
 }
 
 DOUBT_WEIGHT = 0.5
-"""The part of the base that lost confidence takes: what was judged untrue matters less, until it is confirmed."""
+"""The part of the base that lost confidence removes: a memory judged untrue matters less until it is confirmed."""
 
 FULL_FREQUENCY = 20
 """Recalls at which frequency counts in full."""
@@ -233,7 +233,7 @@ class Importance:
 
 
 def importance_of(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> Importance:
-    """Return the importance at this moment: what is kept of the base, and what use earns on top of it."""
+    """Return the importance at this moment: the kept part of the base, and what use earns."""
     base = adjusted_importance_of(memory) * (1.0 - DOUBT_WEIGHT * (1.0 - clamped(memory.confidence)))
     values: Mapping[FactorName, float] = {
         "base": base,
@@ -254,7 +254,7 @@ def importance_of(memory: Memory, now: datetime, parameters: Parameters = STANDA
 
 
 def weights_at(base: float) -> dict[FactorName, float]:
-    """Return the weights of the nine factors: what is kept counts with the base, what is earned with the rest."""
+    """Return the weights of the nine factors: kept weights scale with the base, earned weights with 1 - base."""
     kept = {name: weight * base for name, weight in KEPT_WEIGHTS.items()}
     earned = {name: weight * (1.0 - base) for name, weight in EARNED_WEIGHTS.items()}
     return {"base": BASE_WEIGHT, **kept, **earned}
@@ -286,7 +286,7 @@ STABILITY_AT_NO_IMPORTANCE = 0.1
 STABILITY_PER_IMPORTANCE = 0.3
 
 MAX_GAIN = 0.3
-"""The share of what is missing to 1 that a recall after a very long gap adds."""
+"""The share of the distance to 1 that a recall after a very long gap adds."""
 
 HALF_GAIN_GAP_DAYS = 1.0
 """The gap after which a recall adds half of the largest gain."""
@@ -318,13 +318,13 @@ STRONG = 0.7
 MODERATE = 0.2
 
 
-def fading(layer: Layer, days: float, parameters: Parameters = STANDARD) -> float:
-    """Return the factor that age takes from a memory of this layer."""
+def age_factor(layer: Layer, days: float, parameters: Parameters = STANDARD) -> float:
+    """Return the factor by which age weakens a memory of this layer."""
     return math.exp(-decay_per_day(layer, parameters) * max(0.0, days))
 
 
 def decay_per_day(layer: Layer, parameters: Parameters = STANDARD) -> float:
-    """Return the decay of a layer. 002 wins over the seed's "else 0.1": code does not fade, drift watches it."""
+    """Return the decay of a layer. Code does not fade, as in 002: drift watches it."""
     decays: Mapping[Layer, float] = {
         "working": DEFAULT_DECAY_PER_DAY,
         "episodic": parameters.episodic_decay,
@@ -335,23 +335,23 @@ def decay_per_day(layer: Layer, parameters: Parameters = STANDARD) -> float:
     return decays[layer]
 
 
-def practice(accesses: int) -> float:
-    """Return the factor that recalls give: 1 without any, growing ever more slowly."""
+def recall_factor(accesses: int) -> float:
+    """Return the factor by which recalls strengthen a memory: 1 without any, growing ever more slowly."""
     return 1.0 + math.log1p(max(0, accesses))
 
 
 def strength_of(memory: Memory, now: datetime, parameters: Parameters = STANDARD) -> float:
     """Return the raw strength; its salience is the set importance moved by surprise."""
     return (
-        fading(memory.layer, age_days(memory, now), parameters)
-        * practice(memory.access_count)
+        age_factor(memory.layer, age_days(memory, now), parameters)
+        * recall_factor(memory.access_count)
         * adjusted_importance_of(memory)
         * clamped(memory.confidence)
     )
 
 
 def bounded(strength: float) -> float:
-    """Bring a raw strength into [0, 1) for ranking, keeping its order."""
+    """Map a raw strength to [0, 1) for ranking, keeping the order."""
     return strength / (1.0 + strength)
 
 
@@ -363,7 +363,7 @@ def strength_word(strength: float) -> StrengthWord:
 
 
 KEPT_ACCESS_TIMES = 32
-"""Recall times kept for activation; older recalls enter through a closed form."""
+"""Recall times kept for activation; a closed form estimates older recalls."""
 
 KEPT_SESSIONS = 8
 """The latest distinct sessions kept; core needs three."""
@@ -390,17 +390,6 @@ def _with(sessions: tuple[str, ...], session: str) -> tuple[str, ...]:
     if not session or session in sessions:
         return sessions
     return (*sessions, session)[-KEPT_SESSIONS:]
-
-
-INHERITED: Final = (
-    "access_count",
-    "last_accessed_at",
-    "access_times",
-    "sessions",
-    "stability",
-    "confirmed_by",
-    "confirmations",
-)
 
 
 def inherited(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""Who stands behind a memory: the voices that said it or confirmed it, and when one more of them counts.
+"""Voices: who said or confirmed a memory, and when another voice counts as a confirmation.
 
-A voice is a person, an agent of another person or in another session on another day, a document, or the code and its
-tests. An agent that repeats in a session what it said, or what it was shown, is none: repetition alone never raises
-anything.
+A voice is a person, an agent, a document, or the code and its tests. An agent counts again only for another person,
+or in another session on another day: repeating what it said or was shown raises nothing.
 `confirmed_by` lists the voices after the first, `confirmations` is their number. Merging memories joins their voices.
 
     human                               the person of this machine
@@ -12,7 +11,7 @@ anything.
     ingest docs/setup.md                a document, if it is known which (`import` alike)
     code_scan                           the code, or a run of its tests
 
-Voices from before sessions were noted are a word alone.
+Voices of older versions, which noted no session, are the first word alone.
 """
 
 import re
@@ -21,20 +20,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from reverie.ids import author_of
-from reverie.memory import Memory
+from reverie.memory import Memory, author_of
 
 AGENTS: Final = ("ai", "interaction")
 DOCUMENTS: Final = ("ingest", "import")
 CODE: Final = "code_scan"
 PERSON: Final = "human"
-_VOICES: Final = (PERSON, *AGENTS, *DOCUMENTS, CODE)  # a dream only repeats what others said
+_VOICES: Final = (PERSON, *AGENTS, *DOCUMENTS, CODE)  # a dream adds no voice, it repeats others
 
 MOST_VOICES = 16
-"""More are not kept: importance counts three in full, and a belief is checked less often up to four."""
+"""No more are kept: importance counts up to three, and beliefs are checked less often up to four."""
 
 ANOTHER_DAY = timedelta(hours=12)
-"""Two working days are half a day apart at least, as for recalls; so midnight alone makes no other day."""
+"""Two working days are at least half a day apart, as for recalls; so passing midnight makes no other day."""
 
 _LONGEST_NAME = 100
 _WRITTEN = re.compile(r"(?P<source>\w+)(?: (?P<at>\d{4}-\d\d-\d\dT\d\d:\d\dZ))?(?: (?P<name>.+))?", re.DOTALL)
@@ -44,12 +42,12 @@ _LINE = re.compile(r":\d+$")
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Somebody or something that says a thing: of what source, when, and who, in which session or document."""
+    """One voice: its source, the moment, and the name of the person, session or document."""
 
     source: str
     at: datetime | None = None
     name: str = ""
-    session: str = ""  # in which a person spoke; it is not kept
+    session: str = ""  # the session of a person; not stored
 
     @property
     def is_agent(self) -> bool:
@@ -58,7 +56,7 @@ class Voice:
 
     @property
     def written(self) -> str:
-        """The voice as `confirmed_by` keeps it: of a person, a document and code the moment says nothing."""
+        """The voice as `confirmed_by` stores it; only an agent's has a moment."""
         if self.source == CODE:
             return self.source
         at = f"{self.at.astimezone(UTC):%Y-%m-%dT%H:%MZ}" if self.at is not None and self.is_agent else ""
@@ -66,7 +64,7 @@ class Voice:
 
 
 def read_voice(written: str) -> Voice | None:
-    """Return a voice as `confirmed_by` keeps it; None if it is none."""
+    """Read an entry of `confirmed_by`; None if it is no voice."""
     found = _WRITTEN.fullmatch(written)
     if found is None or found["source"] not in _VOICES:
         return None
@@ -75,14 +73,14 @@ def read_voice(written: str) -> Voice | None:
 
 
 def voice_of(memory: Memory) -> Voice | None:
-    """Return whoever said a memory first; None for what a dream wrote."""
+    """Return the voice that said a memory first; None if a dream wrote it."""
     if memory.source not in _VOICES:
         return None
     return Voice(memory.source, memory.created_at, _name_of(memory), memory.session or "")
 
 
 def _name_of(memory: Memory) -> str:
-    """Return the person who spoke, the session that an agent spoke in, or the document that a text comes from."""
+    """Return the name of the person, the session of the agent, or the document."""
     ref = " ".join((memory.source_ref or "").split())
     if memory.source in DOCUMENTS:
         files = [anchor.path for anchor in memory.anchors if anchor.kind == "file"]
@@ -96,7 +94,7 @@ def _name_of(memory: Memory) -> str:
 def confirmed(memory: Memory, voice: Voice, *, was_shown: bool = False) -> dict[str, Any] | None:
     """Return the values of a memory that one more voice confirms, or None if that voice adds nothing.
 
-    An agent that `was_shown` the memory only gives back what it was told.
+    An agent that `was_shown` the memory only repeats it.
     """
     if was_shown and voice.is_agent:
         return None
@@ -106,22 +104,22 @@ def confirmed(memory: Memory, voice: Voice, *, was_shown: bool = False) -> dict[
 
 
 def regained_confidence(confidence: float) -> float:
-    """Return the confidence of what was confirmed again: half of what it lacked comes back."""
+    """Return the confidence after a confirmation: half the distance to 1 is regained."""
     return confidence + (1.0 - confidence) / 2.0
 
 
 def joined(heir: Memory, others: Sequence[Memory]) -> dict[str, Any]:
-    """Return the voices of several memories that become one: each counts once, however often it was heard."""
+    """Return the values of a memory merged from several: each voice counts once."""
     found = [v for other in others for v in (voice_of(other), *_known(other)) if v is not None]
     return _values(heir, (*_known(heir), *found))
 
 
 UNCONFIRMED: Final[dict[str, Any]] = {"confirmed_by": (), "confirmations": 0}
-"""The values of a text that says something new: who confirmed the old one did not confirm it."""
+"""The values of a memory with a new text: confirmations of the old text do not count for it."""
 
 
 def counted(memory: Memory, also: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the voices that a memory may name, for one whose list was written elsewhere; `also` are known here."""
+    """Return the checked values of a memory whose voices come from a file, together with the voices known here."""
     read = (read_voice(written) for written in (*also, *memory.confirmed_by))
     return _values(memory, tuple(voice for voice in read if voice is not None))
 
@@ -133,7 +131,7 @@ def _known(memory: Memory) -> tuple[Voice, ...]:
 def _values(memory: Memory, voices: Iterable[Voice]) -> dict[str, Any]:
     first = voice_of(memory)
     kept = _distinct(first, voices)
-    # What a dream made of several statements was said once by the first of its voices.
+    # A memory that a dream derived was said by the first of its voices; the others confirm it.
     return {
         "confirmed_by": tuple(voice.written for voice in kept),
         "confirmations": len(kept) if first is not None else max(0, len(kept) - 1),
@@ -141,7 +139,7 @@ def _values(memory: Memory, voices: Iterable[Voice]) -> dict[str, Any]:
 
 
 def _distinct(first: Voice | None, voices: Iterable[Voice]) -> tuple[Voice, ...]:
-    """Return the voices that say something of their own, in their order; agents give way where there are too many."""
+    """Return the voices that are distinct, in order; if there are too many, agents are dropped first."""
     heard: list[Voice] = [] if first is None else [first]
     kept: list[Voice] = []
     for voice in voices:
@@ -156,7 +154,7 @@ def _distinct(first: Voice | None, voices: Iterable[Voice]) -> tuple[Voice, ...]
 def _is_another(voice: Voice, other: Voice) -> bool:
     if voice.is_agent and (other.is_agent or other.at is not None):
         return _is_another_agent(voice, other)
-    if other.is_agent:  # a person, a document or the code speaks for itself
+    if other.is_agent:  # a person, a document and the code always differ from an agent
         return True
     if voice.source == PERSON and other.source == PERSON:
         return voice.name != other.name
@@ -168,7 +166,7 @@ def _is_another(voice: Voice, other: Voice) -> bool:
 def _is_another_agent(voice: Voice, other: Voice) -> bool:
     """Whether an agent is another person's, or spoke in another session on another day.
 
-    A voice that says neither is of a session before.
+    A voice without either is from an earlier session.
     """
     if voice.written == other.written:
         return False

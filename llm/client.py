@@ -49,7 +49,7 @@ LIST_PRICES: dict[str, tuple[float, float]] = {
 """Dollars for a million tokens in and out."""
 
 UNKNOWN_PRICE = (10.00, 30.00)
-"""For a model that is not on the list: high, so that the budget ends too early rather than too late."""
+"""For a model that is not on the list: high, so that a budget ends early rather than late."""
 
 _CENTS_PER_TOKEN = 100 / 1_000_000
 
@@ -72,7 +72,7 @@ def price_of(model: str, given: tuple[float, float] | None = None) -> Price:
 
 
 class Budget:
-    """What one dream may spend, whatever the model reports about its own use."""
+    """The amount that one dream may spend, whatever usage the model reports."""
 
     def __init__(self, cents: float) -> None:
         self.cents = cents
@@ -93,14 +93,14 @@ class Budget:
 
 
 Form = Mapping[str, type]
-"""The parts of an answer: str, bool, or list for a list of texts."""
+"""The fields of an answer and their types: str, bool, or list for a list of texts."""
 
 Way = Literal["json_schema", "json_object", "plain text"]
 _WAYS: tuple[Way, ...] = get_args(Way)
-"""How structured output is asked for, the best way first; not every server knows schemas, or objects."""
+"""The ways to ask for structured output, the best first; not every server knows schemas or objects."""
 
 _KNOWN_WAYS: dict[tuple[str, str], Way] = {}
-"""The way that each server and model took last; found out once in a process."""
+"""The way that works for each server and model, found once per process."""
 
 _IN_WORDS: Mapping[type, str] = {str: '"a text"', bool: "true or false", list: '["texts"]'}
 _TOKENS_AROUND = 64  # what the chat form adds to the texts
@@ -111,7 +111,7 @@ _JSON_TYPES: Mapping[type, dict[str, Any]] = {
 }
 
 
-class _FormRefused(Exception):
+class _FormatRefused(Exception):
     """The server does not take structured output in this way."""
 
     def __init__(self, error: ModelError) -> None:
@@ -145,7 +145,7 @@ class LanguageModel:
 
     @property
     def spent_cents(self) -> float:
-        """What the calls so far have cost; where that is unknown, the most they can have cost."""
+        """What the calls so far cost; if that is unknown, the most they can have cost."""
         return self._budget.spent
 
     def ask(self, purpose: str, task: str, data: Mapping[str, Any], form: Form, most_tokens: int) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class LanguageModel:
         for way in _WAYS[_WAYS.index(self._way) :]:
             try:
                 return self._asked(purpose, task, data, form, most_tokens, way)
-            except _FormRefused as refused:
+            except _FormatRefused as refused:
                 self.calls.append(Call(purpose, 0, 0, 0.0, f"the server takes no {way}"))
                 if way == _WAYS[-1]:
                     raise refused.error from refused
@@ -167,8 +167,11 @@ class LanguageModel:
     def _asked(
         self, purpose: str, task: str, data: Mapping[str, Any], form: Form, most_tokens: int, way: "Way"
     ) -> dict[str, Any]:
-        told = task if way == "json_schema" else f"{task}\n\n{_described(form)}"
-        messages = [{"role": "system", "content": f"{told}\n\n{RULE}"}, {"role": "user", "content": fenced(data)}]
+        instructions = task if way == "json_schema" else f"{task}\n\n{_described(form)}"
+        messages = [
+            {"role": "system", "content": f"{instructions}\n\n{RULE}"},
+            {"role": "user", "content": fenced(data)},
+        ]
         sent = _TOKENS_AROUND + sum(self._count(message["content"]) for message in messages)
         sent += self._count(json.dumps(_schema(form)))
         most = self._price.cents(sent, most_tokens)
@@ -178,8 +181,8 @@ class LanguageModel:
             tokens, cents = self._used(answer, sent, most_tokens)
         except ModelError as error:
             if _is_about_the_form(error.__cause__):
-                raise _FormRefused(error) from error
-            self._note(purpose, sent, 0, most, str(error))  # it may have been billed all the same
+                raise _FormatRefused(error) from error
+            self._note(purpose, sent, 0, most, str(error))  # it may have been billed
             raise
         self._remember(way)
         try:
@@ -219,7 +222,7 @@ class LanguageModel:
                 messages=messages,
                 max_completion_tokens=most_tokens,
                 timeout=timeout,
-                **_asking_for(form, most_tokens, way),
+                **_format_arguments(form, most_tokens, way),
             )
 
         try:
@@ -246,7 +249,7 @@ def model_from(settings: Settings, budget_cents: float, count: Callable[[str], i
     return LanguageModel(name, Budget(budget_cents), price_of(name, settings.llm_price), count)
 
 
-def _asking_for(form: Form, most_tokens: int, way: "Way") -> dict[str, Any]:
+def _format_arguments(form: Form, most_tokens: int, way: "Way") -> dict[str, Any]:
     """Return the arguments that ask for structured output.
 
     A server that knows no schema may be too old to know `max_completion_tokens` as well.
@@ -268,7 +271,7 @@ def _described(form: Form) -> str:
 
 
 def _is_about_the_form(error: BaseException | None) -> bool:
-    """Return whether a server refused a request as malformed, which another way of asking may mend.
+    """Return whether a server refused a request as malformed, which another way of asking may fix.
 
     A server that answers 500 to what it does not know has to say that it means the response format.
     """

@@ -31,7 +31,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a server is used for: the words and the error class of its messages."""
+    """The use of a server: the words and the error class of its messages."""
 
     server: str
     setting: str
@@ -60,7 +60,7 @@ class Connection:
 
     @property
     def server(self) -> str:
-        """The server and its address, to begin a message with."""
+        """The server and its address, for the start of a message."""
         return f"The {self._service.server} at {self.client().base_url}"
 
     @property
@@ -80,7 +80,7 @@ class Connection:
                 if not key:
                     raise self._service.error(
                         f"{self._service.setting} is 'openai:{self._model}', but there is no key. Set "
-                        "OPENAI_API_KEY; a local server at OPENAI_BASE_URL needs one too, any word will do if it "
+                        "OPENAI_API_KEY; a local server at OPENAI_BASE_URL needs one too; any word will do if it "
                         "checks none."
                     )
                 import openai

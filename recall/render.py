@@ -274,7 +274,9 @@ def _outcome(memory: Memory, tellers: Mapping[str, str]) -> str:
     outcome = read_outcome(memory.outcome)
     if outcome is None:
         return ""
-    said = neutralized_line(outcome.said(tellers.get(outcome.reported_by, ""))).replace("[", "(").replace("]", ")")
+    said = (
+        neutralized_line(outcome.described(tellers.get(outcome.reported_by, ""))).replace("[", "(").replace("]", ")")
+    )
     return cut_at_sentence(said, _OUTCOME_TOKENS, "…")
 
 

@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from reverie.tools.session import Session
 
 WRITES_PER_MINUTE = 6_000
-"""Twice what a session can write one by one; nobody who works comes near it."""
+"""Twice what a session can write one by one; normal work stays far below."""
 
 MOST_WAITING = 2_000
 """Calls that may wait for their answer at once."""
 
 MOST_AT_ONCE = 4
-"""Calls of one session that are worked on at once: a flood of one session's does not hold up the others'."""
+"""Calls of one session that run at once, so that one session cannot block the others."""
 
 _WINDOW = 60.0
 
@@ -81,7 +81,7 @@ class RateLimit:
         """Count one call for as long as it lasts.
 
         Raises:
-            RateLimited: if it is one too many; nothing was done then.
+            RateLimited: if there are too many; the call was not run then.
         """
         if self._waiting >= self._most_waiting:
             raise RateLimited(
@@ -131,13 +131,13 @@ _ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
 CallOf = Callable[[int | str], Call | None]
 
 SERVED: Mapping[str, AnyTool] = {tool.name: tool for tool in TOOLS} | {
-    # A server answers others while it dreams, so that a large dream gets a process of its own.
+    # The server answers other calls during a dream, so a large dream gets a process of its own.
     "consolidate": replace(CONSOLIDATE, function="reverie.server.dream_process:consolidate_in_process")
 }
 
 
 def allow_all(tool: AnyTool, request: Request) -> None:
-    """Let every call pass: whoever started this server may do all that it can."""
+    """Allow every call: whoever started this server may use all of it."""
 
 
 @dataclass(slots=True)
@@ -146,15 +146,15 @@ class ServedClient:
 
     lazy_session: LazySession
     rate_limit: RateLimit
-    call_of: CallOf = lambda number: None  # the call that a request's number stands for, where it may be sent twice
+    call_of: CallOf = lambda number: None  # the call of a request's number, where it may be sent twice
     check: Callable[[AnyTool, Request], None] = allow_all  # raises a ReverieError for what it may not
-    has_looked_around: bool = False
+    was_shown_first_steps: bool = False
 
 
 class ReverieServer(MCPServer[Any]):
-    """An MCP server that offers the catalog's tools, names what is wrong with a call, and limits its rate.
+    """An MCP server that offers the catalog's tools, reports wrong arguments by name, and limits the rate of calls.
 
-    `client_of` returns whom the current request is from: on stdio always the same.
+    `client_of` returns the client of the current request: on stdio always the same.
     """
 
     def __init__(self, client_of: Callable[[], ServedClient]) -> None:
@@ -200,13 +200,13 @@ class ReverieServer(MCPServer[Any]):
             raise ToolError(f"Error executing tool {name}: {error}") from error
         except MCPError:
             raise
-        except Exception as error:  # the SDK logs it; its text stays here
+        except Exception as error:  # the SDK logs it; the client does not get its text
             raise UnexpectedToolError(f"Error executing tool {name}") from error
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a prompt; an unknown one, or one that cannot be written, is the protocol's error and no crash."""
+        """Return a prompt; an unknown one, or one that fails, is an error of the protocol."""
         prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
         if name not in prompts:
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name}. There are: {', '.join(prompts)}.")
@@ -215,7 +215,7 @@ class ReverieServer(MCPServer[Any]):
             raise MCPError(code=INVALID_PARAMS, message=f"{name} has no argument {unknown[0]!r}.")
         try:
             return await super().get_prompt(name, arguments, context)
-        except ValueError as error:  # so the SDK reports every failure of a prompt
+        except ValueError as error:  # the SDK raises it for every failure of a prompt
             raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
 
 
@@ -224,7 +224,7 @@ def build_server(
 ) -> ReverieServer:
     """Offer the tools, resources and prompts over a session that is opened when first needed.
 
-    `call_of` names the call that a request's number stands for, where a client may send it twice.
+    `call_of` returns the call of a request's number, where a client may send one twice.
     """
     served = ServedClient(client, rate_limit or RateLimit(), call_of)
     server = build_shared_server(lambda: served)
@@ -233,7 +233,7 @@ def build_server(
 
 
 def build_shared_server(client_of: Callable[[], ServedClient]) -> ReverieServer:
-    """Offer the tools, resources and prompts to many clients; `client_of` says whom the current request is from."""
+    """Offer tools, resources and prompts to many clients; `client_of` returns the client of the current request."""
     server = ReverieServer(client_of)
     add_resources(server, lambda: client_of().lazy_session)
     add_prompts(server, lambda: client_of().lazy_session)
@@ -241,10 +241,10 @@ def build_shared_server(client_of: Callable[[], ServedClient]) -> ReverieServer:
 
 
 async def _first_steps(client: ServedClient, session: "Session") -> str:
-    """Return what could be done in a project that is new; only the first call of a session looks."""
-    if client.has_looked_around:
+    """Return suggestions for a new project, with the first call of a session only."""
+    if client.was_shown_first_steps:
         return ""
-    client.has_looked_around = True
+    client.was_shown_first_steps = True
     from reverie.tools.brief import first_steps  # it needs the store, which is open now
 
     return await first_steps(session)
@@ -257,9 +257,9 @@ def tool_schemas() -> Mapping[str, ToolSchema]:
 
 
 def answer(result: Result, steps: str = "", request: Request | None = None) -> CallToolResult:
-    """Return a tool's result as the protocol does: a text for the model, and structured content.
+    """Return a tool's result in the protocol's form: a text for the model, and structured content.
 
-    `steps` are what could be done in a new project, and go into the text if it has room for them.
+    `steps` are suggestions for a new project; they go into the text if it has room.
     """
     text = render(result)
     if steps and request is not None:
@@ -270,12 +270,12 @@ def answer(result: Result, steps: str = "", request: Request | None = None) -> C
 
 
 def _is_by_hook(request: Request) -> bool:
-    """Whether a hook makes this call, whose answer nobody waits for."""
+    """Whether a hook makes this call: its answer has no room for suggestions."""
     return isinstance(request, RecallRequest) and bool(request.client_session)
 
 
 def _listed(schema: ToolSchema) -> ListedTool:
-    """Describe a tool as the protocol does."""
+    """Describe a tool in the protocol's form."""
     tool = schema.tool
     return ListedTool(
         name=tool.name,
@@ -294,7 +294,7 @@ def _listed(schema: ToolSchema) -> ListedTool:
 
 
 async def _client_folders(context: Context[Any, Any]) -> list[str]:
-    """Ask a client of an older protocol for its roots; newer ones do without, and none has to answer."""
+    """Ask a client of an older protocol for its roots; newer protocols have none, and no client has to answer."""
     session = context.session
     if not session.check_client_capability(ClientCapabilities(roots=RootsCapability())):
         return []
@@ -314,7 +314,7 @@ def _opening_after_the_first_answer(client: LazySession) -> Any:
         result = await call_next(context)
         if not started:
             started = True
-            # The answer is written by another task: let it out before imports take the interpreter.
+            # Another task writes the answer: let it finish before imports occupy the interpreter.
             asyncio.get_running_loop().call_later(_PAUSE_AFTER_HANDSHAKE, client.start)
         return result
 
@@ -322,14 +322,14 @@ def _opening_after_the_first_answer(client: LazySession) -> Any:
 
 
 class _Progress:
-    """Reports to the client how far a call has come, in numbers that rise, as the protocol asks."""
+    """Reports the progress of a call to the client, in rising numbers, as the protocol requires."""
 
     def __init__(self, context: Context[Any, Any]) -> None:
         self._context = context
         self._last = -1.0
 
     async def report(self, done: float, total: float, message: str) -> None:
-        """Send a number and what is done now; one that does not rise is sent only for its message, as a fraction."""
+        """Send the progress; a number that does not rise is raised by a fraction, and sent only with a message."""
         if done <= self._last:
             if not message:
                 return

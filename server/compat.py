@@ -1,6 +1,6 @@
-"""Every use of private parts of the `mcp` SDK, and what we rely on beyond its documentation.
+"""Every use of private parts of the `mcp` SDK, in one module so that a new version breaks in one place.
 
-`tests/server/test_compat.py` names the version that this was written for, and says what broke with another one.
+`tests/server/test_compat.py` names the version that this was written for, and fails with what another one changed.
 """
 
 from typing import Any
@@ -24,9 +24,9 @@ async def run_on_streams(server: MCPServer[Any], reads: Any, writes: Any) -> Non
 
 
 def session_manager(server: MCPServer[Any], longest_body: int) -> StreamableHTTPSessionManager:
-    """Return what serves streamable HTTP for a server; the SDK makes one only inside an application of its own.
+    """Return the manager that serves streamable HTTP; the SDK makes one only inside its own application.
 
-    Host and origin are checked before a request gets here, for every path and not this one alone.
+    Host and origin are checked earlier, for every path.
     """
     return StreamableHTTPSessionManager(
         server._lowlevel_server,

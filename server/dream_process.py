@@ -1,4 +1,4 @@
-"""A dream in a process of its own, so that recall does not wait for the interpreter lock; both ends of the pipe."""
+"""A dream in a process of its own, so that recall does not wait for the interpreter lock: both ends of the pipe."""
 
 import asyncio
 import contextlib
@@ -76,12 +76,12 @@ async def _start(session: Session) -> asyncio.subprocess.Process | None:
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            "-P",  # or a folder `reverie` of the user's project would be taken for us
+            "-P",  # else a folder `reverie` in the user's project would be imported
             "-m",
             "reverie.server.dream_process",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            cwd=session.settings.domain_folder,  # the session's folder may be gone by now
+            cwd=session.settings.domain_folder,  # the session's folder may be gone
             limit=_LONGEST_LINE,
             start_new_session=os.name == "posix",  # Ctrl-C is for us; the other process watches the pipe
         )
@@ -122,8 +122,8 @@ async def _result_from(
             case {"result": dict(result)}:
                 return consolidated_from(result)
     raise StoreError(
-        f"The process that dreamt ended without an answer (exit code {await process.wait()}). The next dream takes "
-        "back what it may have left half written; try again, or run `reverie dream` to see what happens."
+        f"The process of the dream ended without a result (exit code {await process.wait()}). The next dream undoes "
+        "what it left half written; try again, or run `reverie dream` to see the error."
     )
 
 
@@ -153,7 +153,7 @@ def _release(process: asyncio.subprocess.Process) -> None:
 
 
 _NICENESS = 5
-"""A dream gives way to the sessions."""
+"""Sessions get the processor first."""
 
 
 def main() -> int:
@@ -176,7 +176,7 @@ async def _dream_until_cancelled(request: dict[str, Any]) -> int:
         _send({"error": type(error).__name__, "message": str(error)})
     except asyncio.CancelledError:
         await until_written()
-        os._exit(0)  # without waiting for a thread that still plans
+        os._exit(0)  # do not wait for the thread that plans
     return 0
 
 

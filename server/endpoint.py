@@ -1,6 +1,6 @@
 """Where the engine of a configuration listens, how it is started, and how a relay or a command connects to it.
 
-Standard library only, and little of it: `reverie serve` starts with this module, and a client waits for that.
+Imports only a little of the standard library: `reverie serve` starts with this module, and a client waits for it.
 
 A connection begins with one line of JSON from each side. On a Unix socket the kernel says who the other side is. On a
 loopback port both sides prove first that they know the secret in the port file, which only its owner can read.
@@ -113,7 +113,7 @@ class Endpoint:
             return None
 
     def prepare(self) -> None:
-        """Make the folder; insist that it is ours and nobody else may enter it.
+        """Make the folder, and check that it is ours and private.
 
         Raises:
             EngineUnavailable: if it is not, or cannot be made.
@@ -140,7 +140,7 @@ def engine_key(environment: Mapping[str, str]) -> str:
         for name, value in environment.items()
         if name.startswith("REVERIE_") and name not in _OF_A_SESSION and value.strip()
     }
-    if "://" in settings.get("REVERIE_HOME", ""):  # who may use a bucket, and where it is
+    if "://" in settings.get("REVERIE_HOME", ""):  # credentials and addresses of buckets
         settings |= {name: value for name, value in environment.items() if name.startswith(_BUCKETS)}
     if settings.get("REVERIE_ENGINE") == "auto":
         del settings["REVERIE_ENGINE"]
@@ -161,7 +161,7 @@ def engine_key(environment: Mapping[str, str]) -> str:
 
 
 def hello(environment: Mapping[str, str], kind: str, session: str, folder: str) -> dict[str, Any]:
-    """Say who connects: its version, its folder, and the variables that a session reads."""
+    """Return the first message of a connection: version, folder, and the variables that a session reads."""
     shown = {
         name: value for name, value in environment.items() if name.startswith("REVERIE_") or name in CLIENT_FOLDERS
     }
@@ -182,7 +182,7 @@ class Connection:
         self.endpoint = endpoint
         self._socket = connected
         self._lines = lines
-        self.engine = engine  # what the engine said of itself
+        self.engine = engine  # the engine's first message
 
     def send(self, line: bytes) -> None:
         """Send a line."""
@@ -197,7 +197,7 @@ class Connection:
         return line if line.endswith(b"\n") else b""
 
     def wait_at_most(self, seconds: float) -> None:
-        """Take an engine that says nothing for so long as gone."""
+        """Treat an engine that is silent for so long as gone."""
         self._socket.settimeout(seconds)
 
     def wait_for_ever(self) -> None:
@@ -221,7 +221,7 @@ class Connection:
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # the other side was quicker
+            pass  # the other side closed it first
         finally:
             self._lines.close()
             self._socket.close()
@@ -294,7 +294,7 @@ def reach(
             if not starting or time.monotonic() >= deadline:
                 raise
             code = None if started is None else started.poll()
-            if code is not None and code > 0:  # below zero it was killed, and 0: another engine is about to leave
+            if code is not None and code > 0:  # below zero: it was killed; zero: another engine was still ending
                 failures += 1
                 if failures >= _MOST_FAILURES:
                     raise EngineUnavailable(f"it ended with exit code {code}; {endpoint.log} says why") from error
@@ -324,7 +324,7 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
             engine = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
                 [
                     sys.executable,
-                    "-P",  # or a folder `reverie` of the user's project would be taken for us
+                    "-P",  # else a folder `reverie` in the user's project would be imported
                     "-m",
                     "reverie.server.engine_process",
                     endpoint.folder,
@@ -338,7 +338,7 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
                 creationflags=flags,
                 start_new_session=os.name == "posix",  # Ctrl-C and the end of a terminal are for the relay
             )
-        _started[:] = [one for one in _started if one.poll() is None]  # those that ended are waited for
+        _started[:] = [one for one in _started if one.poll() is None]  # poll() collects those that ended
         _started.append(engine)
         return engine
     except OSError as error:
@@ -346,7 +346,7 @@ def start_engine(endpoint: Endpoint, environment: Mapping[str, str]) -> Any:
 
 
 def proof(secret: str, side: str, nonce: str) -> str:
-    """Return what shows that a side of a loopback connection knows the secret."""
+    """Return the proof that a side of a loopback connection knows the secret."""
     return hmac.digest(secret.encode(), f"{side} {nonce}".encode(), "sha256").hex()
 
 
@@ -389,7 +389,7 @@ def _port_file(endpoint: Endpoint) -> tuple[int, str]:
 
 
 def _proof_to(connected: socket.socket, lines: BinaryIO, secret: str) -> dict[str, str]:
-    """Ask the engine to prove that it knows the secret, and return our proof; another program gets neither."""
+    """Ask the engine to prove that it knows the secret, and return our proof; another program does not get it."""
     nonce = os.urandom(16).hex()
     connected.sendall(_line({"nonce": nonce}))
     answer = _read(lines)

@@ -74,7 +74,7 @@ class HttpSessions:
             session,
             limit,
             check=lambda tool, call: check_call(token.scopes, tool, call),
-            has_looked_around=True,  # there is no folder to look around in
+            was_shown_first_steps=True,  # there is no folder to suggest anything for
         )
 
     def count(self) -> int:

@@ -41,7 +41,7 @@ _HOSTS = ("127.0.0.1", "localhost")
 _SAME_SITE = ("same-origin", "none")  # none: a person typed the address
 _OPEN = "/open/"
 STILL_HERE: Final = "/api/v1/still-here"
-"""What a page asks that has lost its connection, before it says its key again."""
+"""The path that a page asks after a lost connection, before it sends its key again."""
 
 
 SECURITY_HEADERS: Final = {
@@ -70,23 +70,23 @@ class Visitor:
     key: bytes
 
     def proof(self, nonce: str, port: int) -> str:
-        """Prove to a page that has lost its connection that whoever answers knows its key, and answers on that port.
+        """Prove to a page that lost its connection that this server knows its key, on that port.
 
-        Another program may have taken the port meanwhile. It does not get the key before this.
+        Another program may have taken the port meanwhile; so the page sends its key only after this.
         """
         return hmac.new(self.key, f"{nonce}:{port}".encode(), hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a link is turned into: a cookie for the browser and a key for the page's own script."""
+    """The credentials for a link: a cookie for the browser and a key for the page's own script."""
 
     cookie: str
     key: str
 
 
 class PageAccess:
-    """Gives out links and knows who followed one. It keeps digests: its memory tells nobody a cookie."""
+    """Issues links and knows who followed one. It keeps only digests of cookies and keys."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -118,7 +118,7 @@ class PageAccess:
         return self._visitors
 
     def let_in(self, visitors: Mapping[bytes, Visitor]) -> None:
-        """Know those whom an earlier engine knew."""
+        """Accept the visitors of an earlier engine."""
         self._visitors = {**visitors, **self._visitors}
 
     def visitor(self, cookie: str | None) -> Visitor | None:
@@ -243,7 +243,7 @@ class KeptPageFile:
         self._now = now
 
     def write(self, port: int, visitors: Sequence[KeptVisitor]) -> None:
-        """Write it anew; where nothing can be written, a restart loses the visitors."""
+        """Write the file; if that fails, a restart loses the visitors."""
         kept = {
             "at": iso(self._now()),
             "port": port,
@@ -280,7 +280,7 @@ class KeptPageFile:
             return None
 
     def remove(self) -> None:
-        """Keep nobody."""
+        """Remove the file."""
         try:
             os.unlink(self.path)
         except OSError:

@@ -1,6 +1,6 @@
 """Serves the page, its JSON API and its events on a loopback port, in the engine or in a process of its own.
 
-The API is every tool and what the page needs besides, as `POST /api/v1/NAME`, described by OpenAPI. Nothing is
+The API is every tool, and more calls for the page, as `POST /api/v1/NAME`, described by OpenAPI. Nothing is
 implemented here: a call reads its arguments by the tool's schema and runs the tool's own function.
 """
 
@@ -57,8 +57,8 @@ from reverie.tools.catalog import FOR_COMMANDS, AnyTool, Progress, call_any
 from reverie.tools.page_catalog import FOR_PAGE
 
 HOST: Final = "127.0.0.1"
-SECONDS_BETWEEN_LOOKS = 1.0
-_SECONDS_OF_SILENCE = 15.0  # a line now and then shows that a browser that has gone is gone
+SECONDS_BETWEEN_POLLS = 1.0
+_SECONDS_OF_SILENCE = 15.0  # a line after this shows whether the browser is still there
 _SECONDS_BETWEEN_NOTES = 30.0
 _MOST_WAITING = 100
 _NONCE = re.compile(r"[0-9a-f]{32,64}")
@@ -85,7 +85,7 @@ USED_LINK: Final = "This link was used already, or is older than ten minutes. Ru
 
 
 class PageServer:
-    """The page of one engine: who may see it, and who listens to its events."""
+    """The page of one engine: its visitors, and the listeners to its events."""
 
     def __init__(self, kept: KeptPageFile | None = None) -> None:
         self.access = PageAccess()
@@ -103,9 +103,9 @@ class PageServer:
         return self._serving is not None and not self._serving.done()
 
     async def resume(self, engine: Engine) -> bool:
-        """Serve those again whom an earlier engine served, on the same port; return whether that has been settled.
+        """Serve the visitors of an earlier engine again, on the same port; return False to try again later.
 
-        It has not while another program has the port: an engine that is about to end, most likely.
+        That is while another program has the port: most likely an engine that is about to end.
         """
         kept = self._kept.read() if self._kept else None
         if kept is None or self.is_serving:
@@ -132,7 +132,7 @@ class PageServer:
             self._kept.write(self.port, visitors)
 
     async def _keep_while_used(self) -> None:
-        """Write now and then that the page is in use: what is kept counts from then."""
+        """Write the visitors again while the page is in use, because they expire some time after the last write."""
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_NOTES)
             if self.is_in_use(_SECONDS_BETWEEN_NOTES / 30):
@@ -176,7 +176,7 @@ class PageServer:
         self._keeping = asyncio.create_task(self._keep_while_used())
 
     async def stop(self, *, forget: bool = False) -> None:
-        """End every connection and stop listening; the next engine goes on, unless nobody was there."""
+        """End every connection and stop listening; the next engine resumes, unless told to forget the visitors."""
         if self._keeping is not None:
             self._keeping.cancel()
         if self._kept is not None and forget:
@@ -199,7 +199,7 @@ class PageServer:
         return f"http://{HOST}:{self.port}/open/{self.access.invite(client)}"
 
     def is_in_use(self, minutes: float) -> bool:
-        """Return whether a browser has it open, or asked for something in so many minutes."""
+        """Return whether a browser has the page open, or sent a request within so many minutes."""
         return bool(self._listeners) or time.monotonic() - self._last_request < 60 * minutes
 
     # -- routes ------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class PageServer:
     async def _open(self, request: Request) -> Response:
         """Turn a link into a cookie and a key. The page follows by itself, so that the cookie is sent with it.
 
-        A browser that has a cookie already is let in by a link that was used, as after going back.
+        A browser that has a cookie may follow a used link, as after going back.
         """
         if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
             return PlainTextResponse("Open this link in a browser.\n", 403)  # nobody looks at this answer
@@ -246,7 +246,7 @@ class PageServer:
         return JSONResponse(openapi())
 
     async def _still_here(self, request: Request) -> Response:
-        """Prove to a page that was away from us that we are who gave it its key."""
+        """Prove to a page that reconnects that this server gave it its key."""
         nonce = request.query_params.get("nonce", "")
         if not _NONCE.fullmatch(nonce):
             return PlainTextResponse("Give a nonce.\n", 400)
@@ -274,7 +274,7 @@ class PageServer:
         return StreamingResponse(self._stream(visitor), media_type="text/event-stream")
 
     async def _stream(self, visitor: Visitor) -> AsyncIterator[bytes]:
-        """Send what happens: the number of the journal's last event, first and whenever it changes, and progress."""
+        """Send events: the number of the journal's last event, at first and whenever it changes, and progress."""
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._listeners.add(waiting)
         looking = asyncio.create_task(self._watch(visitor.client, waiting))
@@ -295,7 +295,7 @@ class PageServer:
             self._last_request = time.monotonic()
 
     async def _watch(self, client: LazySession, waiting: "asyncio.Queue[dict[str, Any]]") -> None:
-        """Look at the end of the journal now and then; any process may have written to it."""
+        """Poll the end of the journal, because any process may write to it."""
         last: int | None = None
         while True:
             with suppress(ReverieError, OSError):
@@ -306,7 +306,7 @@ class PageServer:
                     if number != last:
                         waiting.put_nowait({"event": "at" if last is None else "changed", "number": number})
                     last = number
-            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            await asyncio.sleep(SECONDS_BETWEEN_POLLS)
 
 
 class _Server(uvicorn.Server):
@@ -362,7 +362,7 @@ async def answer_call(request: Request, progress: Progress) -> Response:
         arguments = await _arguments(request)
         asked = schemas()[name].read(arguments)
         async with visitor.client.engine.calling():
-            # A person looks, from a page that shows where each memory belongs: an id may name any of them.
+            # The page shows each memory's project to a person, so an id may be of any project.
             session = replace(await visitor.client.session(), all_projects=True)
             result = await call_any(CALLS[name], session, asked, progress)
         return JSONResponse(structured(result))

@@ -1,8 +1,8 @@
 """The relay: what a client starts. It copies messages between stdin and stdout and the machine's engine.
 
 Standard library only, so that a handshake takes a tenth of what importing the `mcp` package does. If the engine ends,
-the relay reaches or starts the next one, repeats the client's handshake there and sends again what had no answer; the
-engine knows a repeated request by its session and id, and does it once.
+the relay reaches or starts the next one, repeats the client's handshake and the unanswered requests; the engine
+recognises a repeated request by its session and id, and runs it once.
 """
 
 import json
@@ -29,7 +29,7 @@ REPEATED = "reverie/repeated"
 """The notification that lists the ids of requests which are sent a second time."""
 
 MOST_SENDINGS = 10
-"""An engine that ends so often while it works on one request will hardly survive the next try."""
+"""A request on which so many engines ended gets an error instead of another try."""
 
 SECONDS_TO_REACH_AGAIN = 30.0
 """How long a client's request waits for the next engine before it is answered with an error."""
@@ -59,7 +59,7 @@ class _Event:
 
 
 class Relay:
-    """Copies messages between a client and the engine, and keeps the session when the engine does not last."""
+    """Copies messages between a client and the engine, and keeps the session when an engine ends."""
 
     def __init__(self, environment: Mapping[str, str], folder: str) -> None:
         self._environment = environment
@@ -67,7 +67,7 @@ class Relay:
         self._events: SimpleQueue[_Event] = SimpleQueue()
         self._connection: Connection | None = None
         self._unanswered: dict[str, _Request] = {}
-        self._initialize: bytes | None = None  # once it is answered; the same for the line that follows it
+        self._initialize: bytes | None = None  # the client's handshake, once it is answered
         self._initialized: bytes | None = None
 
     def connect(self) -> None:
@@ -160,7 +160,7 @@ class Relay:
     # -- the next engine ---------------------------------------------------------------------------------
 
     def _lost(self) -> None:
-        """The engine has gone: find another at once if somebody waits for an answer, else with the next message."""
+        """Handle the end of the engine: find another at once if a request waits, else with the next message."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
@@ -175,7 +175,7 @@ class Relay:
             self._give_up(number, str(EngineFrozen(connection.endpoint)))
 
     def _reconnect(self) -> None:
-        """Reach an engine and bring it where the last one was; if there is none, say so to whoever waits."""
+        """Reach an engine and repeat the session's state; if there is none, answer waiting requests with an error."""
         for number, request in list(self._unanswered.items()):
             if request.times_sent >= MOST_SENDINGS:
                 self._give_up(number, f"it ended {MOST_SENDINGS} times while it worked on this")
@@ -197,7 +197,7 @@ class Relay:
             self._give_up(number, reason)
 
     def _resume(self, connection: Connection) -> None:
-        """Repeat the handshake, and send what has no answer."""
+        """Repeat the handshake and the unanswered requests."""
         self._repeat_handshake(connection)
         repeated = [json.loads(number) for number, request in self._unanswered.items() if request.times_sent]
         if repeated:
@@ -231,16 +231,16 @@ class Relay:
 
     def _send(self, line: bytes) -> None:
         if self._connection is None:
-            return  # those who wait have their error; a notification is for nobody
+            return  # waiting requests have their error; a notification is dropped
         try:
             self._connection.send(line)
         except OSError:
-            # The thread that reads from it notices, and what had no answer is sent again. If the engine takes nothing
+            # The reading thread notices, and unanswered requests are sent again. If the engine takes nothing
             # in any more, half a line is lost, and with it the connection.
             self._connection.close()
 
     def _finish(self) -> None:
-        """The client has gone: pass on what the engine still says, for a moment."""
+        """Handle the end of the client: pass on the engine's last messages, for a moment."""
         if self._connection is None:
             return
         self._connection.finish()
@@ -256,7 +256,7 @@ class Relay:
 
 
 def serve(environment: Mapping[str, str]) -> int:
-    """Serve MCP on stdin and stdout: through the machine's engine, or alone where there is none to be had."""
+    """Serve MCP on stdin and stdout: through the machine's engine, or in this process where none can be reached."""
     if environment.get("REVERIE_ENGINE", "").strip() == "off":
         return _serve_alone("REVERIE_ENGINE is off")
     relay = Relay(environment, _working_folder())
@@ -291,7 +291,7 @@ def _leave(number: int, frame: object) -> None:
 
 
 def _read(line: bytes) -> _Message:
-    """Return a message; an empty one for a line that is none, which the engine will answer."""
+    """Return a message; an empty one if the line is no message, which the engine will answer."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Resources, prompts and views: the same answers as the tools, for clients that read or show instead of calling.
+"""Resources, prompts and views: the results of tools for clients that read or show instead of calling.
 
 Views (MCP Apps) are the review queue and a memory's card, as `ui://` resources that two tools name. A client that
-knows them shows the page of a tool's result in a sandboxed frame; others go on with the text. A page is one
+knows them shows the page of a tool's result in a sandboxed frame; others show the text. A page is one
 document without any address in it: its policy names the hashes of its own script and style, and nothing else.
 """
 
@@ -74,7 +74,7 @@ def add_resources(server: MCPServer, client_of: Callable[[], LazySession]) -> No
                 [memory] = lean(await call(INSPECT, await client.session(), InspectRequest(ids=(id,))))["memories"]
             # JSON is a fence of its own: no text within can end its string.
             return neutralized_json({"note": REFERENCE_ITEM} | memory)
-        except (MemoryNotFound, AmbiguousId, InvalidInput) as error:  # the address names nothing
+        except (MemoryNotFound, AmbiguousId, InvalidInput) as error:  # there is nothing at this address
             raise ResourceNotFoundError(str(error)) from error
         except ReverieError as error:
             raise ResourceError(str(error)) from error
@@ -95,7 +95,7 @@ def add_prompts(server: MCPServer, client_of: Callable[[], LazySession]) -> None
 
     @server.prompt()
     def review_dreams() -> str:
-        """Answer what dreams would not decide alone."""
+        """Answer the questions that dreams left open."""
         return _REVIEW
 
 
@@ -147,7 +147,7 @@ def chat_views() -> Apps:
 
 
 def meta_of(tool: str) -> dict[str, Any]:
-    """Return what a tool's `_meta` says of its view; nothing if it has none."""
+    """Return the `_meta` of a tool that has a view; empty for others."""
     return {"ui": {"resourceUri": VIEWS[tool][0]}} if tool in VIEWS else {}
 
 

@@ -1,4 +1,4 @@
-"""Tool schemas, as short as they can be because every client pays for them, and the reading of arguments by them."""
+"""Tool schemas, short because every client pays for their tokens, and reading arguments by them."""
 
 import json
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ _EMPTY_DEFAULTS: tuple[Any, ...] = ("", [], None, False, 0)
 
 
 class UnreadableArguments(ValueError):
-    """Arguments that a tool does not have, or of the wrong form; the message names them."""
+    """Arguments that a tool does not have, or that have the wrong form; the message names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSchema:
-    """What a client is sent about a tool's arguments and answer, and the reader of the former."""
+    """The schemas of a tool's arguments and result as a client gets them, and the reader of arguments."""
 
     tool: AnyTool
     arguments: type[BaseModel]
@@ -33,7 +33,7 @@ class ToolSchema:
     output: dict[str, Any]
 
     def read(self, given: Mapping[str, Any]) -> Request:
-        """Return the request that a client's arguments stand for.
+        """Return the request for a client's arguments.
 
         Raises:
             UnreadableArguments: if the tool has no such argument, or one has the wrong form.
@@ -81,7 +81,7 @@ def _field(argument: Argument) -> tuple[Any, Any]:
 
 
 def _unpacked(values: Mapping[str, Any], request: type[Request]) -> dict[str, Any]:
-    """Return arguments with lists and objects read that a client sent as JSON within a text, as some do."""
+    """Return arguments in which lists and objects that a client sent as JSON text are read, as some clients do."""
     texts = {argument.name for argument in arguments_of(request) if argument.annotation is str}
     unpacked = dict(values)
     for name, value in values.items():
@@ -152,7 +152,7 @@ def _lean_part(part: Any, noise: frozenset[str]) -> Any:
 
 
 def _inlined(part: Any, defined: dict[str, Any]) -> Any:
-    """Write every `$ref` out where it stands; each is used once."""
+    """Replace every `$ref` by its definition; each is used once."""
     if isinstance(part, dict):
         if "$ref" in part:
             return _inlined(defined[part["$ref"].rpartition("/")[2]], defined)

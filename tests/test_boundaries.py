@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 import tomllib
@@ -111,7 +112,7 @@ def complaints(root: Path) -> list[str]:
 
 def _crossings(folder: str, file: Path, source: str) -> Iterator[tuple[int, str]]:
     tree = ast.parse(source)
-    for line, module in _imports(tree, file):
+    for line, module in dict.fromkeys([*_imports(tree, file), *_modules_named_in_texts(tree)]):
         top, _, rest = module.partition(".")
         if top == "reverie":
             part = rest.partition(".")[0]
@@ -124,8 +125,9 @@ def _crossings(folder: str, file: Path, source: str) -> Iterator[tuple[int, str]
                 yield line, f"{top} belongs in {', '.join(sorted(homes)) or 'no folder yet'}, not in {folder}"
         elif folder == "lifecycle" and top in IMPURE_MODULES:
             yield line, f"lifecycle is pure and may not import {top}"
+    renamed = _renamed(tree)
     for node in ast.walk(tree):
-        if _reads_the_clock(node) and file != THE_CLOCK:
+        if _reads_the_clock(node, renamed) and file != THE_CLOCK:
             yield node.lineno, "only the injected clock knows the time"
         if folder != "storage" and isinstance(node, ast.Attribute) and node.attr == "database":
             yield node.lineno, "only storage may reach for the database; ask the store"
@@ -138,6 +140,8 @@ def _crossings(folder: str, file: Path, source: str) -> Iterator[tuple[int, str]
             and node.func.id in IMPURE_CALLS
         ):
             yield node.lineno, f"lifecycle is pure and may not call {node.func.id}"
+        if folder == "lifecycle" and isinstance(node, ast.Attribute) and node.attr == "random":
+            yield node.lineno, "lifecycle is pure and may not throw dice"
 
 
 def _imports(tree: ast.AST, file: Path) -> Iterator[tuple[int, str]]:
@@ -157,6 +161,15 @@ def _imports(tree: ast.AST, file: Path) -> Iterator[tuple[int, str]]:
             first = node.args[0] if node.args else None
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 yield node.lineno, first.value
+
+
+def _modules_named_in_texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield modules of ours that a text names, as `reverie.tools.recall:recall` does, to be imported later."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named = re.fullmatch(r"(reverie\.(\w+)(?:\.\w+)*)\.?(?::\w+)?", node.value)
+            if named and named[2] in MAY_IMPORT:
+                yield node.lineno, named[1]
 
 
 @functools.cache
@@ -244,13 +257,32 @@ def _last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _reads_the_clock(node: ast.AST) -> bool:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+_CLOCKS = {
+    *{f"{owner}.{name}" for owner in ("datetime", "date") for name in ("now", "utcnow", "today")},
+    *{f"time.{name}" for name in ("time", "time_ns", "localtime", "gmtime")},
+}
+
+
+def _renamed(tree: ast.AST) -> dict[str, str]:
+    """Return what names stand for that an import gave: `clock` for `time.time`, `dt` for `datetime`."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {name.asname: name.name for name in node.names if name.asname}
+        elif isinstance(node, ast.ImportFrom):
+            owner = "time." if node.module == "time" else ""
+            found |= {name.asname or name.name: owner + name.name for name in node.names if owner or name.asname}
+    return found
+
+
+def _reads_the_clock(node: ast.AST, renamed: dict[str, str]) -> bool:
+    """Whether a node is a clock, called or passed on, under whatever name."""
+    if isinstance(node, ast.Name):
+        return renamed.get(node.id, "") in _CLOCKS
+    if not isinstance(node, ast.Attribute):
         return False
-    owner = _last_name(node.func.value)
-    if owner in ("datetime", "date"):
-        return node.func.attr in ("now", "utcnow", "today")
-    return owner == "time" and node.func.attr in ("time", "time_ns", "localtime", "gmtime")
+    owner = _last_name(node.value)
+    return f"{renamed.get(owner, owner)}.{node.attr}" in _CLOCKS
 
 
 def _starts_git(node: ast.AST) -> bool:
@@ -358,13 +390,25 @@ def test_imports_for_types_alone_are_no_cycle(tmp_path: Path) -> None:
         ("lifecycle", "open('x')", "lifecycle is pure and may not call open"),
         ("lifecycle", "datetime.now(UTC)", "only the injected clock knows the time"),
         ("lifecycle", "dt.datetime.utcnow()", "only the injected clock knows the time"),
+        ("lifecycle", "from datetime import datetime as dt; dt.now()", "only the injected clock knows the time"),
+        ("lifecycle", "import numpy as np; np.random.rand()", "lifecycle is pure and may not throw dice"),
         ("storage", "import openai", "openai belongs in llm, not in storage"),
         ("storage", "import time; time.time()", "only the injected clock knows the time"),
+        ("storage", "from time import time as clock; clock()", "only the injected clock knows the time"),
+        ("storage", "def f(now=datetime.now): ...", "only the injected clock knows the time"),
+        ("storage", "field(default_factory=date.today)", "only the injected clock knows the time"),
         ("embeddings", "def f():\n    import lancedb.table", "lancedb belongs in storage, not in embeddings"),
         ("embeddings", "importlib.import_module('mcp')", "mcp belongs in cli, server, not in embeddings"),
         ("codebase", "import reverie.tools.recall", "codebase may not import tools"),
         ("tools", "import mcp.types", "mcp belongs in cli, server, not in tools"),
         ("tools", "from reverie.server import app", "tools may not import server"),
+        ("tools", "TOOL = Tool('reverie.server.app:serve')", "tools may not import server"),
+        (
+            "tools",
+            "from importlib import import_module as load; load('reverie.cli.main')",
+            "tools may not import cli",
+        ),
+        ("tools", "load(f'reverie.cli.{name}')", "tools may not import cli"),
         ("tools", "import requests", "requests belongs in no folder yet, not in tools"),
         ("server", "run(['git', 'status'])", "only codebase may call git"),
         ("server", "shutil.which('git')", "only codebase may call git"),

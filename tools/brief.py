@@ -283,7 +283,7 @@ def _is_warning(memory: Memory) -> bool:
 def _notes(memory: Memory, checked: EvidenceState) -> Iterable[str]:
     outcome = read_outcome(memory.outcome)
     if outcome is not None:
-        yield outcome.said()
+        yield outcome.described()
     if memory.status == "challenged":
         yield "challenged" + (f": {memory.status_reason}" if memory.status_reason else "")
     # Where the code cannot be looked at, what was last seen of it counts.

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from reverie.codebase.claims import AbsentFile, mentions_in
 from reverie.codebase.evidence import Evidence
+from reverie.codebase.mentions import AbsentFile, mentions_in
 from reverie.dream.drift import ANCHORED, may_be_anchored, settles
 from reverie.errors import StoreError
 from reverie.memory import Memory

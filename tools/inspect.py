@@ -6,10 +6,9 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from reverie.ids import author_of
 from reverie.lifecycle.outlook import outlook_of
 from reverie.lifecycle.vitals import age_days, importance_of, last_touched, strength_of, strength_word
-from reverie.memory import LAYERS, Layer, Memory, encode, to_record
+from reverie.memory import LAYERS, Layer, Memory, author_of, encode, to_record
 from reverie.parameters import Parameters
 from reverie.recall.features import freshness_of
 from reverie.storage.filters import Condition, everything, has_any, one_of, since

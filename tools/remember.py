@@ -13,7 +13,7 @@ from reverie.embeddings.bundled import STAMP
 from reverie.embeddings.classifier import LEAST_COSINE, PairVerdict, embedder_for_models, judged_pair
 from reverie.errors import InvalidInput, MemoryNotFound
 from reverie.ids import SHORTEST_PREFIX, content_hash
-from reverie.lifecycle.outcomes import followed_by, outcome_on
+from reverie.lifecycle.outcomes import outcome_on, updated_outcome
 from reverie.lifecycle.vitals import (
     NEIGHBOURS,
     adjusted_importance,
@@ -436,7 +436,7 @@ async def supersede(
     """
     values = {"status": "superseded", "superseded_by": by.id, "expired_at": now, "status_reason": reason}
     if ends_it and is_a_decision(old) and not restates(old.content, by.content):
-        outcome = followed_by(old, outcome_on("superseded", now, reported_by=by.id))
+        outcome = updated_outcome(old, outcome_on("superseded", now, reported_by=by.id))
         values |= {} if outcome is None else {"outcome": outcome}
     await session.store.change([old], values, action="superseded", actor="remember", at=now, reason=reason)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from reverie.errors import AmbiguousId, InvalidInput, MemoryNotFound
-from reverie.ids import SHORTEST_PREFIX, author_of
-from reverie.memory import LOCAL_PERSON, Memory
+from reverie.ids import SHORTEST_PREFIX
+from reverie.memory import LOCAL_PERSON, Memory, author_of
 from reverie.storage.dream_records import DreamRecord, ReviewQuestion
 from reverie.storage.filters import starts_with
 from reverie.storage.journal import Event

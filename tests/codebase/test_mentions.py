@@ -2,7 +2,7 @@
 
 import pytest
 
-from reverie.codebase.claims import mentions_in
+from reverie.codebase.mentions import mentions_in
 
 
 def _of(kind: str, text: str) -> list[str]:

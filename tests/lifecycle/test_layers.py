@@ -29,10 +29,10 @@ def test_a_move_may_skip_rungs():
         pytest.param("episodic", "episodic", "up", "already episodic", id="nowhere"),
         pytest.param("semantic", "episodic", "up", "Use demote", id="promoting down"),
         pytest.param("episodic", "semantic", "down", "Use promote", id="demoting up"),
-        pytest.param("codebase", None, "up", "beside the ladder", id="out of codebase"),
-        pytest.param("codebase", "semantic", "up", "beside the ladder", id="out of codebase by name"),
-        pytest.param("semantic", "codebase", "up", "beside the ladder", id="into codebase"),
-        pytest.param("semantic", "codebase", "down", "beside the ladder", id="down into codebase"),
+        pytest.param("codebase", None, "up", "nothing moves into or out", id="out of codebase"),
+        pytest.param("codebase", "semantic", "up", "nothing moves into or out", id="out of codebase by name"),
+        pytest.param("semantic", "codebase", "up", "nothing moves into or out", id="into codebase"),
+        pytest.param("semantic", "codebase", "down", "nothing moves into or out", id="down into codebase"),
     ],
 )
 def test_a_move_that_makes_no_sense_is_refused_with_a_reason(start, to, direction, reason):

@@ -7,12 +7,12 @@ import pytest
 
 from reverie.lifecycle.outcomes import (
     LONGEST_NOTE,
-    followed_by,
+    combined_outcome,
     given_outcome,
     joined_outcome,
     outcome_on,
     read_outcome,
-    settled,
+    updated_outcome,
 )
 from reverie.memory import Memory
 from tests.lifecycle.conftest import START
@@ -36,7 +36,7 @@ Build = Callable[..., Memory]
 def test_an_outcome_is_read_as_it_was_written(outcome, written, said) -> None:
     assert outcome.written == written
     assert read_outcome(written) == outcome
-    assert outcome.said("too slow") == said
+    assert outcome.described("too slow") == said
 
 
 def test_what_is_no_outcome_is_read_as_none_and_a_note_is_short() -> None:
@@ -65,11 +65,11 @@ def test_a_reason_gives_an_outcome_by_its_first_word(reason: str, result: str | 
 def test_the_later_account_holds_and_superseded_says_less_than_failed(a_memory: Build) -> None:
     failed = outcome_on("failed", START, reported_by="m2")
     decision = a_memory(outcome=failed.written)
-    assert followed_by(a_memory(), failed) == failed.written
-    assert followed_by(decision, outcome_on("worked", START - timedelta(days=1))) is None
-    assert followed_by(decision, outcome_on("failed", START + timedelta(days=1), reported_by="m3")) is None
-    assert followed_by(decision, outcome_on("superseded", START + timedelta(days=1))) is None
-    assert followed_by(decision, outcome_on("worked", START + timedelta(days=1))) == "worked 2026-01-02"
+    assert updated_outcome(a_memory(), failed) == failed.written
+    assert updated_outcome(decision, outcome_on("worked", START - timedelta(days=1))) is None
+    assert updated_outcome(decision, outcome_on("failed", START + timedelta(days=1), reported_by="m3")) is None
+    assert updated_outcome(decision, outcome_on("superseded", START + timedelta(days=1))) is None
+    assert updated_outcome(decision, outcome_on("worked", START + timedelta(days=1))) == "worked 2026-01-02"
 
 
 def test_of_memories_that_become_one_the_latest_outcome_is_kept(a_memory: Build) -> None:
@@ -82,7 +82,7 @@ def test_of_memories_that_become_one_the_latest_outcome_is_kept(a_memory: Build)
 def test_accounts_in_their_order_are_settled_to_one() -> None:
     failed, ended = outcome_on("failed", START, reported_by="a"), outcome_on("superseded", START, reported_by="b")
     worked = outcome_on("worked", START, reported_by="c")
-    assert settled([]) is None
-    assert settled([failed, ended]) == failed
-    assert settled([ended, failed]) == failed
-    assert settled([failed, ended, worked]) == worked
+    assert combined_outcome([]) is None
+    assert combined_outcome([failed, ended]) == failed
+    assert combined_outcome([ended, failed]) == failed
+    assert combined_outcome([failed, ended, worked]) == worked

@@ -76,7 +76,7 @@ def test_a_working_memory_is_shown_as_it_will_fade(a_memory, start):
         ),
         pytest.param(
             {"access_count": 300, "importance": 0.3},
-            "It never expires by itself: its recalls carry it more than a hundred years on.",
+            "It never expires by itself: its recalls extend its life beyond a hundred years.",
             id="recalled for a century",
         ),
         pytest.param(
@@ -91,7 +91,7 @@ def test_a_working_memory_is_shown_as_it_will_fade(a_memory, start):
         ),
         pytest.param(
             {"status": "quarantined"},
-            "It is held in quarantine until someone reviews it; no rule lets it expire meanwhile.",
+            "It is held in quarantine until someone reviews it; no rule expires it until then.",
             id="quarantined",
         ),
     ],

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lifecycle.vitals import bounded, fading, strength_of, strength_word
+from reverie.lifecycle.vitals import age_factor, bounded, strength_of, strength_word
 
 PROVED = settings(derandomize=True, deadline=None, database=None)
 
@@ -25,7 +25,7 @@ PROVED = settings(derandomize=True, deadline=None, database=None)
     ],
 )
 def test_each_layer_fades_at_its_own_rate(layer, days, factor):
-    assert fading(layer, days) == pytest.approx(factor, abs=5e-4)
+    assert age_factor(layer, days) == pytest.approx(factor, abs=5e-4)
 
 
 @pytest.mark.rule("004-strength")

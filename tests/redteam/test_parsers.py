@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reverie.codebase.claims import Mention, mentions_in, path_mention
+from reverie.codebase.mentions import Mention, mentions_in, path_mention
 from reverie.codebase.tree import SourceTree
 from reverie.errors import InvalidInput, ReverieError
 from reverie.guard.fence import neutralized

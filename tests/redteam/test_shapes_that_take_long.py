@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from reverie.codebase.claims import mentions_in
+from reverie.codebase.mentions import mentions_in
 from reverie.embeddings import bundled as model
 from reverie.embeddings.base import spread
 from reverie.embeddings.bundled import MOST_WINDOWS, SAMPLED_WINDOWS, BundledEmbedder

@@ -158,7 +158,7 @@ async def test_a_process_that_is_killed_is_an_error_and_changes_nothing(session,
         heard.append(message)
 
     monkeypatch.setattr(apart, "_start", start)
-    with pytest.raises(StoreError, match="ended without an answer"):
+    with pytest.raises(StoreError, match="ended without a result"):
         await consolidate_in_process(session, ConsolidateRequest(), tell, fewest=0)
     assert heard[0] == "reading"
     assert "sweep" not in heard

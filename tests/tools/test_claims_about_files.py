@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reverie.codebase.claims import says_it_is_gone
+from reverie.codebase.mentions import says_it_is_gone
 from reverie.dream import drift as drift_step
 from reverie.dream.drift import with_new_paths
 from reverie.tools.consolidate import consolidate
