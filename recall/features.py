@@ -31,7 +31,7 @@ from reverie.recall.score import (
     token_weights,
 )
 from reverie.storage.candidates import Candidates
-from reverie.storage.vector_search import NOBODY
+from reverie.storage.joined_index import NOBODY
 from reverie.text.tokenize import function_terms, search_text, terms
 
 

@@ -372,12 +372,10 @@ class VectorMatrix:
         """Return how many vectors of each precision are in memory."""
         return {bits: len(block) for bits, block in self._blocks.items()}
 
-    def reserve(self, rows: pa.Table) -> None:
-        """Make room for these rows, and no more: a matrix that grows by and by has room to spare."""
+    def reserve_whole(self, count: int) -> None:
+        """Make room for so many whole vectors, and no more: a matrix that grows by and by has room to spare."""
         if self.keeps_whole:
-            self._blocks[WHOLE].reserve(len(rows) - rows.column("vector").null_count)
-        for bits, (packed, _) in packed_rows(rows.column("packed"), self._dimensions).items():
-            self._blocks[bits].reserve(len(packed))
+            self._blocks[WHOLE].reserve(count)
 
     def write(self, indices: NDArray[np.int64], rows: pa.Table) -> None:
         """Take in the vectors of these rows, whatever those had before."""
@@ -409,6 +407,13 @@ class VectorMatrix:
         mask = np.zeros(count, np.bool_)
         known = self._bits[:count]
         mask[: len(known)] = (known != NOWHERE) & (known != WHOLE)
+        return mask
+
+    def are_here(self, count: int) -> NDArray[np.bool_]:
+        """Return a mask of the first indices whose vector is in memory."""
+        mask = np.zeros(count, np.bool_)
+        known = self._bits[:count]
+        mask[: len(known)] = known != NOWHERE
         return mask
 
     @property
