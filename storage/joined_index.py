@@ -7,7 +7,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
+import pyarrow as pa
 
+from reverie.storage.id_index import UNKNOWN
 from reverie.storage.memory_index import MemoryIndex
 from reverie.storage.rows import RowLocation, Vector
 from reverie.storage.schema import ARCHIVE
@@ -68,10 +70,13 @@ class JoinedIndex:
         return RowLocation(layer, layer_index.row_id(own))
 
     def index_of(self, memory_id: str, table: str | None = None) -> int:
-        """Return the index of a memory, in its table if that is known; NOBODY if it has none."""
+        """Return the index of a memory, in its table if that is known; NOBODY if it has none.
+
+        One that moved is still indexed in the table that it left: where it has its row counts.
+        """
         for layer, index in self._layers.items():
             own = index.index_of(memory_id) if table in (None, layer) else None
-            if own is not None and own < self._sizes[layer]:
+            if own is not None and own < self._sizes[layer] and index.has_row(own):
                 return self._starts[layer] + own
         return NOBODY
 
@@ -213,9 +218,17 @@ class JoinedIndex:
         return before, after
 
     def _owners_of(self, passages: MemoryIndex) -> np.ndarray:
+        """Return the memory of each passage; of two with one id, the one that has its row."""
         owners = np.full(len(passages), NOBODY, np.int64)
-        for index in np.flatnonzero(passages.with_labels([])).tolist():
-            owners[index] = self.index_of(owner_of(passages.id_at(index)))
+        living = np.flatnonzero(passages.with_labels([]))
+        if not len(living):
+            return owners
+        ids = pa.array([owner_of(one) for one in passages.ids_at(living)], pa.string())
+        for layer, index in self._layers.items():
+            own = index.indices_of(ids)
+            found = (own != UNKNOWN) & (own < self._sizes[layer])
+            found[found] = index.with_labels([])[own[found]]
+            owners[living[found]] = self._starts[layer] + own[found]
         return owners
 
     def _layer_and_index(self, index: int) -> tuple[str, MemoryIndex, int]:
