@@ -22,6 +22,7 @@ _FEWEST_TO_SORT = 4_096
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _WORD = 8
+_HIGHEST = 2**64 - 1
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]
@@ -57,8 +58,16 @@ class IdIndex:
         late = self._number_of.get(one)
         if late is not None or not self._sorted:
             return late
-        number = int(self._sorted_numbers(*_as_bytes(pa.array([one], pa.string())))[0])
-        return None if number == UNKNOWN else number
+        text = one.encode("utf-8", "surrogatepass")
+        value = np.uint64(_hash_of(text))
+        place = int(np.searchsorted(self._hashes, value))
+        while place < len(self._hashes) and self._hashes[place] == value:
+            number = int(self._by_hash[place])
+            start, end = self._starts[number : number + 2].tolist()
+            if self._text[start:end].tobytes() == text:
+                return number
+            place += 1
+        return None
 
     def numbers_of(self, ids: pa.Array) -> Numbers:
         """Return the number of each id, UNKNOWN for those that are not there."""
@@ -158,6 +167,16 @@ def _hashes(text: Bytes, starts: Numbers) -> NDArray[np.uint64]:
             value ^= value >> _SHIFT
         found[rows] = value
     return found
+
+
+def _hash_of(text: bytes) -> int:
+    """Return the hash of one text, the same as `_hashes` does."""
+    value = len(text)
+    padded = text.ljust(_WORD, b"\0")
+    for start in range(0, len(padded), _WORD):
+        value = (value ^ int.from_bytes(padded[start : start + _WORD], "little")) * int(_FACTOR) & _HIGHEST
+        value ^= value >> int(_SHIFT)
+    return value
 
 
 def _equal(

@@ -3,8 +3,9 @@
 Joined are the layers for most queries, and the archive where a query may see what is in it.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +44,7 @@ class JoinedIndex:
         self._size = sum(self._sizes.values())
         self._sessions = self._joined([index.sessions for index in self._layers.values()], np.int64)
         self._moments = self._joined([index.moments for index in self._layers.values()], np.int64)
+        self._moves = {layer: index.moves for layer, index in self._layers.items()}
         self._by_session_and_time = self._order(earlier)
         self._passages = dict(passages)
         self._owners = {name: self._owners_of(index) for name, index in passages.items()}
@@ -51,6 +53,7 @@ class JoinedIndex:
         self._indexes_in_order = list(self._layers.items())
         self._masks: dict[_Wanted, np.ndarray] = {}  # queries mostly have the scope of the last
         self._passage_counts: np.ndarray | None = None
+        self._lengths: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self._size
@@ -81,8 +84,8 @@ class JoinedIndex:
         return NOBODY
 
     def alive(self) -> np.ndarray:
-        """Return a mask of the memories that still have a row."""
-        return self._joined([index.with_labels([]) for index in self._layers.values()], np.bool_)
+        """Return a mask, not to be written to, of the memories that still have a row."""
+        return self._mask([], None)
 
     def in_scope(self, scope: Scope, statuses: Sequence[str] | None = None) -> np.ndarray:
         """Return a mask of the memories whose project, status, owner and layer are in scope."""
@@ -118,25 +121,45 @@ class JoinedIndex:
         mask[[one for one in found if one != NOBODY]] = True
         return mask
 
-    def term_entries(self, asked: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return one entry for each memory that has an asked term: which term, which memory, how often."""
-        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for layer, index in self._layers.items():
-            if index.lexical_index is not None:
-                numbers, owners, counts = index.lexical_index.entries(asked)
-                known = owners < self._sizes[layer]
-                if not known.all():
-                    numbers, owners, counts = numbers[known], owners[known], counts[known]
-                parts.append((numbers, owners + self._starts[layer], counts))
+    def term_entries(self, asked: Sequence[int], in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return an entry for each memory in scope that has an asked term, term by term: which, whose, how often."""
+        lists = self._lists(asked)
+        numbers: list[int] = []
+        parts: list[tuple[np.ndarray, np.ndarray]] = []
+        for number in range(len(asked)):
+            for start, size, of_terms in lists:
+                owners, counts = _indexed(size, *of_terms[number])
+                seen = in_scope[start : start + size][owners]
+                numbers.append(number)
+                parts.append((owners[seen].astype(np.int64) + start, counts[seen].astype(np.float32)))
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        numbers, owners, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return numbers, owners, counts
+        sizes = [len(owners) for owners, _ in parts]
+        return np.repeat(numbers, sizes), *(np.concatenate(column) for column in zip(*parts, strict=True))
+
+    def having_any(self, asked: Sequence[int]) -> np.ndarray:
+        """Return a mask of the memories, in scope or not, that have any of these terms."""
+        mask = np.zeros(self._size, np.bool_)
+        for start, size, of_terms in self._lists(asked):
+            for owners, counts in of_terms:
+                mask[start : start + size][_indexed(size, owners, counts)[0]] = True
+        return mask
+
+    def _lists(self, asked: Sequence[int]) -> list[tuple[int, int, list[tuple[np.ndarray, np.ndarray]]]]:
+        """Return for each layer its first number, its size, and whose each term is and how often."""
+        return [
+            (self._starts[layer], self._sizes[layer], index.lexical_index.lists(asked))
+            for layer, index in self._layers.items()
+            if index.lexical_index is not None
+        ]
 
     def lengths(self) -> np.ndarray:
         """Return how many words each memory has."""
-        lexical = [index.lexical_index.lengths(len(index)) for index in self._layers.values() if index.lexical_index]
-        return self._joined(lexical, np.float32)
+        if self._lengths is None:
+            indexes = [index for index in self._layers.values() if index.lexical_index]
+            lexical = [index.lexical_index.lengths(len(index)) for index in indexes if index.lexical_index]
+            self._lengths = self._joined(lexical, np.float32)
+        return self._lengths
 
     def cosines(self, vector: Vector) -> np.ndarray:
         """Return the cosine of each memory, the best of its own vector and its passages'; these must be in memory."""
@@ -171,36 +194,29 @@ class JoinedIndex:
 
     def _order(self, earlier: "JoinedIndex | None") -> np.ndarray:
         """Return the memories by session, then by time; where few were added since, they are put into that order."""
-        known = None if earlier is None else self._numbers_of(earlier)
-        numbers = np.arange(self._size)
-        if known is None or earlier is None:
-            return np.lexsort((numbers, self._moments, self._sessions))
-        order = known[earlier._by_session_and_time]
-        is_known = np.zeros(self._size, np.bool_)
-        is_known[known] = True
-        sessions, moments = self._sessions[order], self._moments[order]
-        places: list[int] = []
-        fresh = numbers[~is_known]
+        if earlier is None or not self._follows(earlier):
+            return np.lexsort((np.arange(self._size), self._moments, self._sessions)).astype(np.int32)
+        known = [np.arange(size, dtype=np.int32) + self._starts[name] for name, size in earlier._sizes.items()]
+        order = np.concatenate([np.empty(0, np.int32), *known])[earlier._by_session_and_time]
+        added = [
+            np.arange(earlier._sizes.get(name, 0), size) + self._starts[name] for name, size in self._sizes.items()
+        ]
+        fresh = np.concatenate([np.empty(0, np.int64), *added])
+        if not len(fresh):
+            return order
         fresh = fresh[np.lexsort((fresh, self._moments[fresh], self._sessions[fresh]))]
-        for number in fresh.tolist():
-            start, end = (int(np.searchsorted(sessions, self._sessions[number], side)) for side in ("left", "right"))
-            first, last = (
-                start + int(np.searchsorted(moments[start:end], self._moments[number], side))
-                for side in ("left", "right")
-            )
-            places.append(first + int(np.searchsorted(order[first:last], number)))
-        return np.insert(order, places, fresh)
+        return np.insert(order, [bisect_left(order, self._rank(one), key=self._rank) for one in fresh], fresh)
 
-    def _numbers_of(self, earlier: "JoinedIndex") -> np.ndarray | None:
-        """Return the numbers here of the memories there; None if some have other times now, or many are new."""
+    def _rank(self, number: np.integer[Any]) -> tuple[int, int, int]:
+        return int(self._sessions[number]), int(self._moments[number]), int(number)
+
+    def _follows(self, earlier: "JoinedIndex") -> bool:
+        """Whether the memories of an earlier one are all here, in the same sessions and at the same times."""
         if earlier._layers.keys() - self._layers.keys() or self._size - earlier._size > _FEW_ADDED:
-            return None
-        if any(self._layers[name] is not index for name, index in earlier._layers.items()):
-            return None
-        parts = [np.arange(size) + self._starts[name] for name, size in earlier._sizes.items()]
-        known = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        same_sessions = np.array_equal(self._sessions[known], earlier._sessions)
-        return known if same_sessions and np.array_equal(self._moments[known], earlier._moments) else None
+            return False
+        return all(self._layers[name] is index for name, index in earlier._layers.items()) and all(
+            self._moves[name] == moves for name, moves in earlier._moves.items()
+        )
 
     def neighbours(self, in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return for each memory the one before and the one after it in its session, of those in scope."""
@@ -240,6 +256,13 @@ class JoinedIndex:
         if not parts:
             return np.empty(0, kind)
         return np.concatenate([part[:size] for part, size in zip(parts, self._sizes.values(), strict=True)])
+
+
+def _indexed(size: int, owners: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leave out memories that were added to the index of a layer since it was joined."""
+    if not len(owners) or int(owners.max()) < size:
+        return owners, counts
+    return owners[owners < size], counts[owners < size]
 
 
 def owner_of(passage_id: str) -> str:

@@ -54,23 +54,32 @@ class LexicalIndex:
         self._make_room(count)
         return self._lengths[:count]
 
-    def entries(self, wanted: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return every entry of the wanted terms: which of them, whose, how often; of each memory in that order."""
+    def lists(self, wanted: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return for each wanted term whose it is, and how often. The arrays are not to be written to."""
         if self._size > max(_FEWEST_TO_SORT, len(self._sorted["owners"]) // 4):
             self._merge()
         asked = np.array(wanted, np.uint32)
-        slices = self._slices(asked)
-        numbers = np.repeat(np.arange(len(asked)), [one.stop - one.start for one in slices])
-        owners = np.concatenate([np.empty(0, np.int32), *(self._sorted["owners"][one] for one in slices)])
-        counts = np.concatenate([np.empty(0, np.uint8), *(self._sorted["counts"][one] for one in slices)])
-        if self._any_rewritten:
-            current = ~self._rewritten[owners]
-            numbers, owners, counts = numbers[current], owners[current], counts[current]
         late, late_numbers = self._late_entries(asked)
-        if len(late):
-            numbers = np.concatenate([numbers, late_numbers])
-            owners = np.concatenate([owners, self._owners[late]])
-            counts = np.concatenate([counts, self._counts[late]])
+        firsts = np.searchsorted(late_numbers, np.arange(len(asked) + 1)).tolist()
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        for number, one in enumerate(self._slices(asked)):
+            owners, counts = self._sorted["owners"][one], self._sorted["counts"][one]
+            if self._any_rewritten:
+                current = ~self._rewritten[owners]
+                owners, counts = owners[current], counts[current]
+            if firsts[number] < firsts[number + 1]:
+                own = late[firsts[number] : firsts[number + 1]]
+                owners = np.concatenate([owners, self._owners[own]])
+                counts = np.concatenate([counts, self._counts[own]])
+            found.append((owners, counts))
+        return found
+
+    def entries(self, wanted: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return every entry of the wanted terms: which of them, whose, how often."""
+        lists = self.lists(wanted)
+        numbers = np.repeat(np.arange(len(lists)), [len(owners) for owners, _ in lists])
+        owners = np.concatenate([np.empty(0, np.int32), *(owners for owners, _ in lists)])
+        counts = np.concatenate([np.empty(0, np.uint8), *(counts for _, counts in lists)])
         return numbers, owners, counts.astype(np.float32)
 
     def arrays(self, numbers: NDArray[np.int64], new_numbers: NDArray[np.int32]) -> Arrays:

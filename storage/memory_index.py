@@ -43,6 +43,7 @@ _NO_SESSION = 0
 _SESSIONS_CACHED = 4_096
 _ATTEMPTS = 4
 _SAMPLED = 64
+_FEW_VALUES = 8
 _MOST_READ_AT_ONCE = 2_000  # rows that a search waits for; of more the cache is filled behind it
 _PER_MEMORY = ("stamps", "row_ids", "sessions", "moments")
 
@@ -195,6 +196,10 @@ class MemoryIndex:
                 mask &= labels.among(values, count)
         return mask
 
+    def all_have(self, wanted: Sequence[Iterable[str | None] | None]) -> bool:
+        """Whether every memory that has a row has the wanted value of each label (None: any)."""
+        return bool((self.with_labels(wanted) == self._alive[: len(self._ids)]).all())
+
     def row_id(self, index: int) -> int | None:
         """Return the row id that the memory at an index had when it was last read."""
         row_id = int(self._row_ids[index])
@@ -273,7 +278,8 @@ class MemoryIndex:
         indices = self._ids.numbers_of(_as_array(labels.column("id")))
         known = indices != UNKNOWN
         known[known] = self._stamps[indices[known]] == self._stamps_of(labels)[known]
-        self._label(indices[known], labels if known.all() else labels.filter(pa.array(known)))
+        rows = labels if known.all() else labels.filter(pa.array(known))
+        self._label(indices[known], rows, new_from=len(self._ids))
         self.changes += int(np.count_nonzero(known))
         if self.row_cache is not None:
             self.row_cache.clear()
@@ -475,11 +481,12 @@ class MemoryIndex:
 
     def _put(self, rows: pa.Table, *, cached: bool = True) -> None:
         """Index complete rows."""
+        count = len(self._ids)
         indices = self._indices_for(_as_array(rows.column("id")))
         self._vectors.write(indices, rows)
         if self.lexical_index is not None:
             self.lexical_index.write(indices, rows.column("search_text").to_pylist())
-        self._label(indices, rows)
+        self._label(indices, rows, new_from=count)
         self.changes += len(rows)
         if cached and self.row_cache is not None:
             self.row_cache.write(indices, rows)
@@ -497,7 +504,7 @@ class MemoryIndex:
         self._alive[indices] = True
         return indices
 
-    def _label(self, indices: np.ndarray, rows: pa.Table) -> None:
+    def _label(self, indices: np.ndarray, rows: pa.Table, *, new_from: int) -> None:
         for labels, column in zip(self._labels, self._columns, strict=True):
             labels.write(indices, owners_of(rows) if column == OWNER else rows.column(column), len(self._alive))
         self._stamps[indices] = self._stamps_of(rows)
@@ -506,7 +513,8 @@ class MemoryIndex:
         if self.lexical_index is not None:
             sessions = _session_numbers(rows.column("session"))
             moments = rows.column("happened_at").cast(pa.int64()).to_numpy()
-            if (self._sessions[indices] != sessions).any() or (self._moments[indices] != moments).any():
+            moved = (self._sessions[indices] != sessions) | (self._moments[indices] != moments)
+            if (moved & (indices < new_from)).any():
                 self.moves += 1
             self._sessions[indices], self._moments[indices] = sessions, moments
 
@@ -552,9 +560,16 @@ class _Labels:
 
     def among(self, values: Iterable[str | None], count: int) -> np.ndarray:
         """Return a mask of the first memories whose label is one of these."""
-        fits = np.zeros(max(len(self._code_of), 1), np.bool_)
-        fits[[self._code_of[value] for value in values if value in self._code_of]] = True
-        return np.asarray(fits[self._codes[:count]])
+        wanted = [self._code_of[value] for value in values if value in self._code_of]
+        codes = self._codes[:count]
+        if len(wanted) <= _FEW_VALUES:  # a comparison takes a fiftieth of a look-up
+            mask = np.zeros(count, np.bool_)
+            for code in wanted:
+                mask |= codes == code
+            return mask
+        fits = np.zeros(len(self._code_of), np.bool_)
+        fits[wanted] = True
+        return np.asarray(fits[codes])
 
     def stored(self, numbers: np.ndarray) -> tuple[np.ndarray, list[str | None]]:
         """Return the codes of some memories, and the values that they use; other values are left out."""

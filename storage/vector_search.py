@@ -275,7 +275,11 @@ class VectorSearch:
 
     async def _from_disk(self, name: str, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         table, index = self._database.raw_table(name), await self._index_of(name)
-        hits = _hits(await table.nearest(vector, scope.condition(), ["id"], limit), name)
+        where = scope.condition()
+        if scope.is_plain and name != ARCHIVE and index.all_have([None, scope.statuses, scope.viewer.owners]):
+            # LanceDB looks at every row for a condition, which takes longer than the search.
+            where = everything() if scope.projects is None else one_of("project", scope.projects)
+        hits = _hits(await table.nearest(vector, where, ["id"], limit), name)
         if not index.has_packed_vectors:
             return hits
         if scope.is_plain and name != ARCHIVE:
