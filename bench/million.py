@@ -58,7 +58,16 @@ FEWEST_TO_INDEX = 20_000  # rows from which the bare table has a vector index
 DONE = "complete"
 EMBEDDER = BundledEmbedder()
 HEADING = (
-    *("memories", "built in", "first answer", "of it opening", "recall p50", "recall p95", "bare hybrid p50", "ratio"),
+    *(
+        "memories",
+        "built in",
+        "first answer",
+        "of it opening",
+        "recall p50",
+        "recall p95",
+        "bare hybrid p50",
+        "ratio",
+    ),
     *("recall of all projects p50", "remember p50", "recall after a remember p50", "RSS", "on disk"),
 )
 
@@ -314,7 +323,9 @@ async def use(folder: Path, size: int, search_memory: float | None) -> dict:
     resident = max(resident, _resident())
     await session.close()
     on_disk = sum(file.stat().st_size for file in _home(folder).rglob("*") if file.is_file()) / 1e6
-    return asdict(Measured(first, opening, times[WARM_UP:], everywhere[WARM_UP:], remembered, after, resident, on_disk))
+    return asdict(
+        Measured(first, opening, times[WARM_UP:], everywhere[WARM_UP:], remembered, after, resident, on_disk)
+    )
 
 
 STEPS: dict[str, Callable[[Path, int, float | None], Awaitable[dict | Times]]] = {

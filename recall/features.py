@@ -55,8 +55,9 @@ async def features_of(found: Candidates, text: str, embedding: QueryEmbedding | 
     index, in_scope = found.index, found.in_scope
     words = _word_scores(found, text, () if embedding is None else embedding.words)
     before, after = index.neighbours(in_scope)
+    scored = np.flatnonzero(words.scores != 0.0)
     word_scores = words.scores + NEIGHBOUR_SHARE * (
-        _scores_at(after, words.scores) + _scores_at(before, words.scores)
+        _scores_at(after, scored, words.scores) + _scores_at(before, scored, words.scores)
     )
     word_scores[~in_scope] = 0.0
     cost = _costs(index.passage_counts())
@@ -150,10 +151,9 @@ def _out_of_scope(found: Candidates, sharing: np.ndarray) -> dict[str, int]:
     return {reason: int(count) for reason, count in counts.items() if count}
 
 
-def _scores_at(places: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the scores put at other places, each of which gets one; NOBODY is no place."""
+def _scores_at(places: np.ndarray, scored: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the scores of those that have one, put at other places; NOBODY is no place, and no two share one."""
     moved = np.zeros(len(scores))
-    scored = np.flatnonzero(scores)
     targets = places[scored]
     there = targets != NOBODY
     moved[targets[there]] = scores[scored[there]]

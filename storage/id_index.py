@@ -152,7 +152,7 @@ def _matrix(text: Bytes, starts: Numbers, rows: Numbers, length: int) -> Bytes:
     first = starts[rows]
     if len(rows) and int(first[-1] - first[0]) == (len(rows) - 1) * length and (np.diff(first) == length).all():
         return text[first[0] : first[0] + len(rows) * length].reshape(len(rows), length)
-    return text[first[:, None] + np.arange(length)]
+    return np.asarray(text[first[:, None] + np.arange(length)])
 
 
 def _hashes(text: Bytes, starts: Numbers) -> NDArray[np.uint64]:

@@ -135,7 +135,8 @@ class JoinedIndex:
         if not parts:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
         sizes = [len(owners) for owners, _ in parts]
-        return np.repeat(numbers, sizes), *(np.concatenate(column) for column in zip(*parts, strict=True))
+        owners, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return np.repeat(numbers, sizes), owners, counts
 
     def having_any(self, asked: Sequence[int]) -> np.ndarray:
         """Return a mask of the memories, in scope or not, that have any of these terms."""
@@ -197,7 +198,7 @@ class JoinedIndex:
         if earlier is None or not self._follows(earlier):
             return np.lexsort((np.arange(self._size), self._moments, self._sessions)).astype(np.int32)
         known = [np.arange(size, dtype=np.int32) + self._starts[name] for name, size in earlier._sizes.items()]
-        order = np.concatenate([np.empty(0, np.int32), *known])[earlier._by_session_and_time]
+        order = np.asarray(np.concatenate([np.empty(0, np.int32), *known])[earlier._by_session_and_time])
         added = [
             np.arange(earlier._sizes.get(name, 0), size) + self._starts[name] for name, size in self._sizes.items()
         ]

@@ -101,8 +101,9 @@ class LexicalIndex:
         found = LexicalIndex()
         found._sorted, found._any_rewritten, found._size = self._sorted, self._any_rewritten, self._size
         found._rewritten, found._lengths = self._rewritten.copy(), self._lengths.copy()
-        parts = (self._terms, self._owners, self._counts)
-        found._terms, found._owners, found._counts = (part[: self._size].copy() for part in parts)
+        found._terms = self._terms[: self._size].copy()
+        found._owners = self._owners[: self._size].copy()
+        found._counts = self._counts[: self._size].copy()
         return found
 
     def _slices(self, asked: np.ndarray) -> list[slice]:
@@ -129,8 +130,9 @@ class LexicalIndex:
     def _merge(self) -> None:
         self._sorted = _sorted_entries(self._all_entries())
         self._rewritten[:], self._any_rewritten, self._size = False, False, 0
-        parts = (np.zeros(_FIRST_ENTRIES, kind) for kind in (np.uint32, np.int32, np.uint8))
-        self._terms, self._owners, self._counts = parts
+        self._terms = np.zeros(_FIRST_ENTRIES, np.uint32)
+        self._owners = np.zeros(_FIRST_ENTRIES, np.int32)
+        self._counts = np.zeros(_FIRST_ENTRIES, np.uint8)
 
     def _all_entries(self) -> Entries:
         """Return the entries that count, sorted ones first."""

@@ -498,9 +498,9 @@ class MemoryIndex:
         if len(missing):
             fresh = ids.take(pa.array(missing)).to_pylist()
             self._ids.add(list(dict.fromkeys(fresh)))
+            indices[missing] = self._ids.numbers_of(ids.take(pa.array(missing)))
             if len(self._ids) > len(self._alive):
                 self._make_room(max(len(self._ids), len(self._alive) * 3 // 2))
-            indices[missing] = [self._ids.number_of(one) for one in fresh]
         self._alive[indices] = True
         return indices
 

@@ -1,9 +1,8 @@
-"""An index that is opened from its stored form says what one says that is built from the tables, whatever happened."""
+"""An index that is opened from its stored form says what one that is built from the tables says, come what may."""
 
+import asyncio
 import os
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
@@ -251,7 +250,9 @@ async def test_what_a_purge_removes_is_in_no_stored_index(
 
     def traces() -> list[str]:
         sought = (secret.memory.id.encode(), b"unheard-of", np.uint32(term).tobytes())
-        return [path.name for path in stored_files(session).values() if any(one in path.read_bytes() for one in sought)]
+        return [
+            path.name for path in stored_files(session).values() if any(one in path.read_bytes() for one in sought)
+        ]
 
     assert traces() == ["semantic.index"]
     left = stored_files(session)["semantic"].with_name("semantic.index.0123abcd")
@@ -310,13 +311,14 @@ async def test_a_kill_while_it_is_written_leaves_one_that_is_whole(
     dice = np.random.default_rng(4)
     await session.store.add(some(make, dice, 300, session), actor="test", at=session.now)
     for number in range(6):
-        process = subprocess.Popen([sys.executable, "-c", KILLED, home, tmp_path], stdout=subprocess.PIPE)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", KILLED, home, tmp_path, stdout=asyncio.subprocess.PIPE
+        )
         assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.4 + 0.07 * number)
+        assert await process.stdout.readline() == b"open\n"
+        await asyncio.sleep(0.4 + 0.07 * number)
         process.kill()
-        process.wait()
-        process.stdout.close()
+        await process.wait()
         assert set(stored_files(session)) >= set(LAYERS)
         await check_equal(open_session, monkeypatch, uses=bool(stored_files(session)))
         await session.store.add(some(make, dice, 3, session), actor="test", at=session.now)
