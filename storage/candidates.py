@@ -131,7 +131,7 @@ class CandidateSearch:
 
 def _in_memory(index: JoinedIndex, scope: Scope, in_scope: np.ndarray, vector: Vector) -> Candidates:
     """Take every memory in scope; all are compared at once."""
-    cosines = index.cosines(vector)
+    cosines = index.cosines(vector, in_scope)
 
     async def cosines_of(indices: np.ndarray) -> np.ndarray:
         return np.asarray(cosines[indices])

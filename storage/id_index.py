@@ -22,6 +22,7 @@ _FEWEST_TO_SORT = 4_096
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _WORD = 8
+_MOST_ASKED = 4_096
 _HIGHEST = 2**64 - 1
 
 Bytes = NDArray[np.uint8]
@@ -38,6 +39,7 @@ class IdIndex:
         self._by_hash = np.zeros(0, np.int32)
         self._late: list[str] = []
         self._number_of: dict[str, int] = {}
+        self._asked: dict[str, int | None] = {}  # what was looked up lately among those that are sorted
 
     def __len__(self) -> int:
         return self._sorted + len(self._late)
@@ -58,6 +60,13 @@ class IdIndex:
         late = self._number_of.get(one)
         if late is not None or not self._sorted:
             return late
+        if one not in self._asked:  # a recall asks for the same ids several times
+            if len(self._asked) >= _MOST_ASKED:
+                self._asked.clear()
+            self._asked[one] = self._looked_up(one)
+        return self._asked[one]
+
+    def _looked_up(self, one: str) -> int | None:
         text = one.encode("utf-8", "surrogatepass")
         value = np.uint64(_hash_of(text))
         place = int(np.searchsorted(self._hashes, value))
@@ -109,7 +118,7 @@ class IdIndex:
     def _take(self, arrays: Arrays) -> None:
         self._text, self._starts = arrays["id_text"], arrays["id_starts"]
         self._hashes, self._by_hash = arrays["id_hashes"], arrays["id_by_hash"]
-        self._late, self._number_of = [], {}
+        self._late, self._number_of, self._asked = [], {}, {}
 
     def _sorted_numbers(self, text: Bytes, starts: Numbers) -> Numbers:
         """Return the number of each id among those that are sorted; of equal hashes the one with the same bytes."""

@@ -162,9 +162,15 @@ class JoinedIndex:
             self._lengths = self._joined(lexical, np.float32)
         return self._lengths
 
-    def cosines(self, vector: Vector) -> np.ndarray:
-        """Return the cosine of each memory, the best of its own vector and its passages'; these must be in memory."""
-        cosines = self._joined([index.similarities(vector) for index in self._layers.values()], np.float32)
+    def cosines(self, vector: Vector, wanted: np.ndarray) -> np.ndarray:
+        """Return the cosine of each wanted memory, the best of its own vector and its passages'; in memory only."""
+        parts = [
+            index.similarities(vector, wanted[start : start + size])
+            for index, start, size in zip(
+                self._layers.values(), self._starts.values(), self._sizes.values(), strict=True
+            )
+        ]
+        cosines = self._joined(parts, np.float32)
         for name, owners in self._owners.items():
             owned = owners != NOBODY
             similarities = self._passages[name].similarities(vector)[: len(owned)]

@@ -169,9 +169,9 @@ class MemoryIndex:
         cached = {i: index for i, index in known.items() if self._alive[index] and self.row_cache.has(index)}
         return set(cached), self.row_cache.candidates(cached) if cached else None
 
-    def similarities(self, vector: Vector) -> np.ndarray:
-        """Return the cosine at every index, in scope or not; FAR where the vector is on disk."""
-        return self._vectors.similarities(vector, len(self._ids))
+    def similarities(self, vector: Vector, wanted: np.ndarray | None = None) -> np.ndarray:
+        """Return the cosine at every index, at least of the wanted ones; FAR where the vector is on disk."""
+        return self._vectors.similarities(vector, len(self._ids), wanted)
 
     @property
     def has_packed_vectors(self) -> bool:
@@ -467,7 +467,7 @@ class MemoryIndex:
         indices = np.flatnonzero(mask)
         if not len(indices):
             return []
-        similarities = self.similarities(vector)[indices]
+        similarities = self.similarities(vector, mask)[indices]
         if len(indices) > limit:
             least = np.partition(similarities, -limit)[-limit]
             indices, similarities = indices[similarities >= least], similarities[similarities >= least]
