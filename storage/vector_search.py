@@ -66,7 +66,9 @@ class VectorSearch:
         self._budget = budget
         self._in_memory: bool | None = None  # None: the vectors are not counted yet
         self._room: RowRoom | None = RowRoom(budget.row_bytes)
-        self._stored = _stored_indexes(database.home, database.generation)
+        # Another host's purge could not remove what this host has stored of a bucket.
+        is_local = database.home.state is None
+        self._stored = _stored_indexes(database.home, database.generation) if is_local else None
         self._indexes, self._passages = self._fresh_indexes()
         self._archived: dict[str, MemoryIndex] = {}  # the archive and its passages, once they are asked for
 
@@ -177,7 +179,7 @@ class VectorSearch:
         """
         stored: list[str] = []
         for table, index in {**self._indexes, PASSAGES: self._passages, **self._archived}.items():
-            if index.version < 0 or len(index) < _FEWEST_TO_STORE:
+            if self._stored is None or index.version < 0 or len(index) < _FEWEST_TO_STORE:
                 continue
             if index.stored_size and index.changes < max(_FEWEST_CHANGES, len(index) // _SHARE_CHANGED):
                 continue
