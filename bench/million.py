@@ -1,7 +1,7 @@
 """Recall and remember on a store of a million memories, which is built in bulk, beside a bare LanceDB hybrid query.
 
     python bench/million.py --size 100000             some minutes
-    python bench/million.py --size 1000000 --write    under an hour and 15 GB of disk; into docs/benchmarks.md
+    python bench/million.py --size 1000000 --write    half an hour and 15 GB of disk; into docs/benchmarks.md
     python bench/million.py --folder F --keep         builds in a folder and leaves it there; a second run uses it
 
 The rows are written straight into the tables, a fifth of them into each layer, without events: an audit would find
@@ -35,7 +35,8 @@ from notes import notes, questions
 
 from recall import NothingRecorded
 from reverie.embeddings.bundled import DIMENSIONS, BundledEmbedder
-from reverie.memory import LAYERS, Memory, content_hash
+from reverie.ids import content_hash
+from reverie.memory import LAYERS, Memory
 from reverie.settings import Settings
 from reverie.storage.lance_table import TEXT_INDEX
 from reverie.storage.lancedb_import import connect

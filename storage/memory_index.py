@@ -221,11 +221,18 @@ class MemoryIndex:
             if self._version != version:
                 await self._catch_up()
             if len(self._to_load):
+                if self._has_unknown_rows():
+                    await self._catch_up()
                 await self._load_vectors()
             if self._rows_to_read and self.row_cache is not None:
                 self._rows_to_read = False
                 if len(self.row_cache.missing(self._alive[: len(self._ids)])) <= _MOST_READ_AT_ONCE:
                     await self.fill_row_cache()
+
+    def _has_unknown_rows(self) -> bool:
+        """Whether there are memories that this process appended without being told their row ids."""
+        count = len(self._ids)
+        return bool((self._alive[:count] & (self._row_ids[:count] == _UNKNOWN_ROW)).any())
 
     async def _catch_up(self) -> None:
         for _ in range(_ATTEMPTS):  # again if rows were rewritten while they were read
@@ -290,6 +297,7 @@ class MemoryIndex:
         """Read the vectors of memories that come from the stored form, as far as they are kept in memory."""
         count = len(self._to_load)
         indices = np.flatnonzero(self._to_load & self._alive[:count] & ~self._vectors.are_here(count))
+        indices = indices[self._row_ids[indices] != _UNKNOWN_ROW]
         self._to_load = np.zeros(0, np.bool_)
         if self._vectors.keeps_whole:
             self._vectors.reserve_whole(len(indices))
@@ -315,6 +323,9 @@ class MemoryIndex:
                 return
             row_ids = self._row_ids[indices[start : start + _MANY_ROWS]]
             self._cache(await self._table.take(row_ids, self.row_cache.columns))
+        if len(indices) > _MANY_ROWS:
+            pa.default_memory_pool().release_unused()
+            release_heap()
 
     def _cache(self, rows: pa.Table) -> None:
         """Cache the rows whose row id is still the one indexed; others were rewritten between two reads."""
@@ -357,6 +368,9 @@ class MemoryIndex:
         await self.refresh()
         if self._stored is None:
             return
+        if self._has_unknown_rows():
+            async with self._refreshing:
+                await self._catch_up()
         facts, arrays = self._facts_and_arrays()
         numbers, new_numbers = self._numbers_that_stay()
         words = None if self.lexical_index is None else self.lexical_index.copy()

@@ -16,6 +16,7 @@ import pytest
 from reverie.memory import LAYERS, Memory
 from reverie.storage import archive, stored_index, vector_search
 from reverie.storage.access_log import AccessRecorder
+from reverie.storage.filters import one_of
 from reverie.storage.memory_index import MemoryIndex
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
@@ -192,6 +193,43 @@ async def test_after_random_days_both_say_the_same(
             await by.store.database.table("semantic").tidy(timedelta(0))  # every row moves
         used += await check_equal(open_session, monkeypatch, uses=None)  # a purge removes them
     assert used >= 4
+
+
+async def test_what_the_storing_process_has_just_added_is_stored_with_its_row(
+    open_session: OpenSession, session: Session, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dice = np.random.default_rng(6)
+    await session.store.add(some(make, dice, 30, session), actor="test", at=session.now)
+    await indexes_of(session)
+    await session.store.add(some(make, dice, 10, session), actor="test", at=session.now)
+    await store_all(session)
+    await check_equal(open_session, monkeypatch)
+
+
+async def test_an_index_without_what_is_gone_has_what_was_just_added(
+    open_session: OpenSession, session: Session, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_search, "_FEWEST_GONE", 1)
+    dice = np.random.default_rng(8)
+    items = some(make, dice, 60, session)
+    await session.store.add(items, actor="test", at=session.now)
+    await indexes_of(session)
+    async with session.store.changing():
+        gone = [item.memory.id for item in items[:40]]
+        for layer in LAYERS:
+            await session.store.database.table(layer).delete(one_of("id", gone))
+    before = await indexes_of(session)
+    await session.store.add(some(make, dice, 10, session), actor="test", at=session.now)
+    await session.store.database.write_ahead_log.flush()
+    await session.store.vectors.shrink()
+    after = await indexes_of(session)
+    assert any(before[layer] is not after[layer] for layer in LAYERS)
+    fresh = await indexes_of(await open_session())
+    for layer in LAYERS:
+        assert {one: seen[:3] for one, seen in picture(after[layer]).items()} == {
+            one: seen[:3] for one, seen in picture(fresh[layer]).items()
+        }
+        assert all(vector is not None for *_, vector in picture(after[layer]).values())
 
 
 async def test_a_file_that_is_damaged_cut_short_or_of_something_else_is_not_used(
