@@ -390,7 +390,7 @@ async def test_an_engine_that_ends_leaves_its_indexes_to_the_next_one(
     assert set(LAYERS) <= set(stored_files(session))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif(os.access("/", os.W_OK), reason="root may write anywhere")
 async def test_a_folder_that_cannot_be_written_costs_time_and_nothing_else(session: Session, make: Make) -> None:
     await session.store.add([make("the lamp burns")], actor="test", at=session.now)
     folder = next(session.store.folder.glob("tables-*")) / "indexes"
