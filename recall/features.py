@@ -31,7 +31,7 @@ from reverie.recall.score import (
     token_weights,
 )
 from reverie.storage.candidates import Candidates
-from reverie.storage.vector_search import NOBODY
+from reverie.storage.joined_index import NOBODY
 from reverie.text.tokenize import function_terms, search_text, terms
 
 
@@ -55,11 +55,12 @@ async def features_of(found: Candidates, text: str, embedding: QueryEmbedding | 
     index, in_scope = found.index, found.in_scope
     words = _word_scores(found, text, () if embedding is None else embedding.words)
     before, after = index.neighbours(in_scope)
+    scored = np.flatnonzero(words.scores != 0.0)
     word_scores = words.scores + NEIGHBOUR_SHARE * (
-        _scores_of(words.scores, before) + _scores_of(words.scores, after)
+        _scores_at(after, scored, words.scores) + _scores_at(before, scored, words.scores)
     )
     word_scores[~in_scope] = 0.0
-    cost = PASSAGE_COST * np.log(np.maximum(index.passage_counts(), 1))
+    cost = _costs(index.passage_counts())
     # Found by words alone, a memory must have some itself; where vectors help, its neighbours' words will do.
     chosen = _best(word_scores, (words.scores if embedding is None else word_scores) > 0.0, limit)
     cosines = np.zeros(len(index), np.float32)
@@ -108,14 +109,12 @@ def _word_scores(found: Candidates, text: str, words: Sequence[str]) -> _WordSco
     known = list(dict.fromkeys((*asked, *read.values())))
     content_words = np.array([term not in function_terms() for term in asked], np.bool_)
     shares = np.where(content_words, 1.0, FUNCTION_WORD_SHARE) if content_words.any() else np.ones(len(asked))
-    numbers, owners, counts = index.term_entries(known)
-    rarity = _inverse_frequency(np.bincount(numbers[in_scope[owners]], minlength=len(known)), in_scope)
+    numbers, owners, counts = index.term_entries(known, in_scope)
+    rarity = _inverse_frequency(np.bincount(numbers, minlength=len(known)), in_scope)
+    telling = [term for term, tells in zip(asked, content_words, strict=True) if tells]
+    sharing = index.having_any(telling or asked)
     scored = numbers < len(asked)
     numbers, owners, counts = numbers[scored], owners[scored], counts[scored]
-    sharing = np.zeros(len(index), np.bool_)
-    sharing[owners[content_words[numbers]] if content_words.any() else owners] = True
-    seen = in_scope[owners]
-    numbers, owners, counts = numbers[seen], owners[seen], counts[seen]
     weights = shares * rarity[: len(asked)]
     lengths = index.lengths()
     mean_length = float(lengths[in_scope].sum()) / max(int(np.count_nonzero(in_scope)), 1)
@@ -152,9 +151,21 @@ def _out_of_scope(found: Candidates, sharing: np.ndarray) -> dict[str, int]:
     return {reason: int(count) for reason, count in counts.items() if count}
 
 
-def _scores_of(scores: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the scores of others, zero where there is nobody."""
-    return np.where(others == NOBODY, 0.0, scores[others])
+def _scores_at(places: np.ndarray, scored: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the scores of those that have one, put at other places; NOBODY is no place, and no two share one."""
+    moved = np.zeros(len(scores))
+    targets = places[scored]
+    there = targets != NOBODY
+    moved[targets[there]] = scores[scored[there]]
+    return moved
+
+
+def _costs(passages: np.ndarray) -> np.ndarray:
+    """Return what the passages of each memory cost it; most memories have none."""
+    costs = np.zeros(len(passages))
+    several = np.flatnonzero(passages > 1)
+    costs[several] = PASSAGE_COST * np.log(passages[several])
+    return costs
 
 
 def _best(scores: np.ndarray, allowed: np.ndarray, limit: int) -> np.ndarray:

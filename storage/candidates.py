@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from reverie.storage.database import Database
+from reverie.storage.joined_index import NOBODY, JoinedIndex
 from reverie.storage.lance_table import Table, TextHit
 from reverie.storage.memory_index import MemoryIndex
 from reverie.storage.rows import Vector
 from reverie.storage.schema import ARCHIVE
 from reverie.storage.scope import Scope
-from reverie.storage.vector_search import NOBODY, JoinedIndex, VectorSearch
+from reverie.storage.vector_search import VectorSearch
 from reverie.text.tokenize import search_text
 
 _MEMORIES_ASKED = 2  # times the limit, if any memory has passages: their cost lets others of the nearest move up
@@ -130,7 +131,7 @@ class CandidateSearch:
 
 def _in_memory(index: JoinedIndex, scope: Scope, in_scope: np.ndarray, vector: Vector) -> Candidates:
     """Take every memory in scope; all are compared at once."""
-    cosines = index.cosines(vector)
+    cosines = index.cosines(vector, in_scope)
 
     async def cosines_of(indices: np.ndarray) -> np.ndarray:
         return np.asarray(cosines[indices])

@@ -20,6 +20,7 @@ from reverie.storage.audit import Report, ignore_report
 from reverie.storage.database import connect_to, write_ahead_log_folder
 from reverie.storage.filters import equals, one_of
 from reverie.storage.homes import DomainHome
+from reverie.storage.joined_index import owner_of
 from reverie.storage.lance_table import LANCE_ERRORS, Table, translated
 from reverie.storage.lancedb_import import table_names
 from reverie.storage.locks import ProcessLock
@@ -34,7 +35,6 @@ from reverie.storage.packed_vectors import (
 )
 from reverie.storage.rows import FIELDS, Embedded, by_layer, from_table, passage_rows, to_table
 from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, MEMORY_TABLES, PASSAGE_TABLES, PASSAGES, TABLES
-from reverie.storage.vector_search import owner_of
 from reverie.storage.write_ahead_log import pending_lines
 
 _SAME = 0.9  # cosine: a model on a server may not give exactly the same vector twice

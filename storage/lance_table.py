@@ -283,7 +283,9 @@ class Table:
 
         async def read() -> pa.Table:
             query = self.lance.query().nearest_to(vector).column("vector").distance_type("cosine")
-            query = query.where(where.sql).nprobes(_PROBES).refine_factor(_REFINE).limit(limit)
+            if where != everything():  # LanceDB evaluates it for every row
+                query = query.where(where.sql)
+            query = query.nprobes(_PROBES).refine_factor(_REFINE).limit(limit)
             return await query.select([*columns, "_distance"]).to_arrow()
 
         return await self._do(read)

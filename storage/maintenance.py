@@ -152,6 +152,16 @@ class Maintenance:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        await self._store_indexes()
+
+    async def _store_indexes(self) -> None:
+        """Leave the indexes to the next engine as they are; without that it builds them, or catches up."""
+        try:
+            async with self._database.maintenance_lock.held_if_free() as ours:
+                if ours and self._database.is_current() and self._database.is_in_place():
+                    await self._vectors.store_indexes()
+        except StoreError as error:
+            log.info("The indexes were not stored: %s", error)
 
     def _start(self, idle: bool) -> None:
         if self._task is None or self._task.done():
@@ -170,7 +180,11 @@ class Maintenance:
             if idle:
                 await self._database.drop_replaced()
             tables = [self._database.raw_table(name) for name in TABLES]
-            return [table.name for table in tables if await self._maintain(table, idle=idle)]
+            maintained = [table.name for table in tables if await self._maintain(table, idle=idle)]
+            if idle:
+                await self._vectors.store_indexes()
+                await self._vectors.fill_row_caches()
+            return maintained
 
     async def compact(self) -> None:
         """Merge small fragments and update the indexes at once, whether that is due or not."""

@@ -34,6 +34,7 @@ _SCALE_BYTES = 4
 _HEADER = 1 + _SCALE_BYTES
 _FINEST = 8
 _ROWS_AT_ONCE = 1_024  # so that a block of codes and its numbers stay in the processor's cache
+_COPIES_PAY = 4  # where fewer than one vector in so many is wanted, copying those is quicker than comparing all
 _LEAST_SHARE = 0.25  # of the squared length is never noise: else a vector of few large numbers would explode
 
 
@@ -302,8 +303,13 @@ class _Block:
         codes = _codes(self._data[slot : slot + 1], self.bits)[:, : self._dimensions]
         return np.asarray(_levels(codes, self.bits)[0] * self._factors[slot], np.float32)
 
-    def similarities(self, vector: Vector) -> tuple[NDArray[np.int64], Vector]:
-        """Return the owners of all vectors and their cosines with this one."""
+    def similarities(self, vector: Vector, wanted: NDArray[np.bool_] | None) -> tuple[NDArray[np.int64], Vector]:
+        """Return the owners of all vectors, at least of the wanted ones, and their cosines with this one."""
+        if wanted is not None and self.bits == WHOLE:
+            owned = self.owners[: self._used]
+            slots = np.flatnonzero(wanted[owned] & (owned >= 0))
+            if len(slots) * _COPIES_PAY < self._used:
+                return owned[slots], np.asarray(self._data[slots] @ vector, np.float32)
         found = self._whole(vector) if self.bits == WHOLE else self._of_codes(vector)
         owners = self.owners[: self._used]
         if not self._free:
@@ -372,12 +378,10 @@ class VectorMatrix:
         """Return how many vectors of each precision are in memory."""
         return {bits: len(block) for bits, block in self._blocks.items()}
 
-    def reserve(self, rows: pa.Table) -> None:
-        """Make room for these rows, and no more: a matrix that grows by and by has room to spare."""
+    def reserve_whole(self, count: int) -> None:
+        """Make room for so many whole vectors, and no more: a matrix that grows by and by has room to spare."""
         if self.keeps_whole:
-            self._blocks[WHOLE].reserve(len(rows) - rows.column("vector").null_count)
-        for bits, (packed, _) in packed_rows(rows.column("packed"), self._dimensions).items():
-            self._blocks[bits].reserve(len(packed))
+            self._blocks[WHOLE].reserve(count)
 
     def write(self, indices: NDArray[np.int64], rows: pa.Table) -> None:
         """Take in the vectors of these rows, whatever those had before."""
@@ -395,12 +399,19 @@ class VectorMatrix:
             self._release(np.setdiff1d(indices, indices[np.concatenate(packed)] if packed else np.empty(0, np.int64)))
         self._squeeze()
 
-    def similarities(self, vector: Vector, count: int) -> Vector:
-        """Return the cosine at each of the first indices; FAR where the vector is not in memory."""
+    def similarities(self, vector: Vector, count: int, wanted: NDArray[np.bool_] | None = None) -> Vector:
+        """Return the cosine at each of the first indices, at least of the wanted ones (None: all).
+
+        It is FAR where the vector is not in memory.
+        """
         found = np.full(max(count, len(self._bits)), FAR, np.float32)
+        mask = None
+        if wanted is not None:
+            mask = np.zeros(len(found), np.bool_)
+            mask[: len(wanted)] = wanted
         for block in self._blocks.values():
             if len(block):
-                owners, similarities = block.similarities(vector)
+                owners, similarities = block.similarities(vector, mask)
                 found[owners] = similarities
         return found[:count]
 
@@ -409,6 +420,13 @@ class VectorMatrix:
         mask = np.zeros(count, np.bool_)
         known = self._bits[:count]
         mask[: len(known)] = (known != NOWHERE) & (known != WHOLE)
+        return mask
+
+    def are_here(self, count: int) -> NDArray[np.bool_]:
+        """Return a mask of the first indices whose vector is in memory."""
+        mask = np.zeros(count, np.bool_)
+        known = self._bits[:count]
+        mask[: len(known)] = known != NOWHERE
         return mask
 
     @property

@@ -16,6 +16,7 @@ from reverie.storage.lance_table import Table
 from reverie.storage.rows import FIELDS, from_table
 from reverie.storage.schema import MEMORY_TABLES, PASSAGE_TABLES
 from reverie.storage.store import MemoryStore
+from reverie.storage.vector_search import remove_stored_indexes
 
 BLANK = "[purged]"
 
@@ -89,6 +90,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
         events = [store.event("purged", memory, actor=actor, at=at, state=GONE) for memory in gone]
         events += [_purged_event(store, memory_id, actor, at) for memory_id in only_journalled]
         await store.journal.write(events)
+        await store.vectors.remove_stored()  # they have the ids and the hashed words; maintenance writes them anew
         await _delete(tables, ids)
         await _redact_rows(store, tables, quotes, actor=actor, at=at)
         await _redact_events(store, rows, {*ids, *only_journalled}, quotes, actor=actor, at=at)
@@ -306,6 +308,7 @@ async def _purge_older_generations(store: MemoryStore, ids: Sequence[str]) -> No
             continue  # empty: a session opened just as the tables were switched
         if home.state is None:  # in a bucket the log is carried over when the new tables are opened
             await (await write_ahead_log_to(home, number, tables)).flush()
+        await remove_stored_indexes(home, number)
         await _delete(tables, ids)
         await tables["events"].delete(at_most("number", max(newest, default=0)))
         for name in (*PASSAGE_TABLES, "accesses", "questions", "dreams"):

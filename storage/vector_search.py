@@ -2,256 +2,43 @@
 
 A setting says how much memory may be used (`REVERIE_SEARCH_MEMORY`). While the vectors fit, they are kept there;
 beyond that LanceDB is asked, through the index that maintenance builds by then.
-
-The in-memory indexes of several tables are joined end to end, so that one index numbers every memory that a query may
-see: the layers for most queries, and the archive where a query may see what is in it.
 """
 
 import asyncio
-from bisect import bisect_right
+import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 
-from reverie.errors import StoreError
+from reverie.errors import StoreError, StoreUnavailable
 from reverie.lifecycle.rules import WHOLE
 from reverie.memory import LAYERS, Layer
 from reverie.storage.database import Database
 from reverie.storage.filters import differs, equals, everything, one_of
-from reverie.storage.memory_index import OWNER, CachedCandidates, MemoryIndex, RowRoom, VectorHit
+from reverie.storage.homes import DomainHome
+from reverie.storage.joined_index import owner_of
+from reverie.storage.memory_index import OWNER, MemoryIndex, VectorHit
 from reverie.storage.packed_vectors import PACKED_BITS, VECTOR_COLUMNS, bytes_of, vectors_in
-from reverie.storage.rows import Embedded, RowLocation, Vector, as_values
+from reverie.storage.row_cache import CachedCandidates, RowRoom
+from reverie.storage.rows import Embedded, Vector, as_values
 from reverie.storage.schema import ARCHIVE, ARCHIVED_PASSAGES, PASSAGE_TABLES, PASSAGES
-from reverie.storage.scope import Scope, Viewer
+from reverie.storage.scope import Scope
+from reverie.storage.stored_index import StoredIndexes
 
-_Wanted = tuple[frozenset[str | None] | frozenset[str] | None, ...]  # labels of each kind, and layers; None: any
-_MOST_MASKS = 16
-_FEW_ADDED = 200
-
-NOBODY = -1
-"""Stands for "no memory" in an array of indices."""
-
-
-class JoinedIndex:
-    """The memories that the indexes had when it was made; what is added to a layer later has no number here."""
-
-    def __init__(
-        self,
-        versions: tuple[int, ...],
-        layers: Mapping[str, MemoryIndex],
-        passages: Mapping[str, MemoryIndex],
-        earlier: "JoinedIndex | None" = None,
-    ) -> None:
-        """Take the indexes at these versions; `earlier` saves sorting again what it has sorted."""
-        self.versions = versions
-        self._layers = {layer: index for layer, index in layers.items() if len(index)}
-        self._sizes = {layer: len(index) for layer, index in self._layers.items()}
-        self._starts: dict[str, int] = dict(
-            zip(self._layers, np.cumsum([0, *self._sizes.values()]).tolist(), strict=False)
-        )
-        self._size = sum(self._sizes.values())
-        self._sessions = self._joined([index.sessions for index in self._layers.values()], np.int64)
-        self._moments = self._joined([index.moments for index in self._layers.values()], np.int64)
-        self._by_session_and_time = self._order(earlier)
-        self._passages = dict(passages)
-        self._owners = {name: self._owners_of(index) for name, index in passages.items()}
-        self._last_neighbours: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
-        self._first_of_each = list(self._starts.values())
-        self._indexes_in_order = list(self._layers.items())
-        self._masks: dict[_Wanted, np.ndarray] = {}  # queries mostly have the scope of the last
-        self._passage_counts: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return self._size
-
-    def is_of(self, versions: tuple[int, ...], tables: Mapping[str, MemoryIndex]) -> bool:
-        """Whether it was made of these versions of these indexes: one that was built anew numbers memories anew."""
-        return self.versions == versions and all(tables[name] is index for name, index in self._layers.items())
-
-    def id_at(self, index: int) -> str:
-        """Return the id of a memory."""
-        _, layer_index, own = self._layer_and_index(index)
-        return layer_index.ids[own]
-
-    def location_at(self, index: int) -> RowLocation:
-        """Return where the row of a memory was last seen."""
-        layer, layer_index, own = self._layer_and_index(index)
-        return RowLocation(layer, layer_index.row_id(own))
-
-    def index_of(self, memory_id: str, table: str | None = None) -> int:
-        """Return the index of a memory, in its table if that is known; NOBODY if it has none."""
-        for layer, index in self._layers.items():
-            own = index.index_of(memory_id) if table in (None, layer) else None
-            if own is not None and own < self._sizes[layer]:
-                return self._starts[layer] + own
-        return NOBODY
-
-    def alive(self) -> np.ndarray:
-        """Return a mask of the memories that still have a row."""
-        return self._joined([index.with_labels([]) for index in self._layers.values()], np.bool_)
-
-    def in_scope(self, scope: Scope, statuses: Sequence[str] | None = None) -> np.ndarray:
-        """Return a mask of the memories whose project, status, owner and layer are in scope."""
-        wanted = [scope.projects, scope.statuses if statuses is None else statuses, scope.viewer.owners]
-        return self._mask(wanted, scope.layers)
-
-    def seen_by(self, viewer: Viewer) -> np.ndarray:
-        """Return a mask of the memories that somebody may see, in scope or not."""
-        return self._mask([viewer.projects, None, viewer.owners], None)
-
-    def _mask(self, wanted: Sequence[Collection[str | None] | None], layers: Sequence[str] | None) -> np.ndarray:
-        """Return a mask, not to be written to, of the memories with wanted labels in wanted layers (None: any)."""
-        key = (*(None if values is None else frozenset(values) for values in (*wanted, layers)),)
-        if key not in self._masks:
-            parts = [
-                index.with_labels([*wanted, layers])
-                if table == ARCHIVE
-                else index.with_labels(wanted)
-                if layers is None or table in layers
-                else np.zeros(len(index), np.bool_)
-                for table, index in self._layers.items()
-            ]
-            if len(self._masks) >= _MOST_MASKS:
-                self._masks.clear()
-            self._masks[key] = self._joined(parts, np.bool_)
-            self._masks[key].setflags(write=False)
-        return self._masks[key]
-
-    def with_ids(self, ids: Mapping[str, Sequence[str]]) -> np.ndarray:
-        """Return a mask of the memories that are among the ids given for their table."""
-        mask = np.zeros(self._size, np.bool_)
-        found = [self.index_of(memory_id, table) for table, some in ids.items() for memory_id in some]
-        mask[[one for one in found if one != NOBODY]] = True
-        return mask
-
-    def term_entries(self, asked: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return one entry for each memory that has an asked term: which term, which memory, how often."""
-        parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for layer, index in self._layers.items():
-            if index.lexical_index is not None:
-                numbers, owners, counts = index.lexical_index.entries(asked)
-                known = owners < self._sizes[layer]
-                if not known.all():
-                    numbers, owners, counts = numbers[known], owners[known], counts[known]
-                parts.append((numbers, owners + self._starts[layer], counts))
-        if not parts:
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
-        numbers, owners, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return numbers, owners, counts
-
-    def lengths(self) -> np.ndarray:
-        """Return how many words each memory has."""
-        lexical = [index.lexical_index.lengths(len(index)) for index in self._layers.values() if index.lexical_index]
-        return self._joined(lexical, np.float32)
-
-    def cosines(self, vector: Vector) -> np.ndarray:
-        """Return the cosine of each memory, the best of its own vector and its passages'; these must be in memory."""
-        cosines = self._joined([index.similarities(vector) for index in self._layers.values()], np.float32)
-        for name, owners in self._owners.items():
-            owned = owners != NOBODY
-            similarities = self._passages[name].similarities(vector)[: len(owned)]
-            np.maximum.at(cosines, owners[owned], similarities[owned])
-        return cosines
-
-    def passage_counts(self) -> np.ndarray:
-        """Return how many passages each memory has."""
-        if self._passage_counts is None:
-            owners = np.concatenate(list(self._owners.values()))
-            self._passage_counts = np.bincount(owners[owners != NOBODY], minlength=self._size)
-        return self._passage_counts
-
-    @property
-    def has_passages(self) -> bool:
-        """Whether any memory has passages."""
-        return any((owners != NOBODY).any() for owners in self._owners.values())
-
-    def passages_of(self, indices: np.ndarray) -> dict[str, dict[str, tuple[int, int | None]]]:
-        """Return the passages of some memories by table and id: the index of the memory, and the row id if known."""
-        wanted = np.zeros(self._size + 1, np.bool_)
-        wanted[indices] = True  # NOBODY is the last one, which stays False
-        found: dict[str, dict[str, tuple[int, int | None]]] = {}
-        for name, owners in self._owners.items():
-            passages, numbers = self._passages[name], np.flatnonzero(wanted[owners]).tolist()
-            found[name] = {passages.ids[n]: (int(owners[n]), passages.row_id(n)) for n in numbers}
-        return found
-
-    def _order(self, earlier: "JoinedIndex | None") -> np.ndarray:
-        """Return the memories by session, then by time; where few were added since, they are put into that order."""
-        known = None if earlier is None else self._numbers_of(earlier)
-        numbers = np.arange(self._size)
-        if known is None or earlier is None:
-            return np.lexsort((numbers, self._moments, self._sessions))
-        order = known[earlier._by_session_and_time]
-        is_known = np.zeros(self._size, np.bool_)
-        is_known[known] = True
-        sessions, moments = self._sessions[order], self._moments[order]
-        places: list[int] = []
-        fresh = numbers[~is_known]
-        fresh = fresh[np.lexsort((fresh, self._moments[fresh], self._sessions[fresh]))]
-        for number in fresh.tolist():
-            start, end = (int(np.searchsorted(sessions, self._sessions[number], side)) for side in ("left", "right"))
-            first, last = (
-                start + int(np.searchsorted(moments[start:end], self._moments[number], side))
-                for side in ("left", "right")
-            )
-            places.append(first + int(np.searchsorted(order[first:last], number)))
-        return np.insert(order, places, fresh)
-
-    def _numbers_of(self, earlier: "JoinedIndex") -> np.ndarray | None:
-        """Return the numbers here of the memories there; None if some have other times now, or many are new."""
-        if earlier._layers.keys() - self._layers.keys() or self._size - earlier._size > _FEW_ADDED:
-            return None
-        if any(self._layers[name] is not index for name, index in earlier._layers.items()):
-            return None
-        parts = [np.arange(size) + self._starts[name] for name, size in earlier._sizes.items()]
-        known = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        same_sessions = np.array_equal(self._sessions[known], earlier._sessions)
-        return known if same_sessions and np.array_equal(self._moments[known], earlier._moments) else None
-
-    def neighbours(self, in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each memory the one before and the one after it in its session, of those in scope."""
-        if self._last_neighbours is None or not np.array_equal(self._last_neighbours[0], in_scope):
-            self._last_neighbours = in_scope, self._neighbours(in_scope)  # most queries have the scope of the last
-        return self._last_neighbours[1]
-
-    def _neighbours(self, in_scope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        ordered = self._by_session_and_time[in_scope[self._by_session_and_time]]
-        session = self._sessions[ordered]
-        together = (session[1:] == session[:-1]) & (session[1:] != 0)
-        before, after = np.full(self._size, NOBODY), np.full(self._size, NOBODY)
-        before[ordered[1:][together]] = ordered[:-1][together]
-        after[ordered[:-1][together]] = ordered[1:][together]
-        return before, after
-
-    def _owners_of(self, passages: MemoryIndex) -> np.ndarray:
-        owners = np.full(len(passages), NOBODY, np.int64)
-        for index in np.flatnonzero(passages.with_labels([])).tolist():
-            owners[index] = self.index_of(owner_of(passages.ids[index]))
-        return owners
-
-    def _layer_and_index(self, index: int) -> tuple[str, MemoryIndex, int]:
-        number = bisect_right(self._first_of_each, index) - 1
-        return *self._indexes_in_order[number], index - self._first_of_each[number]
-
-    def _joined(self, parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
-        """Put together what each layer has of its memories, without those added since."""
-        if not parts:
-            return np.empty(0, kind)
-        return np.concatenate([part[:size] for part, size in zip(parts, self._sizes.values(), strict=True)])
-
-
-def owner_of(passage_id: str) -> str:
-    """Return the id of the memory that a passage is of."""
-    return passage_id.rpartition("#")[0]
-
+INDEXES = "indexes"
+"""The folder of the stored indexes, in this host's folder of a generation of tables."""
 
 _LABELS = ("project", "status", OWNER)
 _TABLES: tuple[str, ...] = (*LAYERS, PASSAGES)
 _FEWEST_GONE = 200
+_FEWEST_TO_STORE = 2_000  # memories; fewer are indexed in less time than anybody notices
+_FEWEST_CHANGES = 500
+_SHARE_CHANGED = 20  # one part in so many
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +66,9 @@ class VectorSearch:
         self._budget = budget
         self._in_memory: bool | None = None  # None: the vectors are not counted yet
         self._room: RowRoom | None = RowRoom(budget.row_bytes)
+        # Another host's purge could not remove what this host has stored of a bucket.
+        is_local = database.home.state is None
+        self._stored = _stored_indexes(database.home, database.generation) if is_local else None
         self._indexes, self._passages = self._fresh_indexes()
         self._archived: dict[str, MemoryIndex] = {}  # the archive and its passages, once they are asked for
 
@@ -364,22 +154,50 @@ class VectorSearch:
         """Build those indexes anew of whose memories many have no row any more; searches go on with the old ones."""
         for layer, index in self._indexes.items():
             if await _is_worth_shrinking(index):
-                self._indexes[layer] = await self._built_anew(index, layer, _LABELS)
-        passages = self._passages
-        if await _is_worth_shrinking(passages):
-            self._passages = await self._built_anew(passages, PASSAGES, ("project",), of_memories=False)
+                self._indexes[layer] = await self._built_anew(index)
+        if await _is_worth_shrinking(self._passages):
+            self._passages = await self._built_anew(self._passages)
 
-    async def _built_anew(
-        self, old: MemoryIndex, table: str, labels: Sequence[str], *, of_memories: bool = True
-    ) -> MemoryIndex:
+    async def _built_anew(self, old: MemoryIndex) -> MemoryIndex:
         if old.row_cache is not None:
             old.row_cache.clear()  # both do not fit
-        raw, dimensions = self._database.raw_table(table), self._database.stamp.dimensions
-        new = MemoryIndex(raw, dimensions, labels, self._room, of_memories=of_memories)
+        new = old.without_gone(self._room)
         await new.refresh()
         if self._room is None:  # what others wrote meanwhile was too much
             await new.drop_vectors()
         return new
+
+    async def fill_row_caches(self) -> None:
+        """Read the rows that recall will want and that were not read when an index was opened or its table merged."""
+        for index in list(self._indexes.values()):
+            await index.fill_row_cache()
+
+    async def store_indexes(self) -> list[str]:
+        """Write the stored form of the indexes that changed since it was written; return the names of their tables.
+
+        Call it with the lock of maintenance held. Only indexes that this process has searched are stored.
+        """
+        stored: list[str] = []
+        for table, index in {**self._indexes, PASSAGES: self._passages, **self._archived}.items():
+            if self._stored is None or index.version < 0 or len(index) < _FEWEST_TO_STORE:
+                continue
+            if index.stored_size and index.changes < max(_FEWEST_CHANGES, len(index) // _SHARE_CHANGED):
+                continue
+            try:
+                await index.store()
+            except OSError as error:  # it is a cache: the next start takes longer
+                log.info("The index of %s was not stored: %s", table, error)
+            else:
+                stored.append(table)
+        return stored
+
+    async def remove_stored(self) -> None:
+        """Remove the stored form of every index. Call it with the lock of maintenance held.
+
+        Raises:
+            StoreUnavailable: if it cannot be removed.
+        """
+        await remove_stored_indexes(self._database.home, self._database.generation)
 
     async def are_in_memory(self, scope: Scope | None = None) -> bool:
         """Whether the vectors are kept in memory that a query in a scope needs, without one those of all layers.
@@ -394,15 +212,12 @@ class VectorSearch:
     async def _archive_is_in_memory(self) -> bool:
         """Make the indexes of the archive if this is the first query for it; its rows are not cached."""
         names, dimensions = (ARCHIVE, ARCHIVED_PASSAGES), self._database.stamp.dimensions
-        tables = {name: self._database.raw_table(name) for name in names}
         fits = bool(self._in_memory) and self._budget.fits(self._sizes() + await self._counts(names), dimensions)
         if not self._archived:
             room = RowRoom(0) if fits else None
             self._archived = {
-                ARCHIVE: MemoryIndex(tables[ARCHIVE], dimensions, (*_LABELS, "layer"), room),
-                ARCHIVED_PASSAGES: MemoryIndex(
-                    tables[ARCHIVED_PASSAGES], dimensions, ("project",), room, of_memories=False
-                ),
+                ARCHIVE: self._index(ARCHIVE, (*_LABELS, "layer"), room),
+                ARCHIVED_PASSAGES: self._index(ARCHIVED_PASSAGES, ("project",), room, of_memories=False),
             }
         elif not fits:
             await asyncio.gather(*(index.drop_vectors() for index in self._archived.values()))
@@ -462,15 +277,19 @@ class VectorSearch:
 
     async def _from_disk(self, name: str, vector: Vector, scope: Scope, limit: int) -> list[VectorHit]:
         table, index = self._database.raw_table(name), await self._index_of(name)
-        hits = _hits(await table.nearest(vector, scope.condition(), ["id"], limit), name)
+        where = scope.condition()
+        if scope.is_plain and name != ARCHIVE and index.all_have([None, scope.statuses, scope.viewer.owners]):
+            # LanceDB looks at every row for a condition, which takes longer than the search.
+            where = everything() if scope.projects is None else one_of("project", scope.projects)
+        hits = _hits(await table.nearest(vector, where, ["id"], limit), name)
         if not index.has_packed_vectors:
             return hits
         if scope.is_plain and name != ARCHIVE:
             wanted = [scope.projects, scope.statuses, scope.viewer.owners]
             packed = index.nearest(vector, limit, wanted, packed_only=True)
         else:
-            ids = (await table.rows(["id"], scope.condition() & differs("precision", WHOLE))).column("id").to_pylist()
-            packed = index.nearest_packed_of(vector, limit, ids)
+            ids = (await table.rows(["id"], scope.condition() & differs("precision", WHOLE))).column("id")
+            packed = index.nearest_packed_of(vector, limit, ids.combine_chunks())
         return _best([*hits, *packed], limit)
 
     async def _index_of(self, name: str) -> MemoryIndex:
@@ -505,10 +324,38 @@ class VectorSearch:
 
     def _fresh_indexes(self) -> tuple[dict[Layer, MemoryIndex], MemoryIndex]:
         """Return empty indexes of the layers and of the passages, with vectors if there is room for them."""
-        dimensions, tables, room = self._database.stamp.dimensions, self._database, self._room
-        indexes = {layer: MemoryIndex(tables.raw_table(layer), dimensions, _LABELS, room) for layer in LAYERS}
-        passages = MemoryIndex(tables.raw_table(PASSAGES), dimensions, ("project",), room, of_memories=False)
-        return indexes, passages
+        indexes = {layer: self._index(layer, _LABELS, self._room) for layer in LAYERS}
+        return indexes, self._index(PASSAGES, ("project",), self._room, of_memories=False)
+
+    def _index(
+        self, table: str, labels: Sequence[str], room: RowRoom | None, *, of_memories: bool = True
+    ) -> MemoryIndex:
+        stamp = self._database.stamp
+        return MemoryIndex(
+            self._database.raw_table(table),
+            stamp.dimensions,
+            labels,
+            room,
+            of_memories=of_memories,
+            stored=self._stored,
+            embedder=stamp.embedder,
+        )
+
+
+def _stored_indexes(home: DomainHome, generation: int) -> StoredIndexes:
+    return StoredIndexes(home.logs(generation) / INDEXES)
+
+
+async def remove_stored_indexes(home: DomainHome, generation: int) -> None:
+    """Remove the stored indexes that this host has of a generation. Call it with the lock of maintenance held.
+
+    Raises:
+        StoreUnavailable: if they cannot be removed.
+    """
+    try:
+        await asyncio.to_thread(_stored_indexes(home, generation).remove)
+    except OSError as error:
+        raise StoreUnavailable(f"The stored indexes cannot be removed ({error}). Try again.") from error
 
 
 async def _is_worth_shrinking(index: MemoryIndex) -> bool:

@@ -285,6 +285,7 @@ class OpenDomain:
         await asyncio.to_thread(tokens.warm)
         with contextlib.suppress(StoreError):  # whoever asks is told
             await self.store.vectors.indexes(Scope())
+            await self.store.vectors.fill_row_caches()
 
     async def warm_model(self) -> None:
         """Load the embedding model; if that fails, recall goes on by words and `status` says why."""

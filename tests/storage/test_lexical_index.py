@@ -1,6 +1,6 @@
 import numpy as np
 
-from reverie.storage.memory_index import LexicalIndex
+from reverie.storage.lexical_index import LexicalIndex
 from reverie.text.tokenize import function_terms, terms
 
 

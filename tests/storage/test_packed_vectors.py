@@ -117,7 +117,7 @@ def test_the_matrix_in_memory_compares_as_the_rows_do() -> None:
     precisions = np.random.default_rng(1).choice([32, 8, 4, 2], len(vectors)).tolist()
     rows = rows_of(vectors, precisions)
     matrix = VectorMatrix(DIMENSIONS, keeps_whole=True)
-    matrix.reserve(rows)
+    matrix.reserve_whole(len(rows))
     matrix.write(np.arange(len(vectors)), rows)
     query = some_vectors(1, seed=9)[0]
     expected = matrix_of(rows, DIMENSIONS) @ query

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from reverie.storage.access_log import record
-from reverie.storage.memory_index import RowCache, RowRoom
+from reverie.storage.row_cache import RowCache, RowRoom
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import Scope
 from reverie.storage.store import NearMemories
