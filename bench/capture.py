@@ -12,8 +12,8 @@ import json
 import sys
 from pathlib import Path
 
-from reverie.clients.capture import CapturedItem, captured
-from reverie.clients.transcripts import Transcript, read_transcript, summary_steps
+from reverie.tools.session_statements import CapturedItem, captured
+from reverie.tools.transcripts import Transcript, read_transcript, summary_steps
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "clients" / "fixtures"
 
@@ -32,7 +32,14 @@ def fits(item: CapturedItem, words: list[str]) -> bool:
     return all(word.casefold() in item.text.casefold() for word in words)
 
 
-SETS = {"": "development", "held": "held out", "second": "second set", "third": "third set, unseen", "fourth": "fourth set", "fifth": "fifth set, unseen"}
+SETS = {
+    "": "development",
+    "held": "held out",
+    "second": "second set",
+    "third": "third set, unseen",
+    "fourth": "fourth set",
+    "fifth": "fifth set, unseen",
+}
 """By the beginning of a fixture's name."""
 
 
@@ -49,7 +56,8 @@ def main() -> None:
                 (one, item)
                 for one in each["keep"]
                 for item in items
-                if fits(item, one["words"]) and (item.kind == "event") == (one["kind"] == "event")  # it quotes the task
+                if fits(item, one["words"])
+                and (item.kind == "event") == (one["kind"] == "event")  # it quotes the task
             ]
             reached = [one for one in each["keep"] if any(one is hit for hit, _ in hits)]
             fine = [item for item in items if any(fits(item, one["words"]) for one in (*each["keep"], *each["fine"]))]

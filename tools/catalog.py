@@ -323,10 +323,10 @@ CONTEXT = Tool(
 CAPTURE = Tool(
     name="capture",
     title="Capture a session",
-    description="What a hook found in a transcript: kept, or asked about.",
-    request=requests.CaptureRequest,
+    description="Reads a session's transcript: what is worth keeping is kept, or asked about.",
+    request=requests.TranscriptRequest,
     result=results.Captured,
-    function="reverie.tools.capture:capture",
+    function="reverie.tools.capture:capture_transcript",
 )
 
 FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN, ENTITIES, CONTEXT, CAPTURE)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reverie.clients.transcripts import Step, Transcript
+from reverie.tools.transcripts import Step, Transcript
 
 MOST_ITEMS = 6
 """A handful: more would be skimmed, and so would the question that asks about them."""
