@@ -116,6 +116,8 @@ async def _run(tool: AnyTool, session: "Session | RemoteSession", request: Reque
         raise TypeError(f"{tool.name} takes a {tool.request.__name__}, not a {type(request).__name__}.")
     if isinstance(session, RemoteSession):
         return await session.run(tool, request, progress)
+    if named := getattr(request, "project", ""):  # of every tool alike: nothing found would say less than it knows
+        session.refuse_other_projects(named)
     module, _, name = tool.function.partition(":")
     function: Callable[..., Awaitable[Any]] = getattr(import_module(module), name)
     began = perf_counter()
