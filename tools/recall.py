@@ -80,8 +80,8 @@ async def _recalled_unasked(session: Session, request: RecallRequest) -> Recalle
         answer = _for_a_hook(session, text, rows)
         budget = request.max_tokens
         while rows and (over := _tokens_sent(answer) - request.max_tokens) > 0:
-            budget -= over
-            text, rows = _written_unasked(rows, budget)
+            budget -= over if len(rows) == 1 else 0  # the only one is cut, of several the last goes
+            text, rows = _written_unasked(rows[: max(1, len(rows) - 1)], budget)
             answer = _for_a_hook(session, text, rows)
     session.domain.shown_to.note(session.named_by_client(request.client_session), [row.id for row in rows])
     session.served.note((row.id, row.content) for row in rows)
