@@ -5,7 +5,9 @@
 Reads tests/clients/fixtures: transcripts written by hand in several styles, with what is worth keeping of each. Those
 of the first two sets are from before there were any patterns, and `held` ones were not looked at while patterns
 changed. The `second` set came after the first patterns, on purpose with wordings that they did not have, and the
-patterns were changed for it. The `third` came after that, and no pattern was changed for it.
+patterns were changed for it. The `third` came after that, and no pattern was changed for it. The `fourth` was
+written before its author had read any pattern, and scored 13 of 34 before patterns changed for it; the `fifth` came
+after that, and none was changed for it.
 """
 
 import json
