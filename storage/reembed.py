@@ -171,6 +171,7 @@ class _Conversion:
         """Do what a conversion still had to do when it was killed after the switch."""
         fresh = {name: database.table(name) for name in TABLES}
         async with database.write_lock.held():
+            await _journal_of(database).flush()  # what was purged since is not carried over
             for number in await self._home.older_than(database.generation):
                 try:
                     old = await open_generation(self._home, number)
@@ -231,9 +232,12 @@ async def _flushed_journal(database: Database) -> AsyncIterator[None]:
 
     A flush of memories may flush the journal, so nothing inside may flush memories: read raw tables there.
     """
-    journal = Journal(database.raw_table("events"), database.home.folder, database.is_current)
-    async with journal.flushed():
+    async with _journal_of(database).flushed():
         yield
+
+
+def _journal_of(database: Database) -> Journal:
+    return Journal(database.raw_table("events"), database.home.folder, database.is_current)
 
 
 async def _ids(table: Table, column: str = "id", where: Condition | None = None) -> set[str]:
