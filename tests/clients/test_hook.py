@@ -331,7 +331,7 @@ def test_an_engine_that_does_not_answer_is_not_waited_for(machine: Machine, tmp_
         event = machine.event("SessionStart", machine.new_session(), source="startup")
         assert machine.run(event, REVERIE_RUNTIME=str(runtime)) == ""
     shutil.rmtree(runtime)
-    assert machine.runs()[-1]["outcome"].startswith(("failed: EngineUnavailable", "the engine was not ready in time"))
+    assert machine.runs()[-1]["outcome"].startswith(("failed: EngineFrozen", "the engine was not ready in time"))
     assert machine.runs()[-1]["ms"] < 30_000
 
 
