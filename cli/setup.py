@@ -178,7 +178,8 @@ def _afterwards(plans: Sequence[ClientPlan], done: Sequence[Change], machine: Ma
         yield from (f"  {backup}" for backup in backups)
     moved = [name for name in ("REVERIE_HOME", "REVERIE_DOMAIN", "REVERIE_CONFIG") if machine.environment.get(name)]
     if written and moved:
-        yield f"{' and '.join(moved)} is set in this shell; an assistant started elsewhere does not see it."
+        are = "is" if len(moved) == 1 else "are"
+        yield f"{' and '.join(moved)} {are} set in this shell; an assistant started elsewhere does not see that."
 
 
 def _pasted(client: Client, machine: Machine) -> Iterator[Line]:

@@ -200,8 +200,11 @@ CLIENTS: tuple[Client, ...] = (
         ),
         folders=("{home}/.gemini",),
         programs=("gemini",),
-        afterwards="Start a new session of Gemini CLI.",
-        good_to_know="it removes variables with KEY in their name unless the entry's `env` lists them",
+        afterwards="Start a new session of Gemini CLI, in a folder that it trusts: elsewhere it starts no servers.",
+        good_to_know=(
+            "it starts no servers in a folder that it does not trust (`/permissions` there), and removes variables "
+            "with KEY in their name unless the entry's `env` lists them"
+        ),
     ),
     Client(
         name="windsurf",
@@ -243,7 +246,7 @@ CLIENTS: tuple[Client, ...] = (
         name="cline",
         title="Cline",
         servers=(
-            ServerFile({"user": ("{home}/.cline/mcp.json",)}),
+            ServerFile({"user": ("{home}/.cline/data/settings/cline_mcp_settings.json",)}),
             ServerFile(
                 {
                     "user": (

@@ -4,7 +4,7 @@ The event is JSON on stdin; its name decides, because clients read each other's 
 goes to stdout, in the form of the client; nothing else ever does. Whatever goes wrong, the exit code is 0, stdout is
 empty, and the client goes on after two seconds at most: a memory is not worth a blocked session.
 
-Standard library only, and little of it. The engine does the work; what reads transcripts is imported for them.
+Standard library only, and little of it: the engine does the work, and reads transcripts when nobody waits.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import threading
 import time
 from collections.abc import Mapping
 
-from reverie.clients.hook_trace import SessionNotes, note_run
+from reverie.clients.hook_trace import SessionNotes
 from reverie.folders import CLIENT_FOLDERS
-from reverie.hooks import is_worth_a_search
-from reverie.server.endpoint import EngineUnavailable, hello, reach
+from reverie.hooks import is_worth_a_search, note_run, note_waiting, take_waiting
+from reverie.server.endpoint import BEHIND, EngineUnavailable, hello, reach
 
 TYPE_CHECKING = False  # typing takes longer to import than all of this, and a client waits
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ SECONDS_AT_MOST = 1.9
 """After this long the process ends, whatever it does."""
 
 SECONDS_FOR_AN_ANSWER = 1.6
+SECONDS_UNTIL_LEFT_OVER = 120.0
+"""A session that was noted so long ago is read by nobody: an engine was killed, or the machine."""
+
 SECONDS_TO_CAPTURE = 0.7
 """At the end of a session some clients wait for one second; what takes longer goes on in a process of its own."""
 
@@ -137,13 +140,13 @@ def _client(given: Mapping[str, Any], name: str, environment: Mapping[str, str])
 class Engine:
     """The calls of one hook to the engine, all of them within a time limit."""
 
-    def __init__(self, environment: Mapping[str, str], event: Event, deadline: float) -> None:
+    def __init__(self, environment: Mapping[str, str], folder: str, deadline: float) -> None:
         self._environment = {name: value for name, value in environment.items() if name != _IN_THE_BACKGROUND}
-        self._said = hello(self._environment, "calls", os.urandom(16).hex(), event.folder)
+        self._said = hello(self._environment, "calls", os.urandom(16).hex(), folder)
         self._deadline = deadline
 
-    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool and return its result.
+    def call(self, tool: str, *, behind: Mapping[str, str] | None = None, **arguments: Any) -> dict[str, Any]:
+        """Call a tool and return its result; with `behind` nothing, as soon as the engine has taken it on.
 
         Raises:
             EngineUnavailable: if there is no engine, or no answer in time.
@@ -154,7 +157,9 @@ class Engine:
         connection = reach(self._environment, self._said, within=self._left())
         try:
             connection.wait_at_most(self._left())
-            call = {"tool": tool, "arguments": arguments, "number": 1, "waits_for": ""}
+            call: dict[str, Any] = {"tool": tool, "arguments": arguments, "number": 1, "waits_for": ""}
+            if behind is not None:
+                call[BEHIND] = behind
             connection.send(json.dumps(call).encode() + b"\n")
             while line := connection.receive():
                 answer = json.loads(line)
@@ -209,8 +214,8 @@ def answered(event: Event, environment: Mapping[str, str], started: float) -> Ou
         return Outcome("")  # wired twice: the other run is the one to tell of
     try:
         if event.role == CAPTURE:
-            return _capture_in_time(event, environment, started)
-        engine = Engine(environment, event, started + SECONDS_FOR_AN_ANSWER)
+            return _capture(event, environment, started)
+        engine = Engine(environment, event.folder, started + SECONDS_FOR_AN_ANSWER)
         return _brief(event, engine, notes) if event.role == START else _fitting(event, query, engine, notes)
     except (EngineUnavailable, ValueError) as error:
         notes.release(event.key)
@@ -306,55 +311,51 @@ def _parsed(given: Any) -> Any:
 # -- capture -----------------------------------------------------------------------------------------------
 
 
-def _capture_in_time(event: Event, environment: Mapping[str, str], started: float) -> Outcome:
-    """Capture now if the engine answers at once; else in a process of its own, which may take its time."""
+def _capture(event: Event, environment: Mapping[str, str], started: float) -> Outcome:
+    """Have the engine read what a session leaves; nobody waits for that, and the engine writes its trace.
+
+    A note of it stays until it is done, because this process or the engine may be ended at any moment.
+    """
     if environment.get("REVERIE_CAPTURE", "").strip() == "off":
         return Outcome("capture is off")
+    if not event.transcript and not event.summary:
+        return Outcome("nothing worth keeping")
+    is_alone = environment.get("REVERIE_ENGINE", "").strip() == "off"
+    noted = {"event": event.name, **_session_of(event), "transcript": event.transcript, "folder": event.folder}
+    waiting = "" if event.summary or is_alone else note_waiting(environment, noted)  # a summary is text: not on disk
     try:
-        outcome = capture(event, environment, started + SECONDS_TO_CAPTURE)
+        _hand_over(environment, noted | {"summary": event.summary}, waiting, started + SECONDS_TO_CAPTURE)
     except EngineUnavailable:
-        if environment.get("REVERIE_ENGINE", "").strip() == "off":
+        if is_alone:
             raise
-        outcome = None
-    if outcome is not None:
-        return outcome
-    _start_in_background(event, environment)
-    return Outcome("goes on in the background")
+        _start_in_background(event, environment, waiting)
+        return Outcome("goes on in the background")
+    return Outcome("")
 
 
-def capture(
-    event: Event, environment: Mapping[str, str], deadline: float, *, may_wait: bool = False
-) -> Outcome | None:
-    """Find what is worth keeping of a session, and hand it to the engine; None if a model must be waited for.
+def _session_of(event: Event) -> dict[str, str]:
+    return {"client": event.client, "session": event.session[:LONGEST_SESSION]}
+
+
+def _hand_over(environment: Mapping[str, str], noted: Mapping[str, str], waiting: str, deadline: float) -> None:
+    """Give the engine a session to read, and have it say that it will.
 
     Raises:
         EngineUnavailable: if there is no engine, or no answer in time.
         ValueError: if the engine answers with an error.
     """
-    from reverie.clients.capture import captured  # half of what a hook imports, and most need none of it
-    from reverie.clients.transcripts import Transcript, read_transcript, said_lately, summary_steps
-
-    transcript = read_transcript(event.transcript) if event.transcript else Transcript(())
-    items = captured(Transcript((*transcript.steps, *summary_steps(event.summary)), transcript.folder), event.folder)
-    if not items and not environment.get("REVERIE_LLM", "").strip():
-        return Outcome("nothing worth keeping")
-    found = Engine(environment, event, deadline).call(
-        "capture",
-        client=event.client,
-        session=event.session[:LONGEST_SESSION],
-        items=[{"kind": item.kind, "text": item.text, "turn": item.turn} for item in items],
-        said=[{"text": step.text, "turn": step.turn} for step in said_lately(transcript)],
-        may_wait=may_wait,
-    )
-    if found["mode"] == "later":
-        return None
-    left = "".join(f", {count} {why}" for why, count in found["left_out"].items())
-    verb = {"ask": "asked about", "auto": "kept"}.get(found["mode"], "capture is off:")
-    model = f" ({found['model']})" if found["model"] else ""
-    return Outcome(f"{verb} {len(found['kept'])}{left}{model}" if found["kept"] or left or model else "nothing new")
+    asked = dict(noted)
+    named = {"event": asked.pop("event", ""), "client": asked.get("client", ""), "waiting": waiting}
+    Engine(environment, asked.get("folder", ""), deadline).call("capture", behind=named, **asked)
 
 
-def _start_in_background(event: Event, environment: Mapping[str, str]) -> None:
+def _hand_over_what_waits(environment: Mapping[str, str], deadline: float) -> None:
+    """Give the engine the sessions that were noted and not read, as when it was killed."""
+    for waiting, noted in take_waiting(environment, seconds=SECONDS_UNTIL_LEFT_OVER).items():
+        _hand_over(environment, noted, waiting, deadline)
+
+
+def _start_in_background(event: Event, environment: Mapping[str, str], waiting: str) -> None:
     import subprocess  # only an event that found no engine needs it
 
     flags = 0
@@ -366,7 +367,7 @@ def _start_in_background(event: Event, environment: Mapping[str, str]) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd=event.folder,
-        env=dict(environment) | {_IN_THE_BACKGROUND: "1"},
+        env=dict(environment) | {_IN_THE_BACKGROUND: waiting or "1"},
         creationflags=flags,
         start_new_session=os.name == "posix",
     ) as process:
@@ -383,7 +384,7 @@ def main() -> int:
     """Answer one event; the exit code is 0 whatever happens."""
     started = time.monotonic()
     environment = dict(os.environ)
-    in_background = environment.pop(_IN_THE_BACKGROUND, "") == "1"
+    in_background = environment.pop(_IN_THE_BACKGROUND, "")
     if sys.stdin is None or sys.stdin.isatty():
         sys.stderr.write("reverie-hook is run by a client, with an event on stdin; `reverie doctor` shows it.\n")
         return 0
@@ -393,10 +394,13 @@ def main() -> int:
         run.event = Event(_read_event(), environment)
         if in_background:
             deadline = started + SECONDS_IN_THE_BACKGROUND
-            outcome = capture(run.event, environment, deadline, may_wait=True) or Outcome("nothing worth keeping")
-        else:
-            outcome = answered(run.event, environment, started)
-        run.finish(outcome)
+            event, waiting = run.event, "" if in_background == "1" else in_background
+            noted = {"event": event.name, **_session_of(event), "transcript": event.transcript}
+            _hand_over(environment, noted | {"folder": event.folder, "summary": event.summary}, waiting, deadline)
+            return 0
+        run.finish(answered(run.event, environment, started))
+        if run.event.role == START:
+            _hand_over_what_waits(environment, started + SECONDS_FOR_AN_ANSWER)
     except Exception as error:  # noqa: BLE001 - a hook that fails must not be noticed by the client
         run.finish(Outcome(f"failed: {type(error).__name__}: {error}"))
     return 0

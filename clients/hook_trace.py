@@ -1,73 +1,26 @@
-"""What hooks leave behind: a trace of their runs for `reverie doctor`, and what each session was given already.
+"""What hooks leave behind, as `reverie doctor` tells it, and what each session was given already.
 
 Standard library only, and little of it: a client waits for every hook. No text of a memory or a prompt is written
 here, only names of events, ids and digests.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from reverie.hooks import LONGEST_TRACE, hooks_folder, last_runs, trace_file
-from reverie.time import iso, parse_iso, seconds_between, system_clock
+from reverie.hooks import LONGEST_TRACE, hooks_folder, last_runs, make_private
+from reverie.time import parse_iso, seconds_between, system_clock
 
 MOST_SESSIONS = 64
 SAME_EVENT_WITHIN = timedelta(seconds=15)
 """A client that is wired twice sends an event twice at once; a second compaction takes longer."""
 
-_MOST_EVENTS = 40
 _SHOWN = "shown"
 _OWED = "owed"
 
 
 # -- the trace ---------------------------------------------------------------------------------------------
-
-
-def note_run(environment: Mapping[str, str], event: str, client: str, seconds: float, outcome: str) -> None:
-    """Write that a hook ran; where nothing can be written, nothing is."""
-    run = {
-        "at": iso(system_clock()),
-        "event": event[:64],
-        "client": client,
-        "ms": round(seconds * 1000),
-        "outcome": outcome[:200],
-    }
-    path = trace_file(environment)
-    try:
-        _make_private(os.path.dirname(path))
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as file:
-            file.write(json.dumps(run).encode() + b"\n")
-            size = file.tell()
-        if size > LONGEST_TRACE:
-            _shorten(path)
-    except OSError:
-        return
-
-
-def _shorten(path: str) -> None:
-    with open(path, "rb") as file:
-        lines = file.read().splitlines(keepends=True)
-    newest = lines[len(lines) // 2 :]
-    last = {_event_in(line): line for line in lines[: len(lines) // 2]}
-    for line in newest:
-        last.pop(_event_in(line), None)
-    last.pop("", None)
-    new = f"{path}.{os.getpid()}"
-    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.writelines(
-            [*list(last.values())[-_MOST_EVENTS:], *newest]
-        )  # what runs at every tool must not hide others
-    os.replace(new, path)
-
-
-def _event_in(line: bytes) -> str:
-    try:
-        run = json.loads(line)
-    except ValueError:
-        return ""
-    return str(run.get("event", "")) if isinstance(run, dict) else ""
 
 
 def described_runs(environment: Mapping[str, str]) -> tuple[bool, str]:
@@ -166,7 +119,7 @@ class SessionNotes:
         except FileExistsError:
             return
         except FileNotFoundError:
-            _make_private(self._folder)
+            make_private(self._folder)
         self._drop_oldest()
 
     def _drop_oldest(self) -> None:
@@ -178,17 +131,6 @@ class SessionNotes:
             for entry in os.scandir(folder.path):
                 _remove(entry.path)
             os.rmdir(folder.path)
-
-
-def _make_private(folder: str) -> None:
-    """Make a folder and those above it that are missing, for the owner alone."""
-    if os.path.isdir(folder):
-        return
-    _make_private(os.path.dirname(folder))
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:  # another hook was quicker
-        return
 
 
 def _age_of(path: str) -> timedelta:

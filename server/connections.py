@@ -5,6 +5,7 @@ import contextvars
 import json
 import logging
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,8 +18,10 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from reverie.errors import ReverieError
+from reverie.hooks import forget_waiting, note_run
 from reverie.server.app import SERVED, build_server
 from reverie.server.compat import run_on_streams
+from reverie.server.endpoint import BEHIND
 from reverie.server.engine import Call, Engine, LazySession
 from reverie.server.engine_client import ABOUT, decoded, error_to_send, plain
 from reverie.server.relay import REPEATED
@@ -76,6 +79,11 @@ async def serve_calls(
     line = await reader.readline()
     while line:
         wanted = json.loads(line)
+        if BEHIND in wanted:  # nobody waits: it is done also if the connection is closed at once
+            engine.do_behind(_trace_behind(client, key, wanted, progress))
+            _write(writer, {"result": {}})
+            line = await _next_line(reader)
+            continue
         answering = asyncio.create_task(_about(engine) if ABOUT in wanted else _answer(client, key, wanted, progress))
         following = asyncio.create_task(_next_line(reader))
         await asyncio.wait((answering, following), return_when=asyncio.FIRST_COMPLETED)
@@ -116,6 +124,30 @@ async def _answer(client: LazySession, key: str, wanted: dict[str, Any], progres
             "error": "ReverieError",
             "message": f"{type(error).__name__}: {error}. `reverie engine log` has more.",
         }
+
+
+async def _trace_behind(client: LazySession, key: str, wanted: dict[str, Any], progress: Progress) -> None:
+    """Do a call of a hook that has gone, one at a time, and write in its place what came of it."""
+    began = time.monotonic()
+    async with client.engine.one_behind:
+        answer = await _answer(client, key, wanted, progress)
+    named = wanted[BEHIND]
+    if "error" in answer:
+        told = f"failed: {answer['error']}: {answer.get('message', '')}"
+    else:
+        told = _captured_in_words(answer["result"])
+        await asyncio.to_thread(forget_waiting, os.environ, str(named.get("waiting", "")))
+    took = time.monotonic() - began
+    event, of_client = str(named.get("event", "")), str(named.get("client", ""))
+    await asyncio.to_thread(note_run, os.environ, event, of_client, took, told)
+
+
+def _captured_in_words(found: Mapping[str, Any]) -> str:
+    left = "".join(f", {count} {why}" for why, count in found["left_out"].items())
+    verb = {"ask": "asked about", "auto": "kept"}.get(found["mode"], "capture is off:")
+    model = f" ({found['model']})" if found["model"] else ""
+    said_anything = found["kept"] or left or model
+    return f"{verb} {len(found['kept'])}{left}{model}" if said_anything else "nothing worth keeping"
 
 
 _CALLED = {**SERVED, **{tool.name: tool for tool in FOR_COMMANDS}}

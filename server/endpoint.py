@@ -39,6 +39,9 @@ SECONDS_OF_SILENCE = 20.0
 SECONDS_TO_SHOW_LIFE = 30.0
 """An engine that answers no hello for so long is taken as frozen; one that only works hard answers in time."""
 
+BEHIND = "behind"
+"""A field of a call that nobody waits for: the engine answers at once, does it, and writes the trace of the hook."""
+
 LONGEST_LINE = 64 * 1024 * 1024
 SUBPACKAGES = (
     "cli",

@@ -8,12 +8,12 @@ import gc
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reverie.errors import InvalidInput, ReverieError, StoreBusy
 from reverie.folders import CLIENT_FOLDERS
@@ -97,6 +97,21 @@ class Engine:
         self._free = asyncio.Event()  # cleared while a command has the store to itself
         self._free.set()
         self.is_dreaming = False
+        self.one_behind = asyncio.Lock()
+        self._done_behind: set[asyncio.Task[None]] = set()
+
+    def do_behind(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do what nobody waits for; an engine that is asked to leave lets it end as it does calls."""
+
+        async def done() -> None:
+            try:
+                await work
+            except Exception:
+                log.exception("Work behind an answer failed.")
+
+        task = asyncio.create_task(done())
+        self._done_behind.add(task)
+        task.add_done_callback(self._done_behind.discard)
 
     def start(self) -> None:
         """Begin to open the domain in the background, unless another process has the store to itself."""
@@ -169,7 +184,9 @@ class Engine:
         return domain is not None and not domain.store.is_in_place()
 
     async def until_no_calls(self) -> None:
-        """Wait until no call is under way."""
+        """Wait until no call is under way, and nothing that was to be done behind one."""
+        while self._done_behind:
+            await asyncio.wait(self._done_behind)
         await self._no_calls.wait()
 
     @property

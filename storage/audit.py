@@ -95,13 +95,14 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
     """
     async with store.changing():
         found = await _compare(store)
-        async with store.journal.flushed():
+        async with store.database.write_ahead_log.paused(), store.journal.flushed():
             found_events = await _events(store)
             own = own_chain(store)
             chains = {own: START} | {
                 one: found_events.link(part[-1]) for one, part in found_events.by_chain().items()
             }
             await store.journal.go_on_after(chains[own])
+            waiting = {item.memory.id for item in await store.database.write_ahead_log.pending()}
             present = await _present(store)
             events = [
                 Event(
@@ -120,7 +121,7 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
                 if states.last.get(memory_id) != seen.state:
                     events.append(_accepted(store, memory_id, seen.state, actor, at))
             for memory_id, state in states.last.items():
-                if state not in (None, GONE) and memory_id not in present:
+                if state not in (None, GONE) and memory_id not in present and memory_id not in waiting:
                     events.append(_accepted(store, memory_id, GONE, actor, at))
             await store.journal.write(events)
             await store.journal.accept_head()

@@ -32,7 +32,7 @@ async def old_logs(store: MemoryStore, cutoff: datetime) -> tuple[int, int]:
 
 async def fold_old_logs(store: MemoryStore, cutoff: datetime, at: datetime) -> None:
     """Delete logs from before a moment; call it inside `changing()`."""
-    async with store.journal.flushed():
+    async with store.database.write_ahead_log.paused(), store.journal.flushed():
         rows = await _foldable(store, cutoff)
         if rows:
             counts = Counter(str(row["action"]) for row in rows)

@@ -81,7 +81,7 @@ async def purge(store: MemoryStore, memories: Sequence[Memory], *, actor: str, a
     database = store.database
     # Nobody else writes to the tables meanwhile: then files that no version names are left over from a write that
     # was cut short, and can go as well.
-    async with database.maintenance_lock.held(), store.journal.flushed(), database.write_ahead_log.paused():
+    async with database.maintenance_lock.held(), database.write_ahead_log.paused(), store.journal.flushed():
         tables = {name: database.raw_table(name) for name in _PURGED_TABLES}
         ids = [memory.id for memory in gone]
         rows = await store.journal.rows()

@@ -155,21 +155,23 @@ class _Conversion:
         old = {name: database.table(name) for name in TABLES}
         staging = await _staging(self._home, self.stamp)
         await self._stage(old, staging)
-        async with database.write_lock.held(), _flushed_journal(database):
+        async with database.write_lock.held():
             await self._stage(old, staging)  # what came in meanwhile
             number = database.generation + 1
             await self._home.drop(number)  # left by an attempt that was killed
             fresh = await create_database(self._home, number, self.stamp, now)
-            await _copy(old, fresh, staging, self.stamp)
-            await self._home.switch(number)
-            await self._carry_over(old, fresh, staging)
+            async with _flushed_journal(database):
+                await _copy({name: database.raw_table(name) for name in TABLES}, fresh, staging, self.stamp)
+                await self._home.switch(number)
+            await self._carry_over(old, fresh, staging, database)
         await self._clean_up(number)
         return sum([await fresh[name].count() for name in MEMORY_TABLES])
 
     async def finish(self, database: Database) -> None:
         """Do what a conversion still had to do when it was killed after the switch."""
         fresh = {name: database.table(name) for name in TABLES}
-        async with database.write_lock.held(), _flushed_journal(database):
+        async with database.write_lock.held():
+            await _journal_of(database).flush()  # what was purged since is not carried over
             for number in await self._home.older_than(database.generation):
                 try:
                     old = await open_generation(self._home, number)
@@ -178,10 +180,10 @@ class _Conversion:
                 if self._home.state is None:  # in a bucket every host carries its own log over: see carry_over_log
                     await (await write_ahead_log_to(self._home, number, old)).flush()
                 staging = await _staging(self._home, self.stamp)
-                await self._carry_over(old, fresh, staging)
+                await self._carry_over(old, fresh, staging, database)
         await self._clean_up(database.generation)
 
-    async def _carry_over(self, old: Tables, fresh: Tables, staging: Table) -> None:
+    async def _carry_over(self, old: Tables, fresh: Tables, staging: Table, database: Database) -> None:
         """Copy what was written to the old tables between their copying and the switch."""
         await self._stage(old, staging)
         known = await _ids(fresh["events"], "memory_id", equals("action", "purged"))
@@ -192,9 +194,11 @@ class _Conversion:
             if missing:
                 memories = from_table(await old[layer].rows(FIELDS, one_of("id", missing)))
                 await _write(memories, fresh, layer, staging, self.stamp)
-        late = await _ids(old["events"]) - await _ids(fresh["events"])
-        if late:
-            await fresh["events"].add(await _complete_rows(old["events"], late))
+        events_before, events_now = (tables["events"].after(_nothing) for tables in (old, fresh))
+        async with _flushed_journal(database):
+            late = await _ids(events_before) - await _ids(events_now)
+            if late:
+                await events_now.add(await _complete_rows(events_before, late))
 
     async def _stage(self, old: Tables, staging: Table) -> None:
         """Embed every text that has no vector in the staging table yet."""
@@ -218,12 +222,22 @@ class _Conversion:
         await self._home.drop_staging()
 
 
+async def _nothing() -> None:
+    """Do nothing before a table is read."""
+
+
 @asynccontextmanager
 async def _flushed_journal(database: Database) -> AsyncIterator[None]:
-    """Flush the journal, and leave what it gets meanwhile for the new tables."""
-    journal = Journal(database.raw_table("events"), database.home.folder, database.is_current)
-    async with journal.flushed():
+    """Flush the journal, and leave what it gets meanwhile for the new tables.
+
+    A flush of memories may flush the journal, so nothing inside may flush memories: read raw tables there.
+    """
+    async with _journal_of(database).flushed():
         yield
+
+
+def _journal_of(database: Database) -> Journal:
+    return Journal(database.raw_table("events"), database.home.folder, database.is_current)
 
 
 async def _ids(table: Table, column: str = "id", where: Condition | None = None) -> set[str]:

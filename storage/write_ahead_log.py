@@ -12,6 +12,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -290,6 +291,8 @@ _SECONDS_BETWEEN_TRIES = 3.0
 
 OnFlush = Callable[[str, int, pa.Table], None]
 
+_PAUSED: ContextVar[bool] = ContextVar("flushing is paused", default=False)
+
 log = logging.getLogger(__name__)
 
 
@@ -342,7 +345,9 @@ class WriteAheadLog:
         await self._log_file.append(lambda _last: lines)
         self._decoded |= zip(lines, items, strict=True)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._flush_soon())
+            outside = copy_context()
+            outside.run(_PAUSED.set, False)  # it outlives a block in which it begins
+            self._task = asyncio.create_task(self._flush_soon(), context=outside)
 
     def _check_room(self, size: int, state: ObjectStoreState) -> None:
         waiting = self._log_file.pending_bytes()
@@ -385,17 +390,21 @@ class WriteAheadLog:
 
     @asynccontextmanager
     async def paused(self) -> AsyncIterator[None]:
-        """Flush, and let nobody else flush until the block ends.
+        """Flush, and let nobody else flush until the block ends; inside, reading a table does not flush.
 
-        Inside, use `Database.raw_table`: a table that flushes first would wait for the block to end.
+        Whoever needs the journal's lock as well takes it inside: a flush of memories may flush the journal.
         """
         async with self._flush_lock.held():
             await self._flush_now()
-            yield
+            before = _PAUSED.set(True)
+            try:
+                yield
+            finally:
+                _PAUSED.reset(before)
 
     async def flush_before_read(self) -> None:
         """Flush if that is possible; what the tables have can be read in any case."""
-        if self._remote is not None and self._remote.state.is_away():
+        if _PAUSED.get() or (self._remote is not None and self._remote.state.is_away()):
             return
         try:
             await self.flush()

@@ -31,16 +31,17 @@ from reverie.storage.scope import Scope
 from reverie.text.compare import facts_of
 from reverie.tools.classify import classify, readings_for
 from reverie.tools.remember import anchored, confirm, drafted, duplicate_among, neighbours_of, refuse_purged
-from reverie.tools.requests import CapturedText, CaptureRequest, RememberRequest, SaidText
+from reverie.tools.requests import CapturedText, CaptureRequest, RememberRequest, SaidText, TranscriptRequest
 from reverie.tools.results import Captured
 from reverie.tools.screening import injection_by_meaning, screened
 from reverie.tools.session import Session
+from reverie.tools.session_statements import captured
+from reverie.tools.transcripts import Transcript, read_transcript, said_lately, summary_steps
 
 MOST_PER_SESSION = 6
 MOST_WAITING = 12
 """Items that one question asks about: when more come, the oldest give way."""
 
-LATER = "later"
 NOT_SAID: tuple[Kind, ...] = ("error_fix", "event")
 
 WAITS = "captured from a session: waits for keep or drop in review"
@@ -49,6 +50,29 @@ _ASK = "Keep these, captured from sessions? keep: all of them; keep with text â€
 _NEAR = 8
 _UNCONFIRMED: dict[Kind, Kind] = {"preference": "fact", "decision": "fact"}
 """Preferences and decisions do not fade; one that nobody confirmed is neither yet."""
+
+
+async def capture_transcript(session: Session, request: TranscriptRequest) -> Captured:
+    """Read a session's transcript and its client's summary, and keep what is worth it.
+
+    Raises:
+        StoreError: if the store cannot be read or written.
+    """
+    if session.settings.capture == "off":
+        return Captured(mode="off")
+    items, said = await asyncio.to_thread(_found_in, request)
+    return await capture(
+        session, CaptureRequest(client=request.client, session=request.session, items=items, said=said)
+    )
+
+
+def _found_in(request: TranscriptRequest) -> tuple[tuple[CapturedText, ...], tuple[SaidText, ...]]:
+    transcript = read_transcript(request.transcript) if request.transcript else Transcript(())
+    whole = Transcript((*transcript.steps, *summary_steps(request.summary)), transcript.folder)
+    return (
+        tuple(CapturedText(text=one.text, kind=one.kind, turn=one.turn) for one in captured(whole, request.folder)),
+        tuple(SaidText(text=step.text, turn=step.turn) for step in said_lately(transcript)),
+    )
 
 
 async def capture(session: Session, request: CaptureRequest) -> Captured:
@@ -61,8 +85,6 @@ async def capture(session: Session, request: CaptureRequest) -> Captured:
     uses_model = session.settings.llm is not None and bool(request.said)
     if mode == "off" or not (request.items or uses_model):
         return Captured(mode=mode)
-    if uses_model and not request.may_wait:
-        return Captured(mode=LATER)
     origin = f"{request.client} session {request.session}"
     items, told = request.items, ""
     if uses_model:

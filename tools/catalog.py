@@ -116,6 +116,8 @@ async def _run(tool: AnyTool, session: "Session | RemoteSession", request: Reque
         raise TypeError(f"{tool.name} takes a {tool.request.__name__}, not a {type(request).__name__}.")
     if isinstance(session, RemoteSession):
         return await session.run(tool, request, progress)
+    if named := getattr(request, "project", ""):  # of every tool alike: nothing found would say less than it knows
+        session.refuse_other_projects(named)
     module, _, name = tool.function.partition(":")
     function: Callable[..., Awaitable[Any]] = getattr(import_module(module), name)
     began = perf_counter()
@@ -323,10 +325,10 @@ CONTEXT = Tool(
 CAPTURE = Tool(
     name="capture",
     title="Capture a session",
-    description="What a hook found in a transcript: kept, or asked about.",
-    request=requests.CaptureRequest,
+    description="Reads a session's transcript: what is worth keeping is kept, or asked about.",
+    request=requests.TranscriptRequest,
     result=results.Captured,
-    function="reverie.tools.capture:capture",
+    function="reverie.tools.capture:capture_transcript",
 )
 
 FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN, ENTITIES, CONTEXT, CAPTURE)

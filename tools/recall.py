@@ -19,7 +19,7 @@ from reverie.hooks import is_worth_a_search
 from reverie.ids import short_id
 from reverie.memory import KINDS, LAYERS, Status
 from reverie.recall.render import Answer, Page, cut_at_sentence
-from reverie.recall.results import IndexState, Recalled, RecalledMemory
+from reverie.recall.results import IndexState, Recalled, RecalledMemory, as_sent, lean
 from reverie.recall.score import FITS_WELL
 from reverie.recall.search import Query, search
 from reverie.storage.scope import RECALLED, Scope
@@ -72,22 +72,45 @@ async def recall(session: Session, request: RecallRequest) -> Recalled:
 
 async def _recalled_unasked(session: Session, request: RecallRequest) -> Recalled:
     """Answer a hook's call for a prompt: with rows that fit well and are new to the client's session, or nothing."""
-    text, rows = "", list[RecalledMemory]()
+    rows: list[RecalledMemory] = []
+    answer = _for_a_hook(session, "", [])
     if is_worth_a_search(request.query):
         shown = session.domain.shown_to.ids(session.named_by_client(request.client_session))
         text, rows = await fitting_unasked(session, request.query, request.max_tokens, shown)
+        answer = _for_a_hook(session, text, rows)
+        budget = request.max_tokens
+        while rows and (over := _tokens_sent(answer) - request.max_tokens) > 0:
+            budget -= over if len(rows) == 1 else 0  # the only one is cut, of several the last goes
+            text, rows = _written_unasked(rows[: max(1, len(rows) - 1)], budget)
+            answer = _for_a_hook(session, text, rows)
     session.domain.shown_to.note(session.named_by_client(request.client_session), [row.id for row in rows])
     session.served.note((row.id, row.content) for row in rows)
+    return answer
+
+
+def _for_a_hook(session: Session, text: str, rows: list[RecalledMemory]) -> Recalled:
+    output = _as_hook_output(text)
     return Recalled(
-        results=rows,
+        results=[_as_row_unasked(row) for row in rows],
         fits="well" if rows else "none",
         total_matches=len(rows),
         filtered={},
-        tokens=count_tokens(text),
+        tokens=count_tokens(output) if rows else 0,
         index_state=session.index_state,
         scope={},
-        text=_as_hook_output(text),
+        text=output,
     )
+
+
+def _tokens_sent(answer: Recalled) -> int:
+    """Return what an answer takes as a client gets it: the text with the JSON around it, or the structure."""
+    return max(answer.tokens, count_tokens(as_sent(lean(answer))))
+
+
+def _as_row_unasked(row: RecalledMemory) -> RecalledMemory:
+    """Return a row with what its line says, and no more: it counts for the budget as well."""
+    content = cut_at_sentence(neutralized_line(row.content), _LONGEST_UNASKED_ROW, "…")
+    return replace(row, content=content, title="", layer="", strength_word="", freshness="", created_at="", why=None)
 
 
 def _as_hook_output(text: str) -> str:

@@ -616,7 +616,17 @@ class CaptureRequest(Request):
     session: Annotated[str, Check(checked_label), Help("its id there")]
     items: Annotated[tuple[CapturedText, ...], Help("statements with kind and turn, found by rule")] = ()
     said: Annotated[tuple[SaidText, ...], Help("what the person said, for a model to read")] = ()
-    may_wait: Annotated[bool, Help("nobody waits: a model may be asked")] = False
+
+
+@declaration
+class TranscriptRequest(Request):
+    """Which session's transcript is to be read, where it is, and where the session worked."""
+
+    client: Annotated[str, Check(checked_label), Help("whose session it was")]
+    session: Annotated[str, Check(checked_label), Help("its id there")]
+    transcript: Annotated[str, Help("the path of its transcript")] = ""
+    summary: Annotated[str, Help("the client's own summary")] = ""
+    folder: Annotated[str, Help("the project's folder")] = ""
 
 
 @declaration

@@ -303,7 +303,7 @@ class Reindexed:
 class Captured:
     """What became of the statements from a transcript: kept or asked about, and why others were left out."""
 
-    mode: str  # REVERIE_CAPTURE's, or `later`: a model is to be asked, which takes too long for who waits
+    mode: str  # REVERIE_CAPTURE's
     kept: list[str] = field(default_factory=list)
     question: str = ""
     left_out: dict[str, int] = field(default_factory=dict)

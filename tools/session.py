@@ -372,7 +372,7 @@ class Session:
         session = await cls._begun(
             domain, seen, Path("/"), {}, session_id, project, person=person, only_projects=only_projects
         )
-        session.refuse_other_projects(session.here.project)
+        session.refuse_other_projects(project)
         return session
 
     @classmethod
@@ -557,16 +557,16 @@ class Session:
         """Return who looks around a new memory: what the team will see is compared with what the team sees."""
         return self.store.viewer if memory.owner is not None else replace(self.store.viewer, owners=TEAM.owners)
 
-    def refuse_other_projects(self, project: str) -> None:
-        """Insist that this person's token is for a project.
+    def refuse_other_projects(self, named: str) -> None:
+        """Insist that this person's token is for a project, by whatever name; whether there is one is not said.
 
         Raises:
             InvalidInput: if it is for others.
         """
-        if not self.store.viewer.sees_project(project):
+        if not self.store.viewer.sees_project(self.project_for(named)):
             raise InvalidInput(
                 "project",
-                f"this token is not for the project {project!r}",
+                f"this token is not for the project {named!r}",  # its present name may be news to them
                 "Name one that it is for, or ask whoever runs this server for another token.",
             )
 

@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
-from reverie.server.endpoint import Endpoint
-from reverie.server.engine_client import EngineSession
+from reverie.hooks import note_waiting
+from reverie.server.endpoint import Endpoint, hello, reach
+from reverie.server.engine_client import EngineSession, store_taken_over
 from reverie.tools import catalog
 from reverie.tools.requests import RememberRequest, ReviewRequest
 from tests.model_server import KEY, Api, says, serving
@@ -330,7 +331,7 @@ def test_an_engine_that_does_not_answer_is_not_waited_for(machine: Machine, tmp_
         event = machine.event("SessionStart", machine.new_session(), source="startup")
         assert machine.run(event, REVERIE_RUNTIME=str(runtime)) == ""
     shutil.rmtree(runtime)
-    assert machine.runs()[-1]["outcome"].startswith(("failed: EngineUnavailable", "the engine was not ready in time"))
+    assert machine.runs()[-1]["outcome"].startswith(("failed: EngineFrozen", "the engine was not ready in time"))
     assert machine.runs()[-1]["ms"] < 30_000
 
 
@@ -440,6 +441,44 @@ def test_with_a_model_capture_goes_on_in_the_background_and_the_trace_says_what_
         assert machine.run(given, **model, OPENAI_API_KEY=KEY) == ""
         _until(lambda: any("(model: 0 of 5 cents)" in run["outcome"] for run in machine.runs()[before:]))
     assert len(api.requests) == 1
+
+
+def test_a_hook_that_is_killed_as_soon_as_it_has_asked_loses_nothing(machine: Machine) -> None:
+    before, session = len(machine.runs()), machine.new_session()
+    asked = {"client": "codex", "session": session, "transcript": str(FIXTURES / "third_ops.jsonl")}
+    call = {"tool": "capture", "arguments": asked, "number": 1, "behind": {"event": "SessionEnd", "client": "codex"}}
+    connection = reach(machine.environment, hello(machine.environment, "calls", session, str(machine.project)))
+    connection.send(json.dumps(call).encode() + b"\n")
+    connection.close()
+    _until(lambda: any("asked about" in run["outcome"] for run in machine.runs()[before:]))
+    assert any("gh auth refresh" in content for content in machine.waiting())
+
+
+def test_a_session_that_a_killed_engine_had_taken_on_is_read_at_the_next_start(machine: Machine) -> None:
+    noted = {"event": "SessionEnd", "client": "codex", "session": machine.new_session(),
+             "transcript": str(FIXTURES / "fourth_codex_cluster.jsonl"), "folder": str(machine.project)}  # fmt: skip
+    folder = Path(machine.environment["REVERIE_HOME"]) / "hooks" / "waiting"
+    name = note_waiting(machine.environment, noted)
+    young = note_waiting(machine.environment, noted | {"session": "an engine is at it"})
+    os.utime(folder / name, (time.time() - 300,) * 2)
+    before = len(machine.runs())
+    machine.context("SessionStart", machine.new_session(), source="startup")
+    _until(lambda: any("asked about" in run["outcome"] for run in machine.runs()[before:]))
+    assert any("ops/rota.yml" in content for content in machine.waiting())
+    _until(lambda: [path.name for path in folder.iterdir()] == [young])
+    (folder / young).unlink()
+
+
+def test_the_client_does_not_wait_for_the_transcript(machine: Machine) -> None:
+    before, session = len(machine.runs()), machine.new_session()
+    transcript = str(FIXTURES / "fourth_gemini_paper.json")
+    with store_taken_over(
+        machine.environment, machine.environment["REVERIE_HOME"]
+    ):  # nothing can be stored meanwhile
+        assert machine.run(machine.event("SessionEnd", session, transcript_path=transcript)) == ""
+        assert len(machine.runs()) == before
+    _until(lambda: any("asked about" in run["outcome"] for run in machine.runs()[before:]))
+    assert not list((Path(machine.environment["REVERIE_HOME"]) / "hooks" / "waiting").iterdir())
 
 
 def test_capture_can_be_switched_off(machine: Machine) -> None:

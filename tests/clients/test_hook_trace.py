@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from reverie.clients import hook_trace
-from reverie.clients.hook_trace import SessionNotes, described_runs, hooks_folder, last_runs, note_run, trace_file
+from reverie.clients.hook_trace import SessionNotes, described_runs
+from reverie.hooks import (
+    MOST_WAITING,
+    forget_waiting,
+    hooks_folder,
+    last_runs,
+    note_run,
+    note_waiting,
+    take_waiting,
+    trace_file,
+)
 
 
 @pytest.fixture
@@ -134,3 +144,27 @@ def test_no_text_is_written_but_events_and_ids(environment: dict[str, str]) -> N
     ]
     assert not any("swordfish" in path or "secret" in path for path in written)
     assert json.dumps([Path(path).read_text() for path in written]).count("swordfish") == 0
+
+
+# -- transcripts that wait to be read ----------------------------------------------------------------------
+
+
+def test_a_transcript_waits_privately_until_it_is_read(environment: dict[str, str]) -> None:
+    name = note_waiting(environment, {"session": "s1", "transcript": "/t.jsonl"})
+    path = Path(hooks_folder(environment)) / "waiting" / name
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert take_waiting(environment, seconds=60) == {}  # somebody is at it
+    assert take_waiting(environment, seconds=0) == {name: {"session": "s1", "transcript": "/t.jsonl"}}
+    forget_waiting(environment, "../runs.jsonl")  # a name is no path
+    forget_waiting(environment, name)
+    assert take_waiting(environment, seconds=0) == {}
+
+
+def test_few_wait_and_none_for_longer_than_a_week(environment: dict[str, str]) -> None:
+    names = [note_waiting(environment, {"session": str(n)}) for n in range(MOST_WAITING + 1)]
+    assert names[-1] == ""
+    folder = Path(hooks_folder(environment)) / "waiting"
+    os.utime(folder / names[0], (1, 1))
+    (folder / names[1]).write_text("{")  # cut short
+    assert len(take_waiting(environment, seconds=0)) == MOST_WAITING - 2
+    assert not (folder / names[0]).exists()

@@ -26,8 +26,8 @@ FIX = CapturedText(
 )
 
 
-async def caught(session: Session, *items: CapturedText, of: str = "s1", may_wait: bool = True) -> Captured:
-    request = CaptureRequest(client="codex", session=of, items=items, said=SAID, may_wait=may_wait)
+async def caught(session: Session, *items: CapturedText, of: str = "s1") -> Captured:
+    request = CaptureRequest(client="codex", session=of, items=items, said=SAID)
     return await capture(session, request)
 
 
@@ -96,15 +96,8 @@ async def test_a_session_may_cost_so_much_and_no_more_however_often_it_is_captur
     assert len(api.requests) == asked + 1
 
 
-async def test_who_waits_for_an_answer_is_told_to_come_back(asking: Session, api: Api) -> None:
-    found = await caught(asking, BY_RULE, may_wait=False)
-    assert (found.mode, found.kept) == ("later", [])
-    assert not api.requests
-    assert not await waiting(asking)
-
-
-async def test_without_a_model_nothing_is_sent_and_nobody_waits(session: Session, api: Api) -> None:
-    found = await caught(session, BY_RULE, may_wait=False)
+async def test_without_a_model_nothing_is_sent(session: Session, api: Api) -> None:
+    found = await caught(session, BY_RULE)
     assert len(found.kept) == 1
     assert not api.requests
     assert not found.model

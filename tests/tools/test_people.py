@@ -19,14 +19,17 @@ from reverie.errors import InvalidInput
 from reverie.lifecycle.voices import Voice, confirmed, read_voice
 from reverie.memory import Memory
 from reverie.storage.scope import EVERYBODY, TEAM, Scope, Viewer, viewer_of
+from reverie.tools import catalog
 from reverie.tools.consolidate import consolidate, dream_if_due
 from reverie.tools.export_jsonl import export
 from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import import_memories
+from reverie.tools.projects import rename
 from reverie.tools.recall import recall
 from reverie.tools.remember import remember
 from reverie.tools.render import render
 from reverie.tools.requests import (
+    BriefRequest,
     ConsolidateRequest,
     ForgetRequest,
     RecallRequest,
@@ -308,3 +311,30 @@ async def test_the_archive_and_a_search_on_disk_know_whose_a_memory_is(
     wider = replace(asked, include=("expired",), all_projects=True)
     assert gone.id in [row.id for row in (await recall(ann, wider)).results]
     assert not {mine.id, gone.id} & {row.id for row in (await recall(ben, wider)).results}
+
+
+async def test_a_limited_token_is_told_that_a_project_is_not_its_own_and_nothing_about_it(
+    session: Session,
+) -> None:
+    await told(session, "The aquarium keeps two walruses.", project="aquarium")
+    await catalog.call(catalog.REMEMBER, session, RememberRequest(content="x y z", project="old-zoo"))
+    await rename(session, "old-zoo", "secret-zoo")
+    guest = await person(session, "guest", frozenset({"tests"}))
+    said = set()
+    for named in ("aquarium", "old-zoo", "secret-zoo", "never-heard-of", "global"):
+        for tool, request in (
+            (catalog.RECALL, RecallRequest(query="walruses", project=named)),
+            (catalog.RECALL, RecallRequest(query="walruses", project=named, client_session="c")),
+            (catalog.BRIEF, BriefRequest(project=named)),
+            (catalog.FORGET, ForgetRequest(project=named, older_than="1d")),
+            (catalog.CONSOLIDATE, ConsolidateRequest(project=named)),
+            (catalog.REMEMBER, RememberRequest(content="a b c", project=named)),
+        ):
+            with pytest.raises(InvalidInput, match="not for the project") as refused:
+                await catalog.call(tool, guest, request)  # type: ignore[arg-type]
+            said.add(str(refused.value).replace(named, "X"))
+    assert len(said) == 1
+    with pytest.raises(InvalidInput) as refused:
+        await person(session, "guest", frozenset({"tests"}), project="old-zoo")
+    assert "secret-zoo" not in str(refused.value)
+    assert await catalog.call(catalog.BRIEF, guest, BriefRequest(project="tests"))

@@ -1,6 +1,7 @@
 """What a hook puts into a session by itself: little, fitting, not twice, and with where it comes from."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from reverie.embeddings.bundled import BundledEmbedder
 from reverie.embeddings.tokens import count_tokens
+from reverie.recall.results import as_sent, lean
 from reverie.settings import Settings
 from reverie.tools.brief import session_context
 from reverie.tools.recall import recall
@@ -80,6 +82,25 @@ async def test_what_was_shown_is_not_shown_again(stocked: Session) -> None:
     first = await context(stocked, query)
     assert first.memories
     assert DATABASE not in (await context(stocked, query, shown=first.memories)).text
+
+
+@pytest.mark.parametrize("budget", [60, 100, 150, 200, 300])
+async def test_what_a_hook_is_sent_keeps_to_its_budget_with_the_json_around_it(stocked: Session, budget: int) -> None:
+    for place in ("north", "south", "east"):
+        quoted = (
+            f'The label printer of the {place} dock takes "tray 5" of \\\\print\\{place}:\t"lpr -o tray=5 {place}".'
+        )
+        await remember(stocked, RememberRequest(content=quoted, source="human"))
+    query = "Which tray does the label printer of the dock take?"
+    asked = RecallRequest(query=query, client_session=f"b{budget}", max_tokens=budget)
+    answer = await recall(stocked, asked)
+    assert answer.results or budget < 200
+    if answer.results:
+        assert count_tokens(answer.text) == answer.tokens <= budget
+        assert count_tokens(as_sent(lean(answer))) <= budget
+        assert len(
+            re.findall(r"^- ", json.loads(answer.text)["hookSpecificOutput"]["additionalContext"], re.M)
+        ) == len(answer.results)
 
 
 NOTHING = "{}"  # the output of a hook that adds nothing: for an empty text Claude Code writes a line of its own

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reverie.clients.transcripts import Step, Transcript
+from reverie.tools.transcripts import Step, Transcript
 
 MOST_ITEMS = 6
 """A handful: more would be skimmed, and so would the question that asks about them."""
@@ -82,7 +82,8 @@ _SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
     "rejected": (
         r"\b(?:we|i)(?:'ve| have)? (?:already )?(?:tried|rejected|ruled out|dropped|gave up on)\b|"
         r"\blet'?s not\b|^(?-i:[Nn]o (?:more )?[A-Z`]\w+)|\bnot worth\b|\bwir haben \w+ (?:verworfen|probiert)|"
-        r"\b(?:haben|habe) uns gegen\b|\bprobamos\b|\bon a (?:essayé|rejeté)\b"
+        r"\b(?:haben|habe) uns gegen\b|\bprobamos\b|\bon a (?:essayé|rejeté)\b|"
+        r"\b(?:decided|voted|opted) against\b|\bsaid no to\b"
     ),
     "decision": (
         r"\b(?:let'?s|we(?:'ll| will|'re going to| are going to)?|i(?:'ll| will)?) "
@@ -90,6 +91,8 @@ _SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
         r"\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|settled)\b|^\W*(?:decision|decided)\b|"
         r"\bthe decision is\b|\bwe(?:'re| are)? drop(?:ping)?\b|"
         r"\bwe(?:'re| are) (?:moving|switching|migrating) (?:to|off|away)\b|"
+        r"\bwe(?:'ll| will| shall)? stay (?:with|on)\b|\bpinned (?:to|at)\b|"
+        r"\b(?:should|must)(?:n't| not)? be \w+(?:ed|n)\b.{0,40}(?:: |\b(?:because|since)\b)|"
         r"\b(?:haben|habe) (?:uns|mich) (?:für|gegen)\b.*\bentschieden\b|\bwir (?:nehmen|bleiben bei)\b|"
         r"\b(?:hemos|he) decidido\b|\b(?:on a|nous avons|j'ai) décidé\b|\babbiamo deciso\b|\bdecidimos\b"
     ),
@@ -101,6 +104,14 @@ _SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
         r"^(?:please )?(?:all )?(?:commits?|commit messages?|branch names|comments|docstrings|identifiers|names|"
         r"log messages|imports)\b.{0,30}\b(?:in|with|without|no|start|are|must|should)\b|"
         r"\b(?:our|the) (?:convention|rule|policy|standard|style)\b|"
+        r"\b(?:all|every|each)(?: of)?(?: our| my| the)? \w+ (?:uses?|must|should)\b|"
+        r"\beverything (?:goes|must|should|lives)\b|"
+        r"^(?:(?:all|our|the) )?\w+s (?:go|live|belong|sit) (?:in|into|to|under|through|next to|beside)\b|"
+        r"^\w+ \w+s (?:go |live )?next to\b|\b(?:via|through|using) [^,.;]{2,40},? not \w|"
+        r"^no (?!wait|problem|worr|idea|need|rush|thanks|luck|clue|matter|hurry|doubt|no\b)\w+(?: \w+)?, \w+ |"
+        r", no (?!errors|changes|warnings|issues|problems|results|tests)\w+s\W*$|"
+        r"\binsist(?:s|ed)?\b|\b(?:legal|compliance|security|finance|auditors?|customers?|marketing) "
+        r"(?:wants?|needs?|requires?|asked for)\b|"
         r"\buse .{1,60}(?:instead of|, not|rather than)\b|\b(?:don'?t|do not|please don'?t|stop) (?:ever )?"
         r"(?:use|using|add|adding|touch|commit|push|deploy|skip|mock|edit|change|put|writ)\w*\b|"
         r"\bi(?:'d| would)? (?:really )?(?:prefer|rather(?! not)|like it when|hate|dislike|don'?t like|"
@@ -113,6 +124,10 @@ _SIGN_PATTERNS: Final[Mapping[ItemKind, str]] = {
     ),
     "fact": (
         r"\bby the way\b|^btw\b|\bbtw\W*$|\bfor us\b|"
+        r"\b(?:is|are) (?:there|like (?:this|that)|so|deliberate(?:ly)?|intentional(?:ly)?|on purpose) "
+        r"(?:because|since|as)\b|"
+        r"\b(?:budget|limit|quota|retention|deadline|maximum|minimum)\b.{0,20}\b(?:is|are)\b.{0,20}\d|"
+        r", [\w./-]+ not [\w./-]+\W*$|"
         r"^\W*(?:please |bitte )?(?:remember|keep in mind|note|be aware|fyi|heads up|merk dir|denk daran|recuerda|"
         r"souviens-toi|rappelle-toi|lembre-se|ricorda)\b|"
         r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|"
@@ -126,12 +141,17 @@ _LASTING: Final = re.compile(r"\b(?:from now on|in (?:the )?future|every time|wh
 _DESCRIBES: Final = re.compile(
     r"\b(?:i|it|this|that|he|she|they|which)(?:'s|'ve| has| have| should| must| can| will| would)? "
     r"(?:always|never)\b|"
-    r"\b(?:immer|nie|siempre|nunca|toujours|jamais) noch\b|^never ?mind\b",
+    r"\b(?:immer|nie|siempre|nunca|toujours|jamais) noch\b|^never ?mind\b|"
+    r"\bnever (?:seen|thought|knew|heard|been|expected|felt|noticed|realised|realized)\b|\balways something\b",
     re.IGNORECASE,
 )
 _CORRECTS: Final = re.compile(
     r"^\W*(?:no|nope|nein|non|wrong|falsch|incorrect|actually|eigentlich|not quite|that'?s|this is|das|i)\b",
     re.IGNORECASE,
+)
+_REFERS_BACK: Final = re.compile(r"\b(?:to|through|with|against) (?:that|this|it|those|these)\b", re.IGNORECASE)
+_OUR_WAY: Final = re.compile(
+    r"[.!] we (?!need|should|can|could|have to|had|are|were|will|might|must)\w+ \w", re.IGNORECASE
 )
 _SPECIFIC: Final = re.compile(r"`|\w[/_.]\w|\w::\w|\b\d|(?-i:\b[a-z]+[A-Z]\w)", re.IGNORECASE)
 _VAGUE: Final = re.compile(
@@ -158,7 +178,9 @@ def _statements(text: str, turn: int) -> Iterator[CapturedItem]:
             continue
         if first and _CORRECTS.match(sentences[first - 1]) and len(_words(sentences[first - 1])) < _SHORT:
             first -= 1  # "No, not that one. We use the other."
-        kept = [
+        named_before = first > 0 and _REFERS_BACK.search(sentences[first]) is not None
+        before = [sentences[first - 1]] if named_before else []  # "Drop axios. Everything goes through that."
+        kept = before + [
             sentence
             for sentence, kind in zip(sentences[first:], kinds[first:], strict=True)
             if kind is not None or not (_QUESTION.search(sentence) or _TASK.match(sentence))
@@ -167,7 +189,8 @@ def _statements(text: str, turn: int) -> Iterator[CapturedItem]:
         if len(statement) > _LONGEST_STATEMENT or len(_words(_OPENING.sub("", statement))) < _FEWEST_WORDS:
             continue
         kind = _first_kind(kinds)
-        if kind == "fact" and _CORRECTS.match(statement) and not _SPECIFIC.search(statement):
+        says_what = _SPECIFIC.search(statement) or _OUR_WAY.search(statement)
+        if kind == "fact" and _CORRECTS.match(statement) and not says_what:
             continue  # a correction that names nothing helps nobody who was not there
         yield CapturedItem(kind=kind, text=f"The user said: “{statement}”", turn=turn)
 
@@ -260,13 +283,14 @@ _LOOKS_ONLY: Final = re.compile(
 )
 _ERROR_LINE: Final = re.compile(
     r"error|not found|failed|fatal|cannot|can't|refused|denied|expired|no such|unable|invalid|missing|unknown|"
-    r"unrecognized|no rule|exception",
+    r"unrecognized|no rule|exception|unsupported|incompatible|mismatch",
     re.IGNORECASE,
 )
 _FRAME_LINE: Final = re.compile(r"^\s*(?:Exit code|>|at |File \"|npm ERR! code|ERROR tests|FAILED )", re.IGNORECASE)
 _LONGEST_ERROR = 160
 _LONGEST_COMMAND = 160
 _ALIKE = 0.5
+_VERSIONED: Final = re.compile(r"[\d.-]+$")
 
 
 def _fixes(steps: Sequence[Step]) -> Iterator[CapturedItem]:
@@ -330,6 +354,8 @@ def _are_alike(command: str, other: str) -> bool:
     ours, theirs = _command_words(command), _command_words(other)
     if not ours or not theirs:
         return False
+    if _VERSIONED.sub("", theirs[0]) == _VERSIONED.sub("", ours[0]):
+        theirs = [ours[0], *theirs[1:]]  # python and python3
     shared = len(set(ours) & set(theirs))
     return ours[0] in theirs and shared / len(set(ours)) >= _ALIKE
 

@@ -1,15 +1,16 @@
 """Transcripts of each client become the same steps, whatever state the file is in."""
 
 import json
+import os
 import random
 from pathlib import Path
 
 import pytest
 
-from reverie.clients import transcripts
-from reverie.clients.transcripts import Step, Transcript, parse_transcript, read_transcript
+from reverie.tools import transcripts
+from reverie.tools.transcripts import Step, Transcript, parse_transcript, read_transcript
 
-FIXTURES = Path(__file__).parent / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "clients" / "fixtures"
 FILES = sorted(path for path in FIXTURES.glob("*.json*") if path.name != "expected.json")
 
 
@@ -142,3 +143,22 @@ def test_a_huge_document_is_read_from_its_end(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("path", ["/no/such/file", "/", "/etc/\0passwd", ""])
 def test_a_path_that_is_no_file_has_no_steps(path: str) -> None:
     assert read_transcript(path).steps == ()
+
+
+def test_what_is_no_regular_file_of_this_user_at_its_place_is_not_read(tmp_path: Path) -> None:
+    real = tmp_path / "session.jsonl"
+    real.write_bytes((FIXTURES / "claude_rules.jsonl").read_bytes())
+    link, pipe = tmp_path / "link.jsonl", tmp_path / "pipe.jsonl"
+    link.symlink_to(real)
+    os.mkfifo(pipe)  # opening it waits for a writer, and there is none
+    assert read_transcript(str(real)).steps
+    for path in (link, pipe, tmp_path, Path("/dev/zero"), Path("/etc/passwd")):
+        assert not read_transcript(str(path)).steps
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a file to somebody else")
+def test_a_file_of_another_user_is_not_read(tmp_path: Path) -> None:
+    theirs = tmp_path / "session.jsonl"
+    theirs.write_bytes((FIXTURES / "claude_rules.jsonl").read_bytes())
+    os.chown(theirs, 65534, 65534)
+    assert not read_transcript(str(theirs)).steps

@@ -8,6 +8,7 @@ it renamed and no more. Nothing here fails on a file: what cannot be read is lef
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -15,6 +16,7 @@ from typing import Any, Final, Literal
 LONGEST_READ = 4 * 1024 * 1024
 """Bytes at the end of a transcript that are read: the work of many hours, in a tenth of a second."""
 
+_OPENED = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 _LONGEST_RECORD = 1024 * 1024
 _LONGEST_TEXT = 20_000
 _LONGEST_OUTPUT = 4_000
@@ -45,9 +47,16 @@ class Transcript:
 
 
 def read_transcript(path: str) -> Transcript:
-    """Read a transcript; of a long one its end. One that is not there, or is none, has no steps."""
+    """Read a transcript; of a long one its end. One that is not there, or is none, has no steps.
+
+    The path comes with an event. So nothing is read but a regular file of this user, at that very place: a link may
+    lead anywhere, and a pipe keeps whoever opens it waiting.
+    """
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, _OPENED), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+                return Transcript(())
             size = file.seek(0, os.SEEK_END)
             start = max(0, size - LONGEST_READ)
             file.seek(start)
