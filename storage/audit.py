@@ -420,9 +420,7 @@ def _see(rows: pa.Table, found: _Present) -> None:
         found.add(memory_id, _Seen(moment, state, status))
 
 
-def _rows_against(
-    events: Events, before: set[tuple[str, int]], after: _Present
-) -> tuple[list[str], list[str]]:
+def _rows_against(events: Events, before: set[tuple[str, int]], after: _Present) -> tuple[list[str], list[str]]:
     """Compare the rows with what the journal last said of each; `before` is what the rows were before it was read."""
     states, faults, untied = _LastStates(events), list[str](), 0
     cut = any("through" in _reason(row) for row in events.rows_with(FOLDED))
