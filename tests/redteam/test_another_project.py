@@ -1,9 +1,8 @@
 """Attack: a session in one project tries to read or change the memories of another, without saying so."""
 
 import json
-from io import BytesIO
-
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
