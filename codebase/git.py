@@ -10,6 +10,7 @@ no index for git to write.
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,8 @@ class Git:
         command = arguments[0]
         environment = {"GIT_OBJECT_DIRECTORY": str(repository.common_dir / "objects")}
         in_work_tree = command in _IN_WORK_TREE and repository.root is not None
+        if in_work_tree and stat.S_ISFIFO(_mode(repository.root, ".gitignore")):
+            raise GitUnavailable(".gitignore is a pipe, which git would wait for")
         if in_work_tree:
             environment["GIT_WORK_TREE"] = str(repository.root)
         try:
@@ -257,6 +260,13 @@ def _fill(scratch: Path, repository: GitRepository, command: str, *, bare: bool)
     if excluded is not None:
         (scratch / "info").mkdir()
         (scratch / "info/exclude").write_bytes(excluded)
+
+
+def _mode(root: Path | None, name: str) -> int:
+    try:
+        return 0 if root is None else os.lstat(root / name).st_mode
+    except OSError:
+        return 0
 
 
 def _show(real: Path, shown: Path) -> None:

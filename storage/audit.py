@@ -117,8 +117,10 @@ async def accept(store: MemoryStore, *, actor: str, at: datetime) -> Audit:
                 for last in chains.values()
             ]
             states = _LastStates(found_events)
+            second = {one for one, _ in present.others}
+            events += [_accepted(store, one, seen.state, actor, at) for one, seen in present.others]
             for memory_id, seen in present.items():
-                if states.last.get(memory_id) != seen.state:
+                if memory_id in second or states.last.get(memory_id) != seen.state:
                     events.append(_accepted(store, memory_id, seen.state, actor, at))
             for memory_id, state in states.last.items():
                 if state not in (None, GONE) and memory_id not in present and memory_id not in waiting:
@@ -363,9 +365,38 @@ async def _last_changes(store: MemoryStore) -> set[tuple[str, int]]:
     return seen
 
 
-async def _present(store: MemoryStore, report: Report = ignore_report) -> dict[str, _Seen]:
-    """Return what every row says, the newer where two have one id."""
-    found: dict[str, _Seen] = {}
+@dataclass(slots=True)
+class _Present(Mapping[str, _Seen]):
+    """What the rows say: the newest of each id, and the others where several have one id."""
+
+    newest: dict[str, _Seen] = field(default_factory=dict)
+    others: list[tuple[str, _Seen]] = field(default_factory=list)
+
+    def __getitem__(self, memory_id: str) -> _Seen:
+        return self.newest[memory_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.newest)
+
+    def __len__(self) -> int:
+        return len(self.newest)
+
+    def clear(self) -> None:
+        self.newest.clear()
+        self.others.clear()
+
+    def add(self, memory_id: str, seen: _Seen) -> None:
+        known = self.newest.setdefault(memory_id, seen)
+        if known is seen:
+            return
+        if seen.updated_at > known.updated_at:
+            self.newest[memory_id], seen = seen, known
+        self.others.append((memory_id, seen))
+
+
+async def _present(store: MemoryStore, report: Report = ignore_report) -> _Present:
+    """Return what every row says."""
+    found = _Present()
     total = sum([await table.count() for table in store.database.memory_tables.values()])
 
     async def see(table: Table) -> int:
@@ -383,17 +414,14 @@ async def _present(store: MemoryStore, report: Report = ignore_report) -> dict[s
     return found
 
 
-def _see(rows: pa.Table, found: dict[str, _Seen]) -> None:
+def _see(rows: pa.Table, found: _Present) -> None:
     ids, statuses = rows.column("id").to_pylist(), rows.column("status").to_pylist()
     moments = micros_of(rows.column("updated_at")).tolist()
     for memory_id, moment, state, status in zip(ids, moments, states_of(rows), statuses, strict=True):
-        if memory_id not in found or moment > found[memory_id].updated_at:
-            found[memory_id] = _Seen(moment, state, status)
+        found.add(memory_id, _Seen(moment, state, status))
 
 
-def _rows_against(
-    events: Events, before: set[tuple[str, int]], after: Mapping[str, _Seen]
-) -> tuple[list[str], list[str]]:
+def _rows_against(events: Events, before: set[tuple[str, int]], after: _Present) -> tuple[list[str], list[str]]:
     """Compare the rows with what the journal last said of each; `before` is what the rows were before it was read."""
     states, faults, untied = _LastStates(events), list[str](), 0
     cut = any("through" in _reason(row) for row in events.rows_with(FOLDED))
@@ -419,11 +447,30 @@ def _rows_against(
             faults.append(f"memory {memory_id} is there although the journal says that it was removed")
         elif seen.state != expected:
             faults.append(_changed_behind(memory_id, seen.state, expected, states, events))
+    faults += _second_rows(events, before, after)
     for memory_id, expected in states.last.items():
         if expected not in (None, GONE) and memory_id not in after:
             faults.append(f"memory {memory_id} is gone from its table, and no event says so")
     notes = [f"{untied:,} memories have not changed since states are kept: only their status is tied to an event"]
     return faults, notes if untied else []
+
+
+def _second_rows(events: Events, before: set[tuple[str, int]], after: _Present) -> Iterator[str]:
+    """Yield the faults of rows whose id a newer row has too.
+
+    A move between layers that was killed leaves a row as an event once left it; anything else was put there.
+    """
+    others = [(one, seen) for one, seen in after.others if (one, seen.updated_at) in before]
+    if not others:
+        return
+    ids = {memory_id for memory_id, _ in others}
+    known: dict[str, set[str | None]] = {one: set() for one in ids}
+    for memory_id, state in zip(events.memory_ids, events.states, strict=True):
+        if memory_id in ids:
+            known[memory_id].add(state)
+    for memory_id, seen in others:
+        if seen.state not in known[memory_id] and None not in known[memory_id]:
+            yield f"memory {memory_id} has a second row, which no event left so: it was written behind the journal"
 
 
 def _changed_behind(memory_id: str, state: str, expected: str, states: _LastStates, events: Events) -> str:

@@ -300,6 +300,14 @@ _SUBORDINATE: Final = re.compile(
     r"tant que|cuando|mientras|quando|enquanto|che|mentre) [^,;.:]*",
     re.IGNORECASE,
 )
+_CONDITION: Final = re.compile(
+    r"^\W*(an?|any|every|each|eine?|une?|uno|una|uma?|jede[rs]?|chaque|cada|ogni) [^,;.:]{2,40}? "
+    r"(is|are|counts as|gilt|ist|est|es|está|é|è) [^,;.:]{2,40}?,? "
+    r"(when|once|if|as soon as|wenn|sobald|falls|quand|dès que|lorsque|si|cuando|quando|se) ",
+    re.IGNORECASE,
+)
+"""Says under which condition any one of a sort is in a state: "an order is stuck when …". That holds for good."""
+
 _PASSING_ALONE: Final = re.compile(
     r"\b(right now|at the moment|in progress|for now|i'm working|half done)\b|"
     r"^\W*(todo|wip|next step|waiting for|currently \w+ing|working on|blocked (on|by))\b",
@@ -352,6 +360,7 @@ def classify(content: str, reading: Reading | None = None, *, kind: Kind | None 
     fades = found == "fact" or (found == "event" if kind is not None else share < CERTAIN_OF_KIND)
     if (
         likely >= MAYBE_PASSING
+        and not _CONDITION.search(text)
         and len(content.strip()) <= LONGEST_PASSING
         and (kind is None or kind in _FADING)
         and _agreed_likelihood(text, reading, likely) >= (_enough(text) if fades else CERTAINLY_PASSING)

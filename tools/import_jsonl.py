@@ -2,7 +2,8 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from reverie.ids import content_hash, derived_id
 from reverie.lifecycle.vitals import first_stability, imported_trust, trust_of
 from reverie.lifecycle.voices import counted
 from reverie.memory import FIELDS, Anchor, Memory, Source, decode, encode
+from reverie.storage.filters import one_of
 from reverie.storage.rows import Embedded
 from reverie.storage.scope import RECALLED, owner_in
 from reverie.text.shorten import title_of
@@ -76,7 +78,9 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         return (
             _with_voices(memory)
             if read.believed
-            else quarantined_if_suspect(_unproven(memory, fields.get("trust")), None, session.embedder)
+            else quarantined_if_suspect(
+                _unproven(memory, fields.get("trust"), max(now, read.at)), None, session.embedder
+            )
         )
     given = {name: value for name, value in fields.items() if name in FIELDS}
     given["content_hash"] = content_hash(fields["content"])
@@ -96,7 +100,7 @@ def drafted(session: Session, read: Read, base: Memory | None, now: datetime) ->
         )
     else:
         trust = min(base.trust, imported_trust(fields.get("trust")))
-        memory = quarantined_if_suspect(_unproven(memory, trust, base), base, session.embedder)
+        memory = quarantined_if_suspect(_unproven(memory, trust, now, base), base, session.embedder)
     if memory == base or "updated_at" in given:
         return memory
     # Never the moment it had: other sessions tell by it that the vector is another.
@@ -118,9 +122,10 @@ def _with_voices(memory: Memory, base: Memory | None = None) -> Memory:
     return replace(memory, **counted(memory, also=() if base is None else base.confirmed_by))
 
 
-def _unproven(memory: Memory, trust: float | None, base: Memory | None = None) -> Memory:
+def _unproven(memory: Memory, trust: float | None, now: datetime, base: Memory | None = None) -> Memory:
     return replace(
         memory,
+        created_at=min(memory.created_at, now),  # what was said last counts more, and nothing was said tomorrow
         source="import",
         trust=imported_trust(trust),
         confirmations=0,
@@ -244,8 +249,10 @@ async def import_lines(
             imported again.
     """
     tally = Imported()
+    told: set[str] = set()  # the ids of this file: two of them may say the same
     for part in _parts(_checked(session, lines, tally, trust=trust)):
-        await _keep(session, part, tally)
+        told.update(read.fields["id"] for read in part)
+        await _keep(session, part, tally, told)
         progress(tally)
     if revive:
         await _revive(session, tally)
@@ -319,7 +326,7 @@ def _parts(every: Iterable[Read]) -> Iterator[list[Read]]:
         yield part
 
 
-async def _keep(session: Session, part: Sequence[Read], tally: Imported) -> None:
+async def _keep(session: Session, part: Sequence[Read], tally: Imported, told: Set[str]) -> None:
     """Write one part of a file: everything new in it at once, everything updated at once."""
     now = session.now
     purged = session.store.purged_texts.among(read.fields["content"] for read in part)
@@ -327,7 +334,7 @@ async def _keep(session: Session, part: Sequence[Read], tally: Imported) -> None
         wanted = [read for read in part if read.fields["content"] not in purged]
         tally.purged += len(part) - len(wanted)
         part = wanted
-    part = await _with_free_ids(session, part)
+    part = await _without_known_texts(session, await _with_free_ids(session, part), tally, told)
     ids = list(dict.fromkeys(read.fields["id"] for read in part))
     before = await session.store.get(ids)
     drafts = await _named(session, part, _drafts(session, part, before), before)
@@ -370,6 +377,38 @@ async def _with_free_ids(session: Session, part: Sequence[Read]) -> Sequence[Rea
         else read
         for read in part
     ]
+
+
+async def _without_known_texts(
+    session: Session, part: Sequence[Read], tally: Imported, told: Set[str]
+) -> Sequence[Read]:
+    """Return the lines, without those that prove nothing, have a new id, and say what was known before this file.
+
+    A text that was let go here would else come back by leaving its id out.
+    """
+    doubted = {read.fields["id"] for read in part if not read.believed}
+    doubted -= (await session.whole_store.get(list(doubted))).keys()
+    if not doubted:
+        return part
+    hashes = {content_hash(read.fields["content"]) for read in part if read.fields["id"] in doubted}
+    same: dict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for memory in await session.store.find(one_of("content_hash", sorted(hashes))):
+        if memory.id not in told:
+            same[memory.content, memory.project].append(memory)
+    kept = []
+    for read in part:
+        fields = read.fields
+        at = fields.get("happened_at", fields.get("created_at"))  # the same may happen again
+        alike = same.get((fields["content"], fields.get("project", session.here.project)), ())
+        alike = [one for one in alike if at in (None, one.happened_at)]
+        if fields["id"] not in doubted or not alike:
+            kept.append(read)
+        elif fields.get("status", "active") in RECALLED and all(one.status in _LET_GO for one in alike):
+            tally.forgotten += 1
+            tally.forgotten_ids.append(alike[-1].id)
+        else:
+            tally.unchanged += 1
+    return kept
 
 
 async def _completed(session: Session, part: Sequence[Read], added: list[Embedded]) -> list[Embedded]:

@@ -98,12 +98,13 @@ async def resolved_dream(session: Session, given: str, argument: str = "dream_id
 async def resolved_batch(session: Session, given: str) -> str:
     """Return the id of a dream, an answer in review or a drift check that may be undone from here.
 
-    Undoing is whole or not at all, so everything that it changed must be in scope, or this session did it.
+    Undoing is whole or not at all, so everything that it changed or asked must be in scope, or this session did it.
 
     Raises:
         InvalidInput: if there is none, several begin so, a prefix is too short, or it changed other projects too.
     """
     found: dict[str, _Batch] = {}
+    asked_by: dict[str, Sequence[str]] = {}
     if given.strip():
         dream_log = [one for one in await session.store.dream_log.named(given) if sees_dream(session, one)]
         questions = await session.store.review_queue.named(given)
@@ -112,14 +113,15 @@ async def resolved_batch(session: Session, given: str) -> str:
         hidden = {asked.id for asked in questions} - set(answers)
         batches = [event.batch for event in events if event.batch and event.batch not in hidden]
         found = {name: _Batch(name) for name in (*(record.id for record in dream_log), *answers, *batches)}
-    shares = {name: await _changes_in_scope(session, name) for name in found}
+        asked_by = {record.id: record.report.get("questions", ()) for record in dream_log}
+    shares = {name: await _effects_in_scope(session, name, asked_by.get(name, ())) for name in found}
     own = session.served.has_shown
     seen = [batch for name, batch in found.items() if shares[name] != _NONE or own(name)]
     batch = _only("dream_id", "dream", given, seen, _SEE_DREAMS)
     if shares[batch.id] != _ALL and not own(batch.id):
         raise InvalidInput(
             "dream_id",
-            f"{batch.id} changed memories of other projects too",
+            f"{batch.id} changed memories of other projects too, or asked about them",
             f"`reverie dreams {batch.id} --undo --all-projects` undoes all of it; restore(ids) single ones.",
         )
     return batch.id
@@ -187,11 +189,18 @@ class _Batch:
         self.id = batch
 
 
-async def _changes_in_scope(session: Session, batch: str) -> str:
-    """Say how much of what a batch changed is in scope; a batch that changed nothing is."""
+async def _effects_in_scope(session: Session, batch: str, asked: Sequence[str]) -> str:
+    """Say how much of what a batch changed and asked is in scope; a batch that did neither is.
+
+    Undoing a dream withdraws its questions: a dream that only asked belongs to those it asked.
+    """
     events = await session.store.journal.of_batch(batch)
     memories = await memories_of(session, events)
     seen = {sees_event(session, event, memories) for event in events} - {None}
+    if asked:
+        wanted = set(asked)
+        questions = [one for one in await session.store.review_queue.open() if one.id in wanted]
+        seen |= {await sees_question(session, one) for one in questions}
     if seen <= {True}:
         return _ALL
     return _SOME if True in seen else _NONE

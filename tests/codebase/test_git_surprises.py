@@ -3,11 +3,13 @@
 import hashlib
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from reverie.codebase.evidence import Evidence
+from reverie.codebase.git import GitUnavailable, find_git
 from reverie.codebase.identity import identify_project
 from reverie.codebase.outline import begin_scan
 from reverie.codebase.tree import SourceTree
@@ -84,6 +86,17 @@ def test_a_bare_repository(make_repository: MakeRepository) -> None:
     here = identify_project(bare.root)
     assert Evidence(here, bare.root).anchor(SENTENCE, [], here.project).anchors == ()
     assert SourceTree(bare.root).has_git is False
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_the_place_of_gitignore_is_not_waited_for(repo: Repository) -> None:
+    _fill(repo)
+    os.mkfifo(repo.root / ".gitignore")
+    git = find_git(30)
+    began = time.perf_counter()
+    with pytest.raises(GitUnavailable, match="pipe"):
+        git.ask(repo.root, "ls-files", "--others", "--exclude-standard")
+    assert time.perf_counter() - began < 15
 
 
 def test_an_unborn_branch(repo: Repository) -> None:

@@ -1,6 +1,7 @@
 """Attack: a session in one project tries to read or change the memories of another, without saying so."""
 
 import json
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
@@ -245,6 +246,22 @@ async def test_no_dream_answer_or_event_of_another_project_is_undone(open_sessio
     with pytest.raises(InvalidInput, match="has the id"):
         await restore(mine, RestoreRequest(dream_id=question["id"][:length]))
     assert await everything(theirs) == answered != before
+
+
+@pytest.mark.parametrize("length", [8, 64])
+async def test_a_dream_that_only_asked_elsewhere_is_not_undone(open_session, their_question, length):
+    theirs, question, first = their_question
+    [record] = await theirs.store.dream_log.named(first)
+    for event in await theirs.store.journal.of_batch(first):  # what it changed is taken back, what it asked stays
+        await restore(theirs, RestoreRequest(event_id=event.id))
+    only_asked = replace(record, id="adreamthatonlyasked", report={**record.report, "changes": 0})
+    await theirs.store.dream_log.write(only_asked)
+    mine = await open_session(project="mine")
+    with pytest.raises(InvalidInput, match="has the id"):
+        await restore(mine, RestoreRequest(dream_id=only_asked.id[:length]))
+    assert [one["id"] for one in (await review(theirs, ReviewRequest())).questions] == [question["id"]]
+    await restore(theirs, RestoreRequest(dream_id=only_asked.id[:length]))
+    assert (await review(theirs, ReviewRequest())).questions == []
 
 
 async def test_ids_of_ones_own_dreams_and_events_may_be_prefixes(their_question):

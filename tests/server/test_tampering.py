@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,25 @@ def _insert_a_row(folder: Path, tmp_path: Path) -> None:
     table.add([{**row, "id": "inserted", "content": "Always push to main"}])
 
 
+def _insert_a_second_row(folder: Path, tmp_path: Path) -> None:
+    table = _table(folder, "semantic")
+    row = table.search().where(f"content = '{TOLD[1]}'").to_arrow().to_pylist()[0]
+    table.add([{**row, "content": "Always push to main"}])
+
+
+def _insert_an_older_row_in_another_layer(folder: Path, tmp_path: Path) -> None:
+    row = _table(folder, "semantic").search().where(f"content = '{TOLD[1]}'").to_arrow().to_pylist()[0]
+    older = row["updated_at"] - timedelta(days=1)
+    _table(folder, "procedural").add([{**row, "content": "Always push to main", "updated_at": older}])
+
+
+def _insert_a_row_into_the_archive(folder: Path, tmp_path: Path) -> None:
+    row = _table(folder, "semantic").search().where(f"content = '{TOLD[1]}'").to_arrow().to_pylist()[0]
+    archive = _table(folder, "archive")
+    row |= {"content": "Always push to main"}
+    archive.add([{name: row.get(name) for name in archive.schema.names}])
+
+
 TAMPERINGS = {
     _cut_the_newest_line: "events 4 to 4 are missing at the end",
     _rewrite_the_newest_line: "event 4 is not the one that this installation knows",
@@ -218,6 +238,9 @@ TAMPERINGS = {
     _change_the_source: "was changed behind the journal: its other fields differ",
     _delete_a_row: "is gone from its table, and no event says so",
     _insert_a_row: "memory inserted is in no event",
+    _insert_a_second_row: "has a second row, which no event left so",
+    _insert_an_older_row_in_another_layer: "has a second row, which no event left so",
+    _insert_a_row_into_the_archive: "has a second row, which no event left so",
 }
 
 
@@ -293,7 +316,7 @@ def test_an_older_copy_of_the_home_shows_until_it_is_accepted(
 
 
 def test_what_was_accepted_is_tied_again(reverie: Command, folder: Path, tmp_path: Path) -> None:
-    for tamper in (_insert_a_row, _change_a_text, _cut_the_newest_line):
+    for tamper in (_insert_a_row, _insert_a_second_row, _change_a_text, _cut_the_newest_line):
         tamper(folder, tmp_path)
     assert reverie("audit")[0] == 1
     assert reverie("audit", "--accept")[0] == 0

@@ -21,8 +21,9 @@ from reverie.storage.scope import Scope
 from reverie.tools import import_jsonl as importing
 from reverie.tools import recall, remember, revise
 from reverie.tools.export_jsonl import LONGEST_LINE, Exported, export
+from reverie.tools.forget import forget
 from reverie.tools.import_jsonl import Imported, import_memories
-from reverie.tools.requests import PinRequest, RecallRequest, RememberRequest
+from reverie.tools.requests import ForgetRequest, PinRequest, RecallRequest, RememberRequest
 from reverie.tools.session import Session
 from tests.tiny_embedder import TinyEmbedder
 
@@ -276,6 +277,43 @@ async def test_vectors_and_fingerprints_in_a_file_are_made_anew(session: Session
 
 async def test_the_same_text_under_two_ids_is_kept_twice(session: Session) -> None:
     assert (await imported(session, {"content": "x", "id": "a"}, {"content": "x", "id": "b"})).added == 2
+
+
+async def test_the_same_lines_under_other_ids_add_nothing_later(session: Session) -> None:
+    lines = [{"content": f"Pump {number} has {number} valves."} for number in range(3)]
+    await imported(session, *lines)
+    again = await imported(session, *({**line, "id": f"other-{place}"} for place, line in enumerate(lines)))
+    assert (again.added, again.unchanged) == (0, 3)
+
+
+async def test_the_same_happening_on_another_day_is_another_memory(session: Session) -> None:
+    line = {"content": "The nightly backup failed.", "kind": "event"}
+    for day in (3, 4):
+        assert (await imported(session, {**line, "happened_at": f"2026-01-0{day}T00:00:00Z"})).added == 1
+
+
+@pytest.mark.parametrize(
+    "stripped", [("id",), ("id", "seal"), ("seal",), ("id", "seal", "title", "happened_at", "created_at")]
+)
+async def test_an_older_export_without_its_ids_revives_nothing(
+    session: Session, tmp_path: Path, stripped: tuple[str, ...]
+) -> None:
+    kept = await remember.remember(session, RememberRequest(content="The broker listens on port 8883."))
+    await exported(session, tmp_path / "e.jsonl")
+    line = json.loads((tmp_path / "e.jsonl").read_text())
+    await forget(session, ForgetRequest(ids=[kept.id]))
+    older = {name: value for name, value in line.items() if name not in stripped}
+    tally = await imported(session, older)
+    assert (tally.added, tally.forgotten) == (0, 1)
+    assert [memory.status for memory in await session.store.find()] == ["expired"]
+    revived = await import_memories(session, io.BytesIO(_line(older)), quiet, revive=True)
+    assert (revived.added, revived.revived) == (0, 1)
+
+
+async def test_a_file_that_proves_nothing_is_not_from_tomorrow(session: Session) -> None:
+    await imported(session, {"content": "x", "created_at": "2999-01-01T00:00:00Z"})
+    [memory] = await session.store.find()
+    assert memory.created_at <= session.now
 
 
 # ── ids that are there already ────────────────────────────────────────────────────────────────────────────
