@@ -46,7 +46,10 @@ _WELL: Final = r"(?:very |really |quite |rather |so )?(?:well|fine|great|nicely|
 _BAD: Final = r"(?:mistake|failure|disaster|dead end|bad idea|bad choice|bad call|fiasco|flop)"
 _GOOD: Final = r"(?:success|good (?:idea|choice|call|decision)|win|right (?:choice|call|decision))"
 
-_COST: Final = r"(?:p\d\d|latency|latencies|times?|costs?|bills?|errors?|memory|load|downtime|noise|duplicates|incidents|outages)"
+_COST: Final = (
+    r"(?:p\d\d|latency|latencies|times?|costs?|bills?|errors?|memory|load|downtime|noise|duplicates|incidents"
+    r"|outages)"
+)
 """What is better if there is less of it."""
 
 _AFTER_SUBJECT: Final[tuple[tuple[OutcomeResult, str], ...]] = (
@@ -107,7 +110,7 @@ _AFTER_SUBJECT: Final[tuple[tuple[OutcomeResult, str], ...]] = (
     ("worked", r"(?:is|are) (?:\w+ times|twice) (?:as fast|faster)"),
     ("worked", rf"(?:works?|ran|runs?|went|{_HAS} gone|{_HAS} worked) without (?:a hitch|problems|trouble|issues)"),
     ("worked", r"went (?:very |really )?smoothly"),
-    ("failed", rf"(?:did not|didn't|does not|doesn't) (?:really )?(?:help|suit \w+|fit us)"),
+    ("failed", r"(?:did not|didn't|does not|doesn't) (?:really )?(?:help|suit \w+|fit us)"),
     ("failed", rf"(?:{_HAS} )?(?:made|makes?) no difference"),
     ("failed", r"(?:cannot|can't|can not) (?:cope|keep up)"),
     ("failed", rf"(?:{_HAS} )?brought .{{1,40}} to (?:its|their) knees"),
