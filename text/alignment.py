@@ -166,7 +166,7 @@ class _Reading:
 
     def has(self, item: _Item) -> bool:
         """Return whether an item of the other statement is in this one too."""
-        if item.kind in ("amount", "place"):
+        if item.kind in ("amount", "place") or _is_identifier(item):
             return not self.keys.forms.isdisjoint(item.keys)
         return any(map(self.keys.has_related, item.keys))
 
@@ -341,9 +341,14 @@ def _missing(items: Sequence[_Item], found: _Found) -> int:
 
 
 def _has(item: _Item, others: Sequence[_Item]) -> bool:
-    if item.kind in ("amount", "place"):
+    if item.kind in ("amount", "place") or _is_identifier(item):
         return any(not set(item.keys).isdisjoint(other.keys) for other in others)
     return any(is_related(key, its) for other in others for its in other.keys for key in item.keys)
+
+
+def _is_identifier(item: _Item) -> bool:
+    """Whether an item is a name in code, of which one like it is another: `LEDGER_DSN` is no `ledger_entries`."""
+    return item.kind == "name" and any("_" in key for key in item.keys)
 
 
 def _exchanged_qualifier(kept: _Found, told: _Found) -> float:
