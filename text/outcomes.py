@@ -207,7 +207,7 @@ _BACK_TO: Final = re.compile(
 )
 _AND_BACK: Final = re.compile(r"\b(?:back (?:on|to|in)|again)\b", re.IGNORECASE)
 _OTHERS: Final = re.compile(
-    r"\b(?:they|others?|another|competitors?|rivals?|customers?|clients?|partners?|vendors?|suppliers?|upstream|agency"
+    r"\b(?:they|their|his|her|others?|another|competitors?|rivals?|customers?|clients?|partners?|vendors?|suppliers?|upstream|agency"
     r"|somebody|someone|people|everybody|everyone)\b",
     re.IGNORECASE,
 )

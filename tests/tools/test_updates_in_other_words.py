@@ -23,10 +23,13 @@ UPDATES = (
     ("Karin Holm owns the seating planner.", "Seating planner: Abdul Rahimi has taken over ownership from Karin."),
     ("Nightly mails are sent by Mandrill.", "We dropped Mandrill for the nightly mails in favour of Postmark."),
     ("Drafts are thrown away after 10 days.", "Drafts are now kept for 6 weeks."),
+    ("Seat plans have a night view.", "The night view was taken out of the seat plans, hardly anybody used it."),
+    ("Nobody may publish a plan without a review.", "Editors are allowed to publish a plan without a review."),
 )
 BOTH_TRUE = (
     ("The seating planner is written in Elm.", "The menu editor is written in Kotlin."),
     ("On 3 May the seating planner crashed.", "On 9 June the seating planner crashed again."),
+    ("The seat service writes to the table seat_rows.", "The seat service needs SEAT_DSN."),
 )
 RESTATED = (
     ("Karin Holm owns the seating planner.", "Karin Holm is responsible for the seating planner."),
