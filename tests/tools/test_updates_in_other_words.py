@@ -146,3 +146,13 @@ async def test_the_question_shows_both_texts_and_their_moments(kept: Session) ->
         "Seat numbers are now assigned by a script.",
     ]
     assert all(memory["happened_at"] for memory in question["memories"])
+
+
+async def test_of_the_best_answers_to_a_question_the_newer_goes_first_at_a_lower_likelihood(kept: Session) -> None:
+    old = "The warehouse sync runs hourly."
+    new = "Warehouse data is synchronised every ten minutes."
+    first = await remember(kept, RememberRequest(content=old, project="warehouse", happened_at="30d"))
+    second = await remember(kept, RememberRequest(content=new, project="warehouse"))
+    assert second.conflicts == []  # not likely enough to be reported
+    found = await recall(kept, RecallRequest(query="how often does the warehouse sync run", project="warehouse"))
+    assert [row.id for row in found.results] == [second.id, first.id]
