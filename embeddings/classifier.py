@@ -203,7 +203,7 @@ LABELS: Final[tuple[PairLabel, ...]] = ("update", "compatible", "same")
 LEAST_COSINE = 0.35
 """Below this cosine two texts are not compared: hardly any pair that people called an update lies lower."""
 
-LIKELY_UPDATE = 0.62
+LIKELY_UPDATE = 0.58
 """From this likelihood on the newer text is reported as a possible update."""
 
 POSSIBLE_UPDATE = 0.4

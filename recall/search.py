@@ -28,6 +28,8 @@ from reverie.parameters import Parameters
 from reverie.recall.features import Features, features_of, freshness_of, token_agreements
 from reverie.recall.render import Answer, Found, Page, render
 from reverie.recall.score import (
+    ANSWERED_BEST,
+    BESIDE_IN_ANSWER,
     BM25_B,
     BM25_K1,
     CANDIDATES,
@@ -175,19 +177,24 @@ def _newer_first(rows: Sequence[ScoredMemory], query: str, *, judges_pairs: bool
     asks_for_present = bool(_ASKS_FOR_A_VALUE.search(query)) and not _ASKS_FOR_THE_PAST.search(query)
     subject = frozenset(terms(query)) - function_terms() if asks_for_present else frozenset[int]()
     ordered: list[ScoredMemory] = []
-    for row in rows:
+    for number, row in enumerate(rows):
         index = next((n for n, other in enumerate(ordered) if _updates(row, other, subject)), len(ordered))
         if judges_pairs and not _ASKS_FOR_THE_PAST.search(query):
-            judged = (n for n, other in enumerate(ordered[:index]) if _is_likely_update(row, other))
+            judged = (
+                n
+                for n, other in enumerate(ordered[:index])
+                if _is_likely_update(row, other, are_best=number < ANSWERED_BEST)
+            )
             index = next(judged, index)
         ordered.insert(index, row)
     return ordered
 
 
-def _is_likely_update(row: ScoredMemory, other: ScoredMemory) -> bool:
+def _is_likely_update(row: ScoredMemory, other: ScoredMemory, *, are_best: bool) -> bool:
     """Whether the pair classifier takes a row, which happened later, for an update of another.
 
-    It has to be more likely for a row that answers much worse: a score is relative to the other candidates.
+    It has to be more likely for a row that answers much worse: a score is relative to the other candidates. It may
+    be less likely of the best rows that answer about as well: the question says that both are about one thing.
     """
     newer, older = row.memory, other.memory
     if newer.happened_at <= older.happened_at or older.kind == "event":
@@ -198,6 +205,8 @@ def _is_likely_update(row: ScoredMemory, other: ScoredMemory) -> bool:
     verdict = judged_pair(older.content, newer.content, similarity) if similarity >= NEAR_ENOUGH_TO_JUDGE else None
     if verdict is None:
         return False
+    if are_best and row.score >= NEAR_IN_SCORE * other.score and verdict.update + verdict.same >= BESIDE_IN_ANSWER:
+        return True
     return verdict.may_be_update if row.score >= CHALLENGER_NEAR * other.score else verdict.label == "update"
 
 

@@ -48,7 +48,10 @@ _RETIRED: Final = re.compile(
     r"shutting down|switched off|turned off|disabled|closed|cancell?ed|ended|ended up|expired|obsolete|outdated|"
     r"stopped|gave up|given up|thrown away|history|sunset|phased out|killed|is out|are out|no more|lifted|left|"
     r"no longer|not .{0,30}any ?more|any longer|got rid|ripped out|unsupported|read-only|freed?|"
-    r"abgeschaltet|eingestellt|entfernt|gelöscht|abgeschafft|weg|eliminado|retirado|supprimé|abandonné)\b",
+    r"uninstalled|revoked|scrapped|ditched|(?:taken|took|take) (?:out|off|away)|taken? the place of|"
+    r"nobody (?:has|needs) to|replaced (?=\S+(?: (?:at|in|on|for|with|by|as)\b|[.,;]|$))|quit|"
+    r"abgeschaltet|eingestellt|entfernt|gelöscht|abgeschafft|weg|eliminado|retirado|dejó|dejamos|ya no|"
+    r"supprimé|abandonné|a quitté)\b",
     re.IGNORECASE,
 )
 _ADDED: Final = re.compile(
@@ -71,6 +74,15 @@ _TIMES: Final = re.compile(
 )
 """A moment in a statement; with another moment, two statements tell of two things that happened."""
 
+_FORBIDS: Final = re.compile(
+    r"\b(?:(?:may|must|can|should|do|does|is|are) not|cannot|nobody|no one|never|forbidden|prohibited|banned|frozen|"
+    r"only|no)\b|\b\w+n't\b",
+    re.IGNORECASE,
+)
+_PERMITS: Final = re.compile(
+    r"\b(?:may|can|allowed|permitted|fine|okay|ok|possible|accepted|offered|supported|welcome|as well|too)\b",
+    re.IGNORECASE,
+)
 _ONE_CASE: Final = re.compile(
     r"\b(?:one of|some of|part of|for example|e\.g\.|such as|except|only for|among)\b|"
     r"`[^`]+\(?\)?` (?:was|is|were)\b",
@@ -122,6 +134,7 @@ NAMES: Final = (
     *("old value retired", "change of the subject", "change with exchange", "exchange of the subject"),
     *("parallel with another subject", "same facts and words", "qualifier exchanged"),
     *("times differ", "older is an event", "newer is an event", "both are events", "newer tells of one case"),
+    "a ban against a permission",
 )
 
 
@@ -153,7 +166,7 @@ class _Reading:
 
     def has(self, item: _Item) -> bool:
         """Return whether an item of the other statement is in this one too."""
-        if item.kind in ("amount", "place"):
+        if item.kind in ("amount", "place") or _is_identifier(item):
             return not self.keys.forms.isdisjoint(item.keys)
         return any(map(self.keys.has_related, item.keys))
 
@@ -167,6 +180,8 @@ class _Cues:
     adds: bool
     names_owner: bool
     tells_of_one_case: bool
+    forbids: bool
+    permits: bool
 
 
 def alignment_of(older: str, newer: str) -> tuple[float, ...]:
@@ -184,10 +199,13 @@ def read_for_alignment(text: str) -> None:
     _read(text, _names(text))
 
 
+_CUES: Final = (_CHANGE, _RETIRED, _ADDED, _OWNER, _ONE_CASE, _FORBIDS, _PERMITS)
+
+
 @lru_cache(maxsize=_MOST_CACHED)
 def _cues(text: str) -> _Cues:
     starts = [word.start() for word in _WORD_OR_CODE.finditer(text)]
-    return _Cues(*(_fits_at(starts, pattern, text) for pattern in (_CHANGE, _RETIRED, _ADDED, _OWNER, _ONE_CASE)))
+    return _Cues(*(_fits_at(starts, pattern, text) for pattern in _CUES))
 
 
 def _fits_at(starts: Sequence[int], pattern: re.Pattern[str], text: str) -> bool:
@@ -279,7 +297,12 @@ def _features(older: _Cues, newer: _Cues, one: _Reading, other: _Reading) -> tup
         float(other.is_event),
         float(one.is_event and other.is_event),
         float(newer.tells_of_one_case and not older.tells_of_one_case),
+        float(_is_ban_lifted(older, newer) or _is_ban_lifted(newer, older)),
     )
+
+
+def _is_ban_lifted(older: _Cues, newer: _Cues) -> bool:
+    return older.forbids and newer.permits and not newer.forbids
 
 
 _PARALLEL = 0.6
@@ -318,9 +341,14 @@ def _missing(items: Sequence[_Item], found: _Found) -> int:
 
 
 def _has(item: _Item, others: Sequence[_Item]) -> bool:
-    if item.kind in ("amount", "place"):
+    if item.kind in ("amount", "place") or _is_identifier(item):
         return any(not set(item.keys).isdisjoint(other.keys) for other in others)
     return any(is_related(key, its) for other in others for its in other.keys for key in item.keys)
+
+
+def _is_identifier(item: _Item) -> bool:
+    """Whether an item is a name in code, of which one like it is another: `LEDGER_DSN` is no `ledger_entries`."""
+    return item.kind == "name" and any("_" in key for key in item.keys)
 
 
 def _exchanged_qualifier(kept: _Found, told: _Found) -> float:

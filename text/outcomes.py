@@ -46,6 +46,12 @@ _WELL: Final = r"(?:very |really |quite |rather |so )?(?:well|fine|great|nicely|
 _BAD: Final = r"(?:mistake|failure|disaster|dead end|bad idea|bad choice|bad call|fiasco|flop)"
 _GOOD: Final = r"(?:success|good (?:idea|choice|call|decision)|win|right (?:choice|call|decision))"
 
+_COST: Final = (
+    r"(?:p\d\d|latency|latencies|times?|costs?|bills?|errors?|memory|load|downtime|noise|duplicates|incidents"
+    r"|outages)"
+)
+"""What is better if there is less of it."""
+
 _AFTER_SUBJECT: Final[tuple[tuple[OutcomeResult, str], ...]] = (
     (
         "failed",
@@ -95,6 +101,24 @@ _AFTER_SUBJECT: Final[tuple[tuple[OutcomeResult, str], ...]] = (
     ("superseded", rf"{_BE} (?:decommissioned|phased out|shut down for good|sunset)"),
     ("superseded", rf"(?:{_BE} )?(?:dropped|given up) in favou?r of"),
     ("superseded", r"made way for|gave way to|makes way for"),
+    (
+        "worked",
+        rf"(?:{_HAS} )?(?:cut|reduced|shortened|halved|lowered) (?:the |our |its )?(?:\w+ )?{_COST}\b",
+    ),
+    ("worked", rf"(?:{_HAS} )?brought (?:the |our )?(?:\w+ )?{_COST} down"),
+    ("worked", rf"(?:{_HAS} )?(?:solved|cured|(?:rid|freed) us of|put an end to)"),
+    ("worked", r"(?:is|are) (?:\w+ times|twice) (?:as fast|faster)"),
+    ("worked", rf"(?:works?|ran|runs?|went|{_HAS} gone|{_HAS} worked) without (?:a hitch|problems|trouble|issues)"),
+    ("worked", r"went (?:very |really )?smoothly"),
+    ("failed", r"(?:did not|didn't|does not|doesn't) (?:really )?(?:help|suit \w+|fit us)"),
+    ("failed", rf"(?:{_HAS} )?(?:made|makes?) no difference"),
+    ("failed", r"(?:cannot|can't|can not) (?:cope|keep up)"),
+    ("failed", rf"(?:{_HAS} )?brought .{{1,40}} to (?:its|their) knees"),
+    ("failed", rf"(?:{_HAS} )?(?:kept|keeps) (?:dropping|losing|crashing|failing|breaking|corrupting|timing out)"),
+    ("failed", rf"(?:{_HAS} )?cost us .{{1,60}} (?:more than|too much)"),
+    ("failed", rf"(?:{_HAS} )?(?:led to|caused|brought) (?:nothing but|endless|constant)"),
+    ("reversed", rf"{_BE} lifted(?! (?:from|onto|to|into))"),
+    ("reversed", rf"{_BE} (?:ditched|dropped) in favou?r of"),
     ("superseded", r"(?:is|are) (?:gone|history|no more)|has been retired|(?:was|were) retired"),
     ("worked", r"(?:did|does|do) (?:exactly |just )?what (?:we|it) (?:wanted|needed|was meant to)"),
     (
@@ -113,6 +137,7 @@ _AFTER_SUBJECT: Final[tuple[tuple[OutcomeResult, str], ...]] = (
 _AFTER_CHANGE: Final[tuple[tuple[OutcomeResult, str], ...]] = (
     ("failed", rf"(?:{_HAS} )?failed|went wrong|fell through"),
     ("worked", rf"(?:{_HAS} )?(?:worked|succeeded)(?: {_WELL})?|went {_WELL}"),
+    ("worked", rf"(?:{_HAS} )?fixed (?:the|our|that|this)"),
 )
 """Phrases that judge a choice only after a word for a change: a job fails too."""
 
@@ -158,7 +183,9 @@ _MAY_JUDGE: Final = re.compile(
     r"|ditch|drop|dump|left|displac|supplant|place|happy|pleas|satisf|content|thrill|glad|history|no more|did"
     r"|does|expectation|here to|short|let us|disappoint|cope|keep up|handle|deliver|live up|what we|what the"
     r"|charm|purpose|more|keeps? failing|into|became|decommission|phased|shut down|sunset|stopped|return|use|run"
-    r"|waste|nightmare|burden|liability|reliab|excellent|painless|joy|catch|caught|take off|took)",
+    r"|waste|nightmare|burden|liability|reliab|excellent|painless|joy|catch|caught|take off|took"
+    r"|cut|reduc|short|halv|lower|brought|cured|rid of|freed|fast|without|smooth|help|suit|fit us|difference|can't"
+    r"|cannot|can not|kept|cost|led to|lifted)",
     re.IGNORECASE,
 )
 """What one of the phrases has at least: most texts have none of it and are not read further."""
@@ -179,14 +206,22 @@ _BACK_TO: Final = re.compile(
     re.IGNORECASE,
 )
 _AND_BACK: Final = re.compile(r"\b(?:back (?:on|to|in)|again)\b", re.IGNORECASE)
+_OTHERS: Final = re.compile(
+    r"\b(?:they|their|his|her|others?|another|competitors?|rivals?|customers?|clients?|partners?|vendors?|suppliers?|upstream|agency"
+    r"|somebody|someone|people|everybody|everyone)\b",
+    re.IGNORECASE,
+)
+"""Who decides for themselves: what they replaced or gave up is no outcome of a decision of ours."""
+
 _NOT_CHOSEN: Final = re.compile(
-    r"\b(?:from|instead of|rather than|over|not|in place of|away from)\s+[\w.+#/-]+(?:\s+to\b)?"
+    r"\b(?:(?<!come )(?<!comes )from|instead of|rather than|over|not|in place of|away from)\s+[\w.+#/-]+(?:\s+to\b)?"
     r"|\b(?:replac|swap|drop|ditch|trad)\w*\s+[\w.+#/-]+(?=\s+(?:with|by|for|in favou?r)\b)",
     re.IGNORECASE,
 )
 _DECIDES: Final = re.compile(
     r"\b(?:decided|decision|chose|chosen|choose|adopted|adopt|agreed|settled on|picked|opted|going with|went with"
-    r"|switched|migrated|moved|from now on|we will|we use|let's use)\b",
+    r"|switched|migrated|moved|from now on|we will|we'll|we use|let's|introduced?|we (?:go|replace))\b"
+    r"|^(?:use|go (?:for|with)|adopt|prefer) ",
     re.IGNORECASE,
 )
 
@@ -240,6 +275,8 @@ def _judgements_of(clause: str) -> Iterator[Judgement]:
         for found in pattern.finditer(clause):
             rest = clause[found.end() :]
             if _HEDGE.search(clause[: found.start()]) or _HEDGE.search(rest):
+                continue
+            if _OTHERS.search(clause[: found.start()]):
                 continue
             rest = _EXCHANGED.sub("", rest) if result == "superseded" else rest
             was_undone = result == "failed" and _AND_BACK.search(rest)

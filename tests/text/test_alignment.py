@@ -132,3 +132,13 @@ def test_a_related_word_is_found_without_comparing_all() -> None:
         for others in (forms, forms[::2], [other for other in forms if other != form], []):
             expected = any(is_related(form, other) for other in others)
             assert WordForms(others).has_related(form) == expected, (form, others)
+
+
+def test_names_in_code_that_begin_alike_are_exchanged() -> None:
+    of = dict(zip(NAMES, alignment_of("The seat job fills seat_rows.", "The seat job reads SEAT_DSN."), strict=True))
+    assert of["names exchanged"] == 1.0
+
+
+def test_a_ban_stands_against_a_permission() -> None:
+    of = dict(zip(NAMES, alignment_of("Nobody may push to main.", "Leads are allowed to push to main."), strict=True))
+    assert of["a ban against a permission"] == 1.0

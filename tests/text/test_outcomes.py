@@ -109,3 +109,24 @@ def test_what_may_be_about_it_is_asked_and_not_set() -> None:
 )
 def test_a_text_decides_if_it_says_so(text: str, decides: bool) -> None:
     assert is_decision(text) == decides
+
+
+@pytest.mark.parametrize(
+    ("decision", "statement", "result"),
+    [
+        ("We decided to cache fares in Garnet.", "Caching fares in Garnet cut the p95 of /fares to 80 ms.", "worked"),
+        ("We decided to warm the Fastly cache.", "Warming the Fastly cache made no difference.", "failed"),
+        ("We chose Kong as the gateway.", "Kong kept dropping connections under load.", "failed"),
+    ],
+)
+def test_an_effect_of_what_was_chosen_is_its_outcome(decision: str, statement: str, result: str) -> None:
+    told = reported_outcome(decision, statement)
+    assert told is not None
+    assert (told.result, told.is_certain) == (result, True)
+
+
+@pytest.mark.parametrize(
+    "statement", ["The competitor replaced Mapbox with Esri.", "Their app dropped Mapbox for Esri."]
+)
+def test_what_others_gave_up_is_no_outcome(statement: str) -> None:
+    assert reported_outcome("We settled on Mapbox for the maps.", statement) is None

@@ -23,10 +23,13 @@ UPDATES = (
     ("Karin Holm owns the seating planner.", "Seating planner: Abdul Rahimi has taken over ownership from Karin."),
     ("Nightly mails are sent by Mandrill.", "We dropped Mandrill for the nightly mails in favour of Postmark."),
     ("Drafts are thrown away after 10 days.", "Drafts are now kept for 6 weeks."),
+    ("Seat plans have a night view.", "The night view was taken out of the seat plans, hardly anybody used it."),
+    ("Nobody may publish a plan without a review.", "Editors are allowed to publish a plan without a review."),
 )
 BOTH_TRUE = (
     ("The seating planner is written in Elm.", "The menu editor is written in Kotlin."),
     ("On 3 May the seating planner crashed.", "On 9 June the seating planner crashed again."),
+    ("The seat service writes to the table seat_rows.", "The seat service needs SEAT_DSN."),
 )
 RESTATED = (
     ("Karin Holm owns the seating planner.", "Karin Holm is responsible for the seating planner."),
@@ -143,3 +146,13 @@ async def test_the_question_shows_both_texts_and_their_moments(kept: Session) ->
         "Seat numbers are now assigned by a script.",
     ]
     assert all(memory["happened_at"] for memory in question["memories"])
+
+
+async def test_of_the_best_answers_to_a_question_the_newer_goes_first_at_a_lower_likelihood(kept: Session) -> None:
+    old = "The warehouse sync runs hourly."
+    new = "Warehouse data is synchronised every ten minutes."
+    first = await remember(kept, RememberRequest(content=old, project="warehouse", happened_at="30d"))
+    second = await remember(kept, RememberRequest(content=new, project="warehouse"))
+    assert second.conflicts == []  # not likely enough to be reported
+    found = await recall(kept, RecallRequest(query="how often does the warehouse sync run", project="warehouse"))
+    assert [row.id for row in found.results] == [second.id, first.id]
