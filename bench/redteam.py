@@ -37,7 +37,7 @@ from reverie.tools.session import Session
 ROOT = Path(__file__).parents[1]
 FIRST_SCORES = (
     "secrets, first scores: third list 81 % found, 1.3 % altered; fourth 88 %, 1.3 %; fifth 87 %, 2.9 %;"
-    " sixth 69 %, 1.0 %; seventh 82 %, 6.7 %",
+    " sixth 69 %, 1.0 %; seventh 82 %, 6.7 %; eighth 80 %, 0 %",
     "first classifier: first list (seen) 69 % found, 2.3 % false alarms; second list, unseen, 32 %, 3.9 %",
     "first score of the second classifier on the second list: 52 % found, 4.9 % false alarms, from 0.83 on",
     "first score of the third classifier on the third list: 84 % found, 4.3 % false alarms, from 0.90 on",
@@ -126,7 +126,7 @@ def on_held_out_lists() -> list[tuple[str, int, int, int, int]]:
         ]
         for how, (found, wrong) in (("signs", signs), ("signs and meaning", held)):
             table.append((f"orders, {title}, {how}", len(bad), sum(found), len(good), sum(wrong)))
-    for ordinal in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh"):
+    for ordinal in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"):
         lists = corpus("heldout_secrets" if ordinal == "first" else f"heldout_secrets_{ordinal}")
         cases = [case for cases in lists.SECRETS.values() for case in cases]
         alike = [text for texts in lists.LOOKALIKES.values() for text in texts]

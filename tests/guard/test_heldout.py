@@ -54,6 +54,7 @@ def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(nam
         *((ordinal, 0.97, 0) for ordinal in ("", "_second", "_third", "_fourth", "_fifth")),
         ("_sixth", 0.97, 1),  # the address that a browser reports its errors to
         ("_seventh", 0.91, 0),
+        ("_eighth", 0.98, 0),
     ],
 )
 def test_the_held_out_secrets_are_found_and_look_alikes_stay(ordinal, least, altered):
