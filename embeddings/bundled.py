@@ -292,31 +292,36 @@ def _load(bundle: Path) -> _Model:
     try:
         from tokenizers import Tokenizer
 
-        # onnxruntime leaves a device id and a database in the user's cache as soon as it is imported.
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-        ort: Any = import_module("onnxruntime")  # a plain import would need types it does not have
-
         tokenizer = Tokenizer.from_file(str(bundle / "tokenizer.json"))
         tokenizer.no_padding()  # the published file pads and cuts to 128
         tokenizer.no_truncation()
         tokenizer.encode_special_tokens = True  # "[SEP]" in a memory is five characters, not a command
 
-        ort.disable_telemetry_events()
-        options = ort.SessionOptions()
-        options.log_severity_level = 3  # errors only: they are raised as well
-        options.intra_op_num_threads = 1  # threads take whole windows instead
-        options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False  # the arena keeps the memory of the longest text for ever
-        options.enable_mem_pattern = False
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(bundle))
         halves = _halves((bundle / "model.onnx").read_bytes())
-        lower, upper = (ort.InferenceSession(half, options, providers=["CPUExecutionProvider"]) for half in halves)
+        lower, upper = (session_of(half, bundle) for half in halves)
     except Exception as error:
         raise EmbedderError(
             f"The bundled embedding model in {bundle} could not be loaded ({error}). "
             "Reinstall it with `pip install --force-reinstall reverie-mcp`."
         ) from error
     return _Model(tokenizer, lower, upper)
+
+
+def session_of(model: bytes, bundle: Path) -> Any:
+    """Return what runs an ONNX graph whose weights, if not in the graph, lie in `bundle`."""
+    # onnxruntime leaves a device id and a database in the user's cache as soon as it is imported.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    ort: Any = import_module("onnxruntime")  # a plain import would need types it does not have
+
+    ort.disable_telemetry_events()
+    options = ort.SessionOptions()
+    options.log_severity_level = 3  # errors only: they are raised as well
+    options.intra_op_num_threads = 1  # threads take whole windows instead
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # the arena keeps the memory of the longest text for ever
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(bundle))
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _halves(model: bytes) -> tuple[bytes, bytes]:

@@ -246,6 +246,8 @@ def _is_spoken_secret(kind: str, value: str) -> bool:
             return digit and classes_of(value) >= 4
         case "labelled":
             return digit and letter and classes_of(value) >= 3
+        case "paired":
+            return digit and letter and classes_of(value) >= 3 and not _is_a_name(value)
         case "vendor":
             return any(is_hex(part) and len(part) >= 12 and has_digit(part) for part in re.split(r"\W|_", value))
         case "words":

@@ -24,6 +24,7 @@ _NOT_ITSELF = (
 )
 """Not followed by what a text has that is about passwords, not of one."""
 _LINE_END = r"[ \t]*(?=\n|$)"
+_ACCOUNT = r"root|sa|admin|administrator|guest|demo|tester|postgres|deploy(?:er)?|[a-z]{1,12}[-_]?(?:admin|user|bot)"
 
 PHRASES = (
     # codes in groups, one-time codes, PINs
@@ -359,4 +360,94 @@ PHRASES = (
         r"(?P<flag>[a-z]{2,30}pass)[\"']?\s{0,3}[:=]\s{0,3}[\"'](?P<value>[^\s\"']{5,100})[\"']",
     ),
     SecretPattern("capital", ("pass=",), r"\b(?P<flag>[a-z][a-z0-9_]{1,40}pass)=(?P<value>[^\s\"'`;$]{5,100})"),
+    # -- what an eighth list of secrets showed to be missing
+    SecretPattern(  # other verbs than "is": `le mot de passe reste …`, `das Passwort sei …`, `hasło do panelu to …`
+        "line",
+        (*_PASSWORDS, "hasło", "haslo", "lösenord", "heslo", "jelszó"),
+        rf"\b(?:{_CALLED}|hasło|haslo|lösenord|heslo|jelszó)\b{_NOT_ITSELF}(?: [\w./-]{{1,30}}){{0,4}}?"
+        rf" (?:reads|remains|stays|became|sei|bleibt|wurde|reste|resta|queda|sigue|fica|to|jest|brzmi|är|je) {_Q}"
+        r"(?P<value>[^\s\"'`]{6,100})",
+    ),
+    SecretPattern(
+        "phrase",
+        ("passphrase",),
+        rf"\bpassphrase(?: (?:of|for|on) [^:.,\n]{{1,40}}?)? (?:reads|is|remains|was|stays) {_Q}"
+        r"(?P<value>[a-z]{3,9}(?:[ -][a-z0-9]{1,9}){3,7})(?=[\"'`]?(?:[.,;]|\s*(?:\n|$)))",
+    ),
+    SecretPattern(  # `log in as demo with …`, `admin goes with …`
+        "paired",
+        ("log in", "login", "logged in", "logon", "sign in", "signed in", "goes with", "gets in", "comes in"),
+        r"\b(?:(?:log|sign)(?:ged|s|ed)? ?[io]n\b[^.\n]{0,40}?\b(?:as|with|by) [\"'`]?[\w.@+-]{2,60}[\"'`]?"
+        rf"|(?:{_ACCOUNT}) (?:goes|gets in|comes in)),? (?:with|and|using|mit|und) {_Q}(?P<value>[^\s\"'`]{{6,100}})",
+    ),
+    SecretPattern(  # `set the wifi in the meeting room to …`
+        "signed",
+        ("wifi", "wi-fi", "wlan", "hotspot"),
+        r"\b(?:set|changed|reset|rotated|switched)\b[^.\n]{0,30}?\b(?:wi-?fi|wlan|hotspot)\b[^.\n]{0,40}? to "
+        rf"{_Q}(?P<value>[^\s\"'`]{{8,63}})",
+    ),
+    SecretPattern(  # a name for the network, and on a line below its key without a colon
+        "labelled",
+        ("wifi", "wi-fi", "wlan", "ssid"),
+        r"\b(?:wi-?fi|wlan|ssid)\b[^\n]{0,40}\n(?:[^\n]{1,60}\n)?[ \t*-]{0,12}"
+        rf"(?:schlüssel|key|pass|pw|psk|code|clé|chiave|{_CALLED})\s?[:=]?[ \t]{{1,4}}{_Q}"
+        rf"(?P<value>[^\s\"'`]{{8,63}}){_Q}{_LINE_END}",
+    ),
+    SecretPattern(  # `creds → deploy:…`, `Zugang Testsystem: tester / …`, `credentials for the drop: bot and then …`
+        "paired",
+        ("cred", "login", "log-in", "zugang", "identifiants", "acceso", "доступ"),
+        r"\b(?:cred(?:s|entials?)?|log-?ins?|zugang(?:sdaten)?|identifiants|acceso|доступ)\b[^\n:=→]{0,40}"
+        rf"(?:[:=→]|->)[ \t]{{0,3}}{_Q}[\w.@+-]{{2,40}}{_Q}"
+        rf"(?:\s?[/:,|]\s?|,? (?:and|und|et|y|then|и)(?: then)? ){_Q}(?P<value>[^\s\"'`()]{{6,100}})",
+    ),
+    SecretPattern(  # `phpMyAdmin (root, …)`
+        "paired",
+        ("(",),
+        rf"\((?:{_ACCOUNT})\s?[,/:|]\s?{_Q}(?P<value>[^\s\"'`()]{{6,100}}){_Q}\)",
+    ),
+    SecretPattern(  # a heading, an account and its password, as a list
+        "paired",
+        ("- ", "* "),
+        rf":[ \t]{{0,4}}\n[ \t]{{0,8}}[*-] (?:user(?:name)?: )?(?:{_ACCOUNT})[ \t]{{0,4}}\n[ \t]{{0,8}}[*-] {_Q}"
+        rf"(?P<value>[^\s\"'`:]{{8,100}}){_Q}{_LINE_END}",
+    ),
+    SecretPattern(  # `basic:` and below it `- "ops:…"`
+        "paired",
+        ("basic", "htpasswd", "basicauth"),
+        r"\b(?:basic(?:[_-]?auth)?|htpasswd)[\"']?\s?[:=][ \t]{0,4}(?:\n[ \t]{0,16}-?[ \t]{0,4})?\[?"
+        r"[\"'][\w.@+-]{2,40}:(?P<value>[^\s\"']{5,100})[\"']",
+    ),
+    SecretPattern("labelled", ("pass {",), r"\bpass \{(?P<value>[^\s\"'`{}]{6,100})\}"),
+    SecretPattern(  # what was typed when a program asked
+        "paired",
+        ("prompt",),
+        rf"prompt\b[^\n]{{0,40}}?\b(?:entered|typed|answered|gave)(?: it)?:? {_Q}(?P<value>[^\s\"'`]{{6,100}})",
+    ),
+    SecretPattern(
+        "session",
+        ("key", "token"),
+        r"(?<![\w/.-])(?P<value>[a-z0-9_-]{16,100})[\"'`]? as (?:the |its |an? |our |my )?(?:api|access|auth|secret"
+        r"|bearer)[ _-]?(?:key|token)\b",
+    ),
+    SecretPattern(  # numbers that open: `to unlock the safe enter …`, `the alarm panel takes … as its code`
+        "number",
+        ("unlock", "disarm", "open"),
+        r"\b(?:unlock|disarm|open the (?:[\w-]{1,20} ){0,2}?(?:safe|door|gate|lock|locker|vault|cabinet|lockbox))\b"
+        r"[^.\n]{0,50}?\b(?:enter|type|dial|press|key in|punch in) (?:the )?(?:code |pin )?"
+        r"(?P<value>\d{4,8}#?|\d{1,2}(?:-\d{1,2}){2,3})(?=[.,;!)]?(?:\s|$))(?!\s+\w+s\b)",
+    ),
+    SecretPattern(
+        "number",
+        ("code", "pin"),
+        r"\b(?:alarm|door|gate|safe|panel|keypad|lock|locker|garage|kiosk|intercom)\b[^.\n]{0,30}? "
+        r"(?P<value>\d{4,8}#?) as (?:its|the|our) (?:code|pin)\b",
+    ),
+    SecretPattern(
+        "number",
+        ("code",),
+        r"\b(?:tablet|kiosk|ipad|handset|locker|keypad|alarm|door|gate|safe|garage)\b[^.\n:]{0,20}[:,] (?:the )?code"
+        r"(?: is|:)? (?P<value>\d{4,8}#?)(?=[.,;!)]?(?:\s|$))(?!\s+\w+s\b)"
+        r"|\bcode [(\[][^()\[\]\n]{0,20}(?:door|gate|safe|alarm|garage|locker|kiosk)[^()\[\]\n]{0,20}[)\]]"
+        r"(?: is|:)? (?P<other>\d{4,8}#?)(?=[.,;!)]?(?:\s|$))",
+    ),
 )

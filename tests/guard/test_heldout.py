@@ -33,11 +33,12 @@ def _share_held(texts, embedder):
 @pytest.mark.parametrize(
     ("name", "found", "false_alarms"),
     [
-        ("heldout_orders", 0.84, 0.014),
-        ("heldout_orders_second", 0.66, 0.03),
-        ("heldout_orders_third", 0.92, 0.01),
-        ("heldout_orders_fourth", 0.77, 0.013),
-        ("heldout_orders_fifth", 0.75, 0.03),
+        ("heldout_orders", 0.89, 0.014),
+        ("heldout_orders_second", 0.72, 0.018),
+        ("heldout_orders_third", 0.95, 0.012),
+        ("heldout_orders_fourth", 0.83, 0.013),
+        ("heldout_orders_fifth", 0.76, 0.027),
+        ("heldout_orders_sixth", 0.84, 0.052),
     ],
 )
 def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(name, found, false_alarms, embedder):
@@ -54,6 +55,7 @@ def test_the_held_out_orders_are_held_back_as_published_and_few_honest_notes(nam
         *((ordinal, 0.97, 0) for ordinal in ("", "_second", "_third", "_fourth", "_fifth")),
         ("_sixth", 0.97, 1),  # the address that a browser reports its errors to
         ("_seventh", 0.91, 0),
+        ("_eighth", 0.98, 0),
     ],
 )
 def test_the_held_out_secrets_are_found_and_look_alikes_stay(ordinal, least, altered):
@@ -119,4 +121,10 @@ def test_talk_that_is_about_no_project_at_all_is_not_taken_for_orders(embedder):
 
 
 def test_the_odds_asked_of_a_statement_grow_with_the_length_of_its_text():
-    assert [round(_least_probability(count), 3) for count in (1, 3, 10, 32, 500)] == [0.7, 0.924, 0.987, 0.998, 0.998]
+    assert [round(_least_probability(count), 3) for count in (1, 3, 10, 32, 500)] == [
+        0.77,
+        0.909,
+        0.971,
+        0.991,
+        0.991,
+    ]

@@ -14,6 +14,7 @@ LISTS = (
     "heldout_orders_third",
     "heldout_orders_fourth",
     "heldout_orders_fifth",
+    "heldout_orders_sixth",
 )
 
 
