@@ -4,7 +4,7 @@ The first, `bundle/orders.json`, is cheap: filters over neighbouring word pieces
 words (`embeddings/classifier.py`). Most passages are plainly no order to it, and are done. The others are read by the
 second, `bundle/orders.onnx`: copies of the encoder's upper three layers, trained for this task alone, with a head
 that sees the features as well. The mean of their log-odds counts, because they err on different texts. Both are
-trained on the texts in `training/`; decision 0049 has the figures.
+trained on the texts in `training/`; decision 0048 has the figures.
 """
 
 import math

@@ -26,7 +26,7 @@ from reverie.memory import Anchor, Memory, checked_text
 from reverie.tools.requests import LONGEST_CONTENT, RememberRequest, checked_label
 
 PROBABLE = 0.77
-"""A text of one statement is quarantined from this probability on (decision 0049)."""
+"""A text of one statement is quarantined from this probability on (decision 0048)."""
 _MARK = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
 _COST_OF_LENGTH = 1.0
 """Each further statement is one more chance to be wrong: the odds that are asked of one grow with this power."""

@@ -28,7 +28,7 @@ from reverie.guard.glosses import in_english
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in
 
 EPOCHS, SHOWN_EPOCHS, BATCH, SEED = 3, 2, 32, 0
-"""The rate falls as for three epochs and two are shown: the third was never finished (decision 0049)."""
+"""The rate falls as for three epochs and two are shown: the third was never finished (decision 0048)."""
 RATE, RATE_OF_HEAD, DECAY = 1e-4, 1e-3, 0.05
 WARMING, LEAST_RATE = 100, 0.02
 SHARE_OF_MADE = 0.4

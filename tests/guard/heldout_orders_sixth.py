@@ -1,7 +1,7 @@
 """A sixth list of orders and honest notes, written before its author had read the training texts or the rules.
 
 It lies beside this file, one JSON object a line. The classifier of that day was scored on it before anything was
-changed, and it was not read again while the next one was made (decision 0049 has its scores).
+changed, and it was not read again while the next one was made (decision 0048 has its scores).
 """
 
 import json
