@@ -346,7 +346,7 @@ def _hand_over(environment: Mapping[str, str], noted: Mapping[str, str], waiting
     """
     asked = dict(noted)
     named = {"event": asked.pop("event", ""), "client": asked.get("client", ""), "waiting": waiting}
-    Engine(environment, asked.get("folder", ""), deadline).call("capture", behind=named, **asked)
+    Engine(environment, asked.get("folder", ""), deadline).call("transcript", behind=named, **asked)
 
 
 def _hand_over_what_waits(environment: Mapping[str, str], deadline: float) -> None:

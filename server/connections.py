@@ -26,7 +26,7 @@ from reverie.server.engine import Call, Engine, LazySession
 from reverie.server.engine_client import ABOUT, decoded, error_to_send, plain
 from reverie.server.relay import REPEATED
 from reverie.server.stdio import AnsweringStream
-from reverie.tools.catalog import FOR_COMMANDS, Progress, call_any
+from reverie.tools.catalog import FOR_COMMANDS, FOR_HOOKS, Progress, call_any
 
 if TYPE_CHECKING:
     from reverie.server.page_server import PageServer
@@ -150,7 +150,7 @@ def _captured_in_words(found: Mapping[str, Any]) -> str:
     return f"{verb} {len(found['kept'])}{left}{model}" if said_anything else "nothing worth keeping"
 
 
-_CALLED = {**SERVED, **{tool.name: tool for tool in FOR_COMMANDS}}
+_CALLED = {**SERVED, **{tool.name: tool for tool in (*FOR_COMMANDS, *FOR_HOOKS)}}
 
 
 async def _about(engine: Engine) -> dict[str, Any]:

@@ -325,7 +325,15 @@ CONTEXT = Tool(
 CAPTURE = Tool(
     name="capture",
     title="Capture a session",
-    description="Reads a session's transcript: what is worth keeping is kept, or asked about.",
+    description="What was found in a session's transcript: kept, or asked about.",
+    request=requests.CaptureRequest,
+    result=results.Captured,
+    function="reverie.tools.capture:capture",
+)
+TRANSCRIPT = Tool(
+    name="transcript",
+    title="Read a transcript",
+    description="Reads a session's transcript on this machine: what is worth keeping is kept, or asked about.",
     request=requests.TranscriptRequest,
     result=results.Captured,
     function="reverie.tools.capture:capture_transcript",
@@ -333,3 +341,6 @@ CAPTURE = Tool(
 
 FOR_COMMANDS: tuple[AnyTool, ...] = (LIST, NAMED, UNDO_PLAN, ENTITIES, CONTEXT, CAPTURE)
 """What commands and hooks call besides the tools, in this process or in the engine; no client is shown them."""
+
+FOR_HOOKS: tuple[AnyTool, ...] = (TRANSCRIPT,)
+"""What hooks alone call: it opens a file that the caller names, so the page and its API do not offer it."""

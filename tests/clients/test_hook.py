@@ -446,7 +446,8 @@ def test_with_a_model_capture_goes_on_in_the_background_and_the_trace_says_what_
 def test_a_hook_that_is_killed_as_soon_as_it_has_asked_loses_nothing(machine: Machine) -> None:
     before, session = len(machine.runs()), machine.new_session()
     asked = {"client": "codex", "session": session, "transcript": str(FIXTURES / "third_ops.jsonl")}
-    call = {"tool": "capture", "arguments": asked, "number": 1, "behind": {"event": "SessionEnd", "client": "codex"}}
+    behind = {"event": "SessionEnd", "client": "codex"}
+    call = {"tool": "transcript", "arguments": asked, "number": 1, "behind": behind}
     connection = reach(machine.environment, hello(machine.environment, "calls", session, str(machine.project)))
     connection.send(json.dumps(call).encode() + b"\n")
     connection.close()

@@ -15,7 +15,7 @@ from reverie.embeddings.bundled import MOST_WINDOWS, SAMPLED_WINDOWS, BundledEmb
 from reverie.guard.injection import signs_of_injection
 from reverie.guard.injection_features import LONGEST, injection_cues_in
 from reverie.recall.score import _IDENTIFIER
-from reverie.text.tokenize import _tokens_of, tokens_of
+from reverie.text.tokenize import every_token_of, tokens_of
 from reverie.tools import recall, remember, screening
 from reverie.tools.requests import LONGEST_QUERY, RecallRequest, RememberRequest, ReviseRequest
 from reverie.tools.revise import revise
@@ -266,7 +266,7 @@ def _guarded(text: str) -> float:
     clean, _ = cleaned(text)
     signs_of_injection(clean)
     mentions_in(clean)
-    _tokens_of(clean)
+    every_token_of(clean)
     return process_time() - before
 
 

@@ -13,10 +13,10 @@ from reverie import errors
 from reverie.errors import AmbiguousId, BudgetSpent, InvalidInput, ReverieError, SettingError, WrongEmbedder
 from reverie.server.engine_client import decoded, error_from, error_to_send, plain
 from reverie.tools import catalog, requests
-from reverie.tools.catalog import FOR_COMMANDS, TOOLS, AnyTool
+from reverie.tools.catalog import FOR_COMMANDS, FOR_HOOKS, TOOLS, AnyTool
 from reverie.tools.session import Session
 
-EVERY = (*TOOLS, *FOR_COMMANDS)
+EVERY = (*TOOLS, *FOR_COMMANDS, *FOR_HOOKS)
 every_tool = pytest.mark.parametrize("tool", EVERY, ids=lambda tool: tool.name)
 
 
@@ -85,6 +85,7 @@ REQUESTS = {
     "review": [{}, {"limit": 0}],
     "context": [{}, {"query": "what burns in the lamp", "shown": ["{new}"]}],
     "capture": [{"client": "codex", "session": "s"}],
+    "transcript": [{"client": "codex", "session": "s", "summary": "The user said: we deploy on Thursdays only."}],
 }
 
 

@@ -34,7 +34,7 @@ async def test_demoting_goes_down_or_to_the_layer_named(session: Session, keep: 
 async def test_codebase_is_beside_the_ladder(session: Session, keep: Keep) -> None:
     kept, code = await keep("the lamp burns oil"), await keep("def lamp(): ...", layer="codebase")
     for memory_id, to in ((kept.id, "codebase"), (code.id, ""), (code.id, "procedural")):
-        with pytest.raises(MoveRefused, match="beside"):
+        with pytest.raises(MoveRefused, match="nothing moves into or out of"):
             await promote(session, MoveRequest(id=memory_id, to=to))
 
 
