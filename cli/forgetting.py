@@ -83,6 +83,8 @@ async def _plan(session: CommandSession, planned: Forgotten, asked: Sequence[str
 
 async def _memory_lines(session: CommandSession, ids: Sequence[str]) -> list[Line]:
     """Show the first of some memories, one a line, and count the rest."""
+    if not ids:  # a filter that fits nothing
+        return []
     shown = await catalog.call(catalog.NAMED, session, NamedRequest(ids=tuple(ids[:_MOST_SHOWN])))
     short = short_ids(ids)
     width = max(20, terminal_width() - 40)

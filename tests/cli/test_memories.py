@@ -229,6 +229,11 @@ def test_without_a_terminal_forgetting_is_shown_and_refused_until_yes_is_given(r
     assert run("forget", "bell", "--yes").returncode == 1  # it is pinned
 
 
+def test_a_filter_that_fits_nothing_is_told_without_an_error_about_ids(run: Run) -> None:
+    looked = run("forget", "--tag", "nowhere", "--dry-run")
+    assert (looked.returncode, looked.stdout, looked.stderr) == (1, "Would forget nothing in tests.\n", "")
+
+
 @pytest.mark.parametrize(("typed", "code", "left"), [("y\n", 0, ["bell"]), ("n\n", 1, ["bell", "lamp"])])
 def test_on_a_terminal_the_person_decides(
     run: Run, monkeypatch: pytest.MonkeyPatch, typed: str, code: int, left: list[str]
