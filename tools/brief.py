@@ -229,15 +229,17 @@ class _Page:
             room -= cost
 
     def written(self) -> Briefing:
-        """Return the page; if not even one line fits, the header alone."""
+        """Return the page; if not even one line fits, the header and, where there is room, how many there are."""
         briefing = self._briefing()
         while _size(briefing) > self._budget and briefing.memories:  # joining can cost a token more than the parts
             last = next(lines for lines in reversed(self._lines.values()) if lines)
             last.popitem()
             briefing = self._briefing()
-        if not briefing.memories:
-            return Briefing(self._header, count_tokens(self._header), [], self._there_are)
-        return briefing
+        if briefing.memories:
+            return briefing
+        texts = (f"{self._header}\n{_MORE.format(more=self._there_are)}", self._header)
+        empty = [Briefing(text, count_tokens(text), [], self._there_are) for text in texts]
+        return next((one for one in empty if _size(one) <= self._budget), empty[-1])
 
     def _briefing(self) -> Briefing:
         told = [part for title, lines in self._lines.items() if lines for part in (f"## {title}", *lines.values())]

@@ -189,6 +189,15 @@ async def test_a_page_that_tells_everything_counts_no_more(session: Session, kee
     assert "more:" not in told.text
 
 
+async def test_a_page_without_room_for_a_line_says_how_many_there_are(session: Session, keep: Keep) -> None:
+    for word in ("oil", "gas", "wax"):
+        await keep(f"{'The lamp burns ' * 30}{word}.", layer="semantic")
+    told = await brief(session, BriefRequest(max_tokens=50))
+    assert (told.memories, told.more) == ([], 3)
+    assert told.text.splitlines()[-1] == "3 more: recall finds them."
+    assert max(told.tokens, count_tokens(as_sent(lean(told)))) <= 50
+
+
 async def test_what_changed_since_it_was_remembered_is_marked(repo: Any, open_session: OpenSession) -> None:
     repo.write("src/lamp.py", "def light():\n    return 1\n")
     repo.write("src/oil.py", "def pour():\n    return 1\n")
