@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reverie.dream.plan import question_id
+from reverie.lifecycle.outcomes import RESULTS
 from reverie.settings import Settings
 from reverie.storage.dream_records import OPEN, WITHDRAWN, ReviewQuestion
 from reverie.tools.consolidate import consolidate
@@ -92,6 +93,18 @@ async def a_missing_file(session: Session, clock: Any, root: Path) -> None:
     (root / "src" / "billing.py").unlink()
 
 
+async def a_moved_file(session: Session, clock: Any, root: Path) -> None:
+    await keep(session, "Charging is done in src/billing.py")
+    (root / "lib").mkdir()
+    (root / "src" / "billing.py").rename(root / "lib" / "billing.py")
+
+
+async def an_outcome(session: Session, clock: Any, root: Path) -> None:
+    await keep(session, "We decided to move the event bus from RabbitMQ to Kafka.", kind="decision")
+    clock.advance(days=1)
+    await keep(session, "Kafka for events and audit logs turned out to be a mistake.")
+
+
 MERGED = f"{BASE}, {', '.join(TAILS)}"
 LOOPS = [
     (a_merge, "merge", "merge", MERGED),
@@ -113,6 +126,10 @@ LOOPS = [
     (a_missing_file, "drift", "holds", ""),
     (a_missing_file, "drift", "forget", ""),
     (a_missing_file, "drift", "revise", "Refunds and charging are done in src/refunds.py"),
+    (a_moved_file, "moved", "revise", ""),
+    (a_moved_file, "moved", "holds", ""),
+    (a_moved_file, "moved", "forget", ""),
+    *((an_outcome, "outcome", result, "") for result in (*RESULTS, "separate")),
 ]
 
 
