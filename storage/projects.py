@@ -38,6 +38,7 @@ class ProjectRecord:
     root_commits: tuple[str, ...] = ()
     places: tuple[str, ...] = ()  # folders on this machine
     commits: tuple[str, ...] = ()  # what a shallow clone had instead of root commits
+    left: tuple[str, ...] = ()  # folders on this machine in which another repository was seen since
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,13 +48,24 @@ class ProjectRecord:
     def joined(self, other: "ProjectRecord") -> "ProjectRecord":
         """Return this project with everything that the other is known by; its newest places are kept."""
         aliases = tuple(dict.fromkeys((*self.aliases, *other.names)))
+        places = tuple(dict.fromkeys((*self.places, *other.places)))[-_MOST_PLACES:]
+        left = dict.fromkeys((*self.left, *other.left))
         return replace(
             self,
             aliases=tuple(alias for alias in aliases if alias != self.name)[:_MOST_NAMES],
             remotes=tuple(dict.fromkeys((*self.remotes, *other.remotes)))[:_MOST_NAMES],
             root_commits=tuple(dict.fromkeys((*self.root_commits, *other.root_commits)))[:_MOST_NAMES],
-            places=tuple(dict.fromkeys((*self.places, *other.places)))[-_MOST_PLACES:],
+            places=places,
             commits=tuple(dict.fromkeys((*self.commits, *other.commits)))[-_MOST_PLACES:],
+            left=tuple(place for place in left if place not in places)[-_MOST_PLACES:],
+        )
+
+    def without_place(self, place: str) -> "ProjectRecord":
+        """Return this project after another repository was seen in one of its folders."""
+        return replace(
+            self,
+            places=tuple(one for one in self.places if one != place),
+            left=tuple(dict.fromkeys((*self.left, place)))[-_MOST_PLACES:],
         )
 
     @property
@@ -206,4 +218,4 @@ def _parsed(meta: Mapping[str, str]) -> dict[str, ProjectRecord]:
     return found
 
 
-_PARTS = ("aliases", "remotes", "root_commits", "places", "commits")
+_PARTS = ("aliases", "remotes", "root_commits", "places", "commits", "left")

@@ -132,9 +132,13 @@ async def _decide(store: MemoryStore, projects: Projects, seen: ProjectSighting,
         chosen = chosen.joined(one)
     changed = [chosen] if projects.known.get(chosen.name) != chosen else []
     gone = {one.name for one in absorbed}
-    for one in projects.known.values():
-        if one.name not in (*gone, chosen.name) and seen.place in one.places:  # another repository lay there
-            changed.append(replace(one, places=tuple(place for place in one.places if place != seen.place)))
+    displaced = [
+        one.without_place(seen.place)
+        for one in projects.known.values()
+        if seen.place is not None and seen.place in one.places and one.name not in (*gone, chosen.name)
+    ]
+    changed += displaced
+    projects = Projects({**projects.known, **{one.name: one for one in displaced}})
     apart = [ProjectRecord(name) for name in unnoted if counts[name] and name != chosen.name]
     alike = await _alike(store, projects, seen, chosen, [*apart, *(one for one in fitting if one.name not in gone)])
     return _Decision(chosen.name, tuple(changed), tuple(gone), alike)
@@ -185,8 +189,13 @@ async def _alike(
     own: ProjectRecord,
     others: Iterable[ProjectRecord] = (),
 ) -> tuple[LookAlike, ...]:
-    """Return the projects with memories that share a root commit, or a name with a folder that is gone."""
-    why = {one.name: "seen in the same repository" for one in others}
+    """Return the projects with memories that share a root commit, a folder, or a name with a folder that is gone."""
+    why = {
+        one.name: "another history in the same folder"  # begun anew; two remotes say that they are two projects
+        for one in projects.known.values()
+        if seen.place in one.left and not (seen.is_hosted and one.has_remotes)
+    }
+    why |= {one.name: "seen in the same repository" for one in others}
     by_root = [projects.canonical(_root_name(commit)) for commit in seen.root_commits]
     why |= dict.fromkeys([*by_root, *(one.name for one in projects.sharing_roots(seen))], "the same root commit")
     readable = readable_part(seen.name)

@@ -286,6 +286,40 @@ async def test_another_repository_in_the_same_folder_is_another_project(
     assert not await _sees(await open_session(folder=started.root))
 
 
+async def test_a_project_whose_history_was_begun_anew_is_told_of_until_it_is_merged(
+    started: Repository, open_session: OpenSession
+) -> None:
+    before = await open_session(folder=started.root)
+    await _keep(before)
+    shutil.rmtree(started.root / ".git")
+    started.git("init", "--quiet")
+    started.commit()
+    for _ in range(2):  # not only by the session that sees it first
+        anew = await open_session(folder=started.root)
+        answer = await recall.recall(anew, RecallRequest(query=LAMP))
+        assert answer.results == []
+        assert answer.scope["same_project_elsewhere"] == {before.here.project: 1}
+        assert f"reverie projects merge {before.here.project}" in answer.text
+    await projects.merge(anew, before.here.project)
+    assert await _sees(anew)
+    assert (await open_session(folder=started.root)).recognised.alike == ()
+
+
+async def test_repositories_with_remotes_that_take_turns_in_a_folder_are_no_look_alikes(
+    started: Repository, open_session: OpenSession
+) -> None:
+    started.git("remote", "add", "origin", HTTPS)
+    await _keep(await open_session(folder=started.root))
+    shutil.rmtree(started.root / ".git")
+    started.git("init", "--quiet")
+    started.write("other.py")
+    started.commit()
+    started.git("remote", "add", "origin", "https://github.com/mallory/other")
+    for _ in range(2):
+        other = await open_session(folder=started.root)
+        assert (await _sees(other), other.recognised.alike) == (False, ())
+
+
 async def test_another_shallow_clone_in_the_same_folder_is_another_project_and_a_renamed_one_is_not(
     started: Repository, open_session: OpenSession, tmp_path: Path, make_repository: Any
 ) -> None:
