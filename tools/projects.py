@@ -36,6 +36,7 @@ class Listed:
     root_commits: Sequence[str] = ()
     places: Sequence[str] = ()
     commits: Sequence[str] = ()
+    left: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
