@@ -1,7 +1,7 @@
 """Trains the injection classifier: `python training/orders.py` writes `embeddings/bundle/orders.json`.
 
 The texts are `orders.jsonl`: orders as a stranger would plant them, and notes as developers write them, many of which
-are near to an order. Those with a `list` were written by other authors, `a` to `f`; `d` is talk and prose of all
+are near to an order. Those with a `list` were written by other authors, `a` to `h`; `d` is talk and prose of all
 sorts, which is no order either. `combinations.py` puts further ones together from parts, and short texts of one
 author are put side by side. `notes.jsonl` has the honest notes that were written for the other classifiers.
 `--check` prints how the model does on the texts of an author it has not seen, and on a third at a time. The lists
@@ -29,7 +29,7 @@ from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in, stat
 TEXTS = Path(__file__).with_name("orders.jsonl")
 NOTES = Path(__file__).with_name("notes.jsonl")
 COMBINED = "combined"
-AUTHORS = ("", "a", "b", "c", "d", "e", "f")
+AUTHORS = ("", "a", "b", "c", "d", "e", "f", "g", "h")
 NOTES_SIDE_BY_SIDE, ORDERS_BESIDE_NOTES = 250, 120
 """How many pairs are drawn from the short texts of each author."""
 PARTS = 3
@@ -43,7 +43,7 @@ class Text:
     text: str
     order: bool
     group: str = ""  # what sort of order or note it is
-    author: str = ""  # `a` to `f`, or `combined`; the others are all of one author
+    author: str = ""  # `a` to `h`, or `combined`; the others are all of one author
 
     @property
     def statements(self) -> tuple[str, ...]:

@@ -27,8 +27,7 @@ from reverie.embeddings.bundled import BUNDLE, BundledEmbedder
 from reverie.guard.glosses import in_english
 from reverie.guard.injection_features import PLAIN_CUES, injection_cues_in
 
-EPOCHS, SHOWN_EPOCHS, BATCH, SEED = 3, 2, 32, 0
-"""The rate falls as for three epochs and two are shown: the third was never finished (decision 0048)."""
+EPOCHS, BATCH, SEED = 3, 32, 0
 RATE, RATE_OF_HEAD, DECAY = 1e-4, 1e-3, 0.05
 WARMING, LEAST_RATE = 100, 0.02
 SHARE_OF_MADE = 0.4
@@ -77,7 +76,7 @@ def train(texts: Sequence[Text], shown: Shown, left_out: frozenset[str]) -> Iter
     optimiser = torch.optim.AdamW(groups, weight_decay=DECAY)
     steps = EPOCHS * int(shares.sum() / BATCH)
     step, loss_so_far = 0, 0.0
-    for _ in range(SHOWN_EPOCHS):
+    for _ in range(EPOCHS):
         network.train()
         for part in _batches(random, shares, lengths):
             factor = max(LEAST_RATE, min(1.0, step / WARMING) * (1 - step / steps))
