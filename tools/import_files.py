@@ -139,7 +139,7 @@ async def import_notes(
         EmbedderError: if the texts cannot be embedded.
         StoreError: if they cannot be written; the same files can be imported again.
     """
-    tally = await import_lines(session, plan.lines, progress, trust=trust, revive=revive)
+    tally = await import_lines(session, plan.lines, progress, trust=trust, revive=revive, planned=True)
     places = {line.number: str(line.values["source_ref"]) for line in plan.lines if isinstance(line, Line)}
     tally.bad_lines = [replace(bad, reason=f"{places.get(bad.line, '')}: {bad.reason}") for bad in tally.bad_lines]
     files = {

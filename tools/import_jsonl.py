@@ -236,11 +236,12 @@ async def import_lines(
     *,
     trust: bool = False,
     revive: bool = False,
+    planned: bool = False,
 ) -> Imported:
     """Write the memory of every line that can be read; an existing id is updated. Every import comes this way.
 
     With `trust` every line is taken at its word. With `revive` memories that were forgotten here and that the file
-    has as active are brought back, as `restore` does.
+    has as active are brought back, as `restore` does. The lines of a plan have been compared with what is known.
 
     Raises:
         KeyUnavailable: if a line has a seal and the key that proves it cannot be read.
@@ -249,10 +250,10 @@ async def import_lines(
             imported again.
     """
     tally = Imported()
-    told: set[str] = set()  # the ids of this file: two of them may say the same
+    own: set[str] = set()  # the ids of this file: two of them may say the same
     for part in _parts(_checked(session, lines, tally, trust=trust)):
-        told.update(read.fields["id"] for read in part)
-        await _keep(session, part, tally, told)
+        own.update(read.fields["id"] for read in part)
+        await _keep(session, part, tally, None if planned else own)
         progress(tally)
     if revive:
         await _revive(session, tally)
@@ -326,7 +327,7 @@ def _parts(every: Iterable[Read]) -> Iterator[list[Read]]:
         yield part
 
 
-async def _keep(session: Session, part: Sequence[Read], tally: Imported, told: Set[str]) -> None:
+async def _keep(session: Session, part: Sequence[Read], tally: Imported, own: Set[str] | None) -> None:
     """Write one part of a file: everything new in it at once, everything updated at once."""
     now = session.now
     purged = session.store.purged_texts.among(read.fields["content"] for read in part)
@@ -334,7 +335,9 @@ async def _keep(session: Session, part: Sequence[Read], tally: Imported, told: S
         wanted = [read for read in part if read.fields["content"] not in purged]
         tally.purged += len(part) - len(wanted)
         part = wanted
-    part = await _without_known_texts(session, await _with_free_ids(session, part), tally, told)
+    part = await _with_free_ids(session, part)
+    if own is not None:
+        part = await _without_known_texts(session, part, tally, own)
     ids = list(dict.fromkeys(read.fields["id"] for read in part))
     before = await session.store.get(ids)
     drafts = await _named(session, part, _drafts(session, part, before), before)
@@ -380,7 +383,7 @@ async def _with_free_ids(session: Session, part: Sequence[Read]) -> Sequence[Rea
 
 
 async def _without_known_texts(
-    session: Session, part: Sequence[Read], tally: Imported, told: Set[str]
+    session: Session, part: Sequence[Read], tally: Imported, own: Set[str]
 ) -> Sequence[Read]:
     """Return the lines, without those that prove nothing, have a new id, and say what was known before this file.
 
@@ -393,7 +396,7 @@ async def _without_known_texts(
     hashes = {content_hash(read.fields["content"]) for read in part if read.fields["id"] in doubted}
     same: dict[tuple[str, str], list[Memory]] = defaultdict(list)
     for memory in await session.store.find(one_of("content_hash", sorted(hashes))):
-        if memory.id not in told:
+        if memory.id not in own:
             same[memory.content, memory.project].append(memory)
     kept = []
     for read in part:
