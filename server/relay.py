@@ -226,8 +226,7 @@ class Relay:
         problem = (
             f"Reverie's engine cannot be reached: {reason}. Try again, or see `reverie engine` and `reverie doctor`."
         )
-        error = {"code": _INTERNAL_ERROR, "message": problem}
-        _write(_line({"jsonrpc": "2.0", "id": json.loads(number), "error": error}))
+        _write(_error(json.loads(number), problem))
 
     def _send(self, line: bytes) -> None:
         if self._connection is None:
@@ -273,10 +272,27 @@ def serve(environment: Mapping[str, str]) -> int:
 
 
 def _serve_alone(reason: str) -> int:
-    from reverie.server.stdio import serve
-    from reverie.settings import load_settings
-
+    try:
+        from reverie.server.stdio import serve
+        from reverie.settings import load_settings
+    except ImportError as error:
+        return _refuse(
+            f"Reverie cannot be loaded ({error}): its files are incomplete, as while it is upgraded. "
+            "Install it again and restart this client; `reverie engine` says what still runs."
+        )
     return serve(load_settings, f"none, because {reason}: this session works alone")
+
+
+def _refuse(reason: str) -> int:
+    """Answer every request with an error until the client closes stdin."""
+    try:
+        while line := sys.stdin.buffer.readline():
+            message = _read(line)
+            if message.get("method") is not None and message.get("id") is not None:
+                _write(_error(message["id"], reason))
+    except BrokenPipeError:
+        pass  # the client has gone
+    return 1
 
 
 def _working_folder() -> str:
@@ -306,6 +322,10 @@ def _part(message: _Message, name: str) -> _Message:
 
 def _line(message: _Message) -> bytes:
     return json.dumps(message).encode() + b"\n"
+
+
+def _error(number: object, problem: str) -> bytes:
+    return _line({"jsonrpc": "2.0", "id": number, "error": {"code": _INTERNAL_ERROR, "message": problem}})
 
 
 def _write(line: bytes) -> None:

@@ -124,6 +124,20 @@ def test_an_engine_that_cannot_be_loaded_leaves_and_the_session_is_told(
     assert "half an upgrade" in log.read_text()
 
 
+def test_a_session_alone_that_cannot_be_loaded_says_so_to_each_request(
+    runtime: Path,  # noqa: F811
+    wire: Wiring,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mcp.py").write_text("raise ImportError('half an upgrade')\n", "utf-8")
+    machine = Machine(runtime, wire, tmp_path / "home", PYTHONPATH=str(tmp_path), REVERIE_ENGINE="off")  # noqa: F811
+    relay = wire(machine.home, **machine.settings)
+    for method in ("initialize", "tools/list"):
+        error = relay.answer(relay.ask(method))["error"]["message"]
+        assert "half an upgrade" in error
+        assert "Install it again" in error
+
+
 @pytest.mark.slow
 def test_a_call_that_an_engine_leaves_behind_when_it_is_asked_to_stop_is_answered_by_the_next(
     machine: Machine,  # noqa: F811
