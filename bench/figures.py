@@ -1,7 +1,8 @@
-"""Tables of figures, and the page they are written to."""
+"""Tables of figures, the page they are written to, and what benchmarks share."""
 
 import os
 import platform
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,3 +34,15 @@ def write_between(name: str, text: str, page: Path = PAGE) -> None:
     if not found:
         raise ValueError(f"{page.name} has no {opening} … {closing}")
     page.write_text(f"{before}{opening}\n{text}\n{closing}{after}", "utf-8")
+
+
+def resident_megabytes() -> float:
+    """Return how much memory this process takes; on Linux alone."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        [kilobytes] = [int(line.split()[1]) for line in file if line.startswith("VmRSS")]
+    return kilobytes / 1024
+
+
+def say(text: str) -> None:
+    """Tell whoever waits how far a benchmark is."""
+    print(f"… {text}", file=sys.stderr, flush=True)

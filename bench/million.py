@@ -30,7 +30,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
 
 import numpy as np
 import pyarrow as pa
-from figures import PAGE, machine, markdown_table, write_between
+from figures import PAGE, machine, markdown_table, resident_megabytes, say, write_between
 from notes import notes, questions
 
 from recall import NothingRecorded
@@ -114,7 +114,7 @@ def main() -> int:
     print(text)
     if given.write:
         write_between("million", text)
-        _say(f"written into {PAGE.name}")
+        say(f"written into {PAGE.name}")
     return 0
 
 
@@ -146,7 +146,7 @@ def _whole_run(folder: Path, given: argparse.Namespace) -> str:
         *(f"{_percentile(times, 50, of=1):.0f} ms" for times in (found.everywhere, found.remember, found.after)),
         *("", ""),
     ]
-    _say(f"the bare table was built in {bare_built['seconds'] / 60:.1f} min")
+    say(f"the bare table was built in {bare_built['seconds'] / 60:.1f} min")
     return f"{machine()}; load at the end {load}\n\n{markdown_table([HEADING, wall, cpu])}"
 
 
@@ -160,7 +160,7 @@ def _apart(step: str, folder: Path, given: argparse.Namespace) -> dict:
         command += ["--search-memory", str(given.search_memory)]
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     done.write_text(printed, "utf-8")
-    _say(f"{step}: {printed.strip()[:200]}")
+    say(f"{step}: {printed.strip()[:200]}")
     return json.loads(printed)
 
 
@@ -234,7 +234,7 @@ async def build(folder: Path, size: int, search_memory: float | None) -> dict[st
             await session.store.database.raw_table(layer).add(to_table(items, DIMENSIONS))
         number += len(texts)
         if number % (10 * AT_ONCE) == 0:
-            _say(f"{number:,} memories in {perf_counter() - started:.0f} s")
+            say(f"{number:,} memories in {perf_counter() - started:.0f} s")
     await session.maintenance.compact()
     await session.close()
     return {"seconds": perf_counter() - started, "cpu": process_time() - cpu}
@@ -249,7 +249,12 @@ async def index(folder: Path, size: int, search_memory: float | None) -> dict[st
     built = perf_counter() - started
     await session.maintenance.run()
     await session.close()
-    return {"seconds": perf_counter() - started, "cpu": process_time() - cpu, "built": built, "RSS": _resident()}
+    return {
+        "seconds": perf_counter() - started,
+        "cpu": process_time() - cpu,
+        "built": built,
+        "RSS": resident_megabytes(),
+    }
 
 
 async def bare(folder: Path, size: int, search_memory: float | None) -> dict[str, float]:
@@ -315,13 +320,13 @@ async def use(folder: Path, size: int, search_memory: float | None) -> dict:
 
     times = await _timed(ask, asked)
     everywhere = await _timed(ask_everywhere, asked)
-    resident = _resident()
+    resident = resident_megabytes()
     remembered: Times = []
     after: Times = []
     for text, query in zip(notes(REMEMBERED, seed=7_000_000), asked, strict=False):
         remembered += await _timed(write, [text])
         after += await _timed(ask, [query])
-    resident = max(resident, _resident())
+    resident = max(resident, resident_megabytes())
     await session.close()
     on_disk = sum(file.stat().st_size for file in _home(folder).rglob("*") if file.is_file()) / 1e6
     return asdict(
@@ -366,16 +371,6 @@ def _since(started: float, cpu: float) -> tuple[float, float]:
 def _percentile(times: Times, percent: int, of: int = 0) -> float:
     chosen = [one[of] for one in times]
     return median(chosen) if percent == 50 else quantiles(chosen, n=100, method="inclusive")[percent - 1]
-
-
-def _resident() -> float:
-    with open("/proc/self/status", encoding="ascii") as file:
-        [kilobytes] = [int(line.split()[1]) for line in file if line.startswith("VmRSS")]
-    return kilobytes / 1024
-
-
-def _say(text: str) -> None:
-    print(f"… {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

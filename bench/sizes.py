@@ -27,7 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in the server
 import numpy as np
 import pyarrow as pa
 from chart import Line, chart
-from figures import PAGE, machine, markdown_table, write_between
+from figures import PAGE, machine, markdown_table, resident_megabytes, say, write_between
 from notes import notes, questions
 
 from recall import GENERATORS, NothingRecorded
@@ -119,7 +119,7 @@ def _apart(size: int, generator: str) -> Measured:
         command = [sys.executable, __file__, "--sizes", str(size), "--generator", generator, "--one", folder]
         printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     measured = Measured(**json.loads(printed))
-    _say(" | ".join(measured.row))
+    say(" | ".join(measured.row))
     return measured
 
 
@@ -129,7 +129,7 @@ async def _measured(folder: Path, size: int, generator: str) -> Measured:
     texts, vectors, pieces = _drawn(size)
     started = perf_counter()
     await _build(home, texts, vectors, pieces)
-    _say(f"{size:,} memories built in {perf_counter() - started:.0f} s")
+    say(f"{size:,} memories built in {perf_counter() - started:.0f} s")
     asked = questions(WARM_UP + SAMPLES)
     bare = await _bare_hybrid(folder / "bare", texts, vectors, asked)
     del texts, vectors, pieces
@@ -218,7 +218,7 @@ async def _used(home: Path, asked: Sequence[str], generator: str) -> tuple[float
         before = perf_counter()
         await remember.remember(session, RememberRequest(content=text))
         remembered.append(1_000 * (perf_counter() - before))
-    resident = _resident()
+    resident = resident_megabytes()
     await session.close()
     return times[0], times[1:], remembered, resident
 
@@ -242,16 +242,6 @@ async def _bare_hybrid(folder: Path, texts: Sequence[str], stored: np.ndarray, a
         await search.select(["id", "text"]).limit(ASK_FOR).to_arrow()
         times.append(1_000 * (perf_counter() - before))
     return times
-
-
-def _resident() -> float:
-    with open("/proc/self/status", encoding="ascii") as file:
-        [kilobytes] = [int(line.split()[1]) for line in file if line.startswith("VmRSS")]
-    return kilobytes / 1024
-
-
-def _say(text: str) -> None:
-    print(f"… {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
